@@ -1,0 +1,70 @@
+# What people type. CMake does the work; see CMakePresets.json for the builds and CONTRIBUTING.md for the rest.
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+
+# In CI a warning is an error.
+configure = cmake --preset $(1) $(if $(filter true 1,$(CI)),-DHORA_WERROR=ON)
+build     = cmake --build build/$(1) --parallel $(JOBS)
+
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help run test test-full bench soak lint format install clean
+
+help:
+	@echo 'make run        build hora and run two short examples'
+	@echo 'make test       build and test: what a change must pass (a few minutes)'
+	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
+	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
+	@echo 'make bench      measure the queues beside plain pthreads and the JDK'
+	@echo 'make soak       test-full with far more repetitions (hours)'
+	@echo 'make format     format the sources'
+	@echo 'make install    install the library: PREFIX ($(PREFIX)), DESTDIR'
+	@echo 'make clean      remove the folder build'
+	@echo 'Missing packages are installed; HORA_NO_INSTALL=1 only lists them.'
+
+run:
+	tools/setup build
+	$(call configure,dev) >/dev/null
+	$(call build,dev) --target example_first example_delay_queue
+	build/dev/examples/first
+	build/dev/examples/delay_queue
+
+test:
+	tools/setup test
+	$(call configure,dev) >/dev/null
+	$(call build,dev)
+	tools/check-conformance build/dev
+	tools/run-tests build/dev -L short --parallel $(JOBS)
+
+test-full:
+	tools/setup full
+	tools/test-full
+
+soak:
+	tools/setup full
+	HORA_SOAK=1 tools/test-full
+
+bench:
+	tools/setup bench
+	$(call configure,release) >/dev/null
+	$(call build,release)
+	bench/run build/release
+
+lint:
+	tools/setup lint
+	$(call configure,dev) >/dev/null
+	$(call build,dev) --target hora hora_static
+	tools/lint build/dev
+
+format:
+	tools/setup lint
+	clang-format-19 -i $$(find include src tests examples bench -name '*.[ch]')
+
+install:
+	tools/setup build
+	$(call configure,release) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DHORA_TESTS=OFF >/dev/null
+	$(call build,release)
+	DESTDIR=$(DESTDIR) cmake --install build/release
+
+clean:
+	rm -rf build

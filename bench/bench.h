@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h - what is measured, in the terms that all subjects have in common
+ *
+ * A subject is a set of queues, a latch, a parker and a test for interrupts. There are two in C: hora, and the plain
+ * version that a C programmer writes with a mutex and condition variables. Bench.java has the JDK's. Both subjects
+ * in C are called through the same table, so the call costs the same. */
+#ifndef HORA_BENCH_H
+#define HORA_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum queue_kind { ARRAY, LINKED, SYNCHRONOUS, PRIORITY, DELAY };
+
+/* Elements of all queues. */
+struct item {
+    uint64_t priority; /* the least leaves a priority queue first */
+    int64_t due_ns;    /* on the monotonic clock: when a delay queue lets it go */
+};
+
+struct subject {
+    const char *name;
+
+    void *(*queue_new)(enum queue_kind kind, int capacity, bool fair);
+    void (*queue_free)(void *queue);
+    void (*put)(void *queue, struct item *item);
+    struct item *(*take)(void *queue);
+    bool (*offer)(void *queue, struct item *item);
+    struct item *(*poll)(void *queue); /* NULL: empty */
+
+    void *(*latch_new)(int count);
+    void (*latch_free)(void *latch);
+    void (*count_down)(void *latch);
+    void (*await)(void *latch);
+
+    void *(*parker_new)(void);
+    void (*parker_free)(void *parker);
+    void (*park)(void *parker); /* by one thread only; may return for no reason */
+    void (*unpark)(void *parker);
+
+    bool (*interrupted)(void);
+};
+
+extern const struct subject hora_subject;
+extern const struct subject pthread_subject;
+
+/* Ends the program if something that must not fail has failed. */
+#define MUST(truth) ((truth) ? (void)0 : bench_fail(__FILE__, __LINE__, #truth))
+
+_Noreturn void bench_fail(const char *file, int line, const char *what);
+
+int64_t now_ns(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora/base.h - what every other header of hora needs: linkage, attributes, the one time type
+ *
+ * Words used in all headers, always with the same meaning:
+ *
+ *   Ownership:  who must free what, and when that duty passes on.
+ *   Threads:    "Any thread" - may be called by any number of threads on the same object at once.
+ *               "Owner" - no other thread may be inside a call on this object.
+ *   Blocks:     "Never", or on what the call may sleep. Internal locks held for a few instructions do not count.
+ *   Errors:     every code that the call can return, or "None".
+ *
+ * Outputs are named ret_... and are written only when the call succeeds.
+ */
+#ifndef HORA_BASE_H
+#define HORA_BASE_H
+
+#include <stdint.h>
+
+#if defined(__cplusplus)
+#define HORA_BEGIN_DECLS extern "C" {
+#define HORA_END_DECLS   }
+#else
+#define HORA_BEGIN_DECLS
+#define HORA_END_DECLS
+#endif
+
+#if defined(__GNUC__)
+#define HORA_API       __attribute__((visibility("default")))
+#define HORA_NODISCARD __attribute__((warn_unused_result))
+#else
+#define HORA_API
+#define HORA_NODISCARD
+#endif
+
+HORA_BEGIN_DECLS
+
+/* A span of time, or a reading of a clock, in nanoseconds.
+ *
+ * Timeouts are relative. Zero and every negative value, INT64_MIN included, mean "already over":
+ * the call tries once and does not wait. HORA_FOREVER never passes. Sums saturate, they never wrap. */
+typedef int64_t hora_ns;
+
+#define HORA_FOREVER INT64_MAX
+
+#define HORA_US(n)      ((hora_ns)(n)*INT64_C(1000))
+#define HORA_MS(n)      ((hora_ns)(n)*INT64_C(1000000))
+#define HORA_SECONDS(n) ((hora_ns)(n)*INT64_C(1000000000))
+#define HORA_MINUTES(n) ((hora_ns)(n)*INT64_C(60000000000))
+#define HORA_HOURS(n)   ((hora_ns)(n)*INT64_C(3600000000000))
+
+/* A moment of the calendar: nanoseconds since 1970-01-01T00:00:00Z. A type of its own, so that a
+ * moment and a span cannot be mixed up by accident. */
+typedef struct hora_instant {
+    int64_t ns;
+} hora_instant;
+
+HORA_END_DECLS
+
+#endif

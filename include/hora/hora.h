@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora/hora.h - all of libhora */
+#ifndef HORA_HORA_H
+#define HORA_HORA_H
+
+#include <hora/base.h>
+#include <hora/clock.h>
+#include <hora/error.h>
+#include <hora/latch.h>
+#include <hora/queue.h>
+#include <hora/thread.h>
+#include <hora/version.h>
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora/version.h - which release of hora this is */
+#ifndef HORA_VERSION_H
+#define HORA_VERSION_H
+
+#include <hora/base.h>
+
+HORA_BEGIN_DECLS
+
+#define HORA_VERSION_MAJOR  0
+#define HORA_VERSION_MINOR  1
+#define HORA_VERSION_PATCH  0
+#define HORA_VERSION_STRING "0.1.0"
+
+/* hora_version - the release of the library that runs, such as "0.1.0"
+ *
+ * HORA_VERSION_STRING is the release that the program was compiled with.
+ *
+ * Ownership: the text is static, never NULL.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+HORA_API const char *hora_version(void);
+
+HORA_END_DECLS
+
+#endif

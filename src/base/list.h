@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* list.h - a doubly linked list whose links lie inside its members
+ *
+ * The head is a link too; an empty list is a head linked to itself, and so is a link that is on no list. */
+#ifndef HORA_BASE_LIST_H
+#define HORA_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hora__list {
+    struct hora__list *prev;
+    struct hora__list *next;
+};
+
+/* The member of type `type` whose field `field` is the link. */
+#define HORA__LIST_ENTRY(link, type, field) ((type *)(void *)((char *)(link)-offsetof(type, field)))
+
+static inline void hora__list_init(struct hora__list *link)
+{
+    link->prev = link;
+    link->next = link;
+}
+
+static inline bool hora__list_is_empty(const struct hora__list *head)
+{
+    return head->next == head;
+}
+
+static inline void hora__list_add_last(struct hora__list *head, struct hora__list *link)
+{
+    link->prev = head->prev;
+    link->next = head;
+    head->prev->next = link;
+    head->prev = link;
+}
+
+static inline void hora__list_remove(struct hora__list *link)
+{
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+    hora__list_init(link);
+}
+
+#endif

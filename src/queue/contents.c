@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contents.c - looking at what is in a queue, and removing it other than by taking */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "queue/queue.h"
+#include "sys/alloc.h"
+
+int hora_queue_peek(hora_queue *queue, void **ret_item)
+{
+    if (ret_item == NULL)
+        return HORA_EINVAL;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    void *item = queue->kind->peek(queue);
+    hora__mutex_unlock(&queue->object.lock);
+    if (item == NULL)
+        return HORA_EEMPTY;
+    *ret_item = item;
+    return 0;
+}
+
+static int find(hora_queue *queue, const void *item, bool remove)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    bool found = item != NULL && queue->kind->find(queue, item, remove);
+    if (found && remove && !HORA__FAULT(REMOVE_KEEPS_PUTTERS_OUT))
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return found ? 1 : 0;
+}
+
+int hora_queue_remove(hora_queue *queue, const void *item)
+{
+    return find(queue, item, true);
+}
+
+int hora_queue_contains(hora_queue *queue, const void *item)
+{
+    return find(queue, item, false);
+}
+
+int hora_queue_drain(hora_queue *queue, void **items, int max)
+{
+    if (items == NULL || (void *)items == (void *)queue)
+        return HORA_EINVAL;
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    if (queue->kind->next_due != NULL)
+        hora__queue_settle(queue, NULL, &wakes); /* what became due meanwhile belongs to those who wait already */
+    int count = 0;
+    void *item;
+    while (count < max && (item = queue->kind->pop(queue, &wakes)) != NULL)
+        items[count++] = item;
+    if (count > 0 && !HORA__FAULT(DRAIN_KEEPS_PUTTERS_OUT))
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return count;
+}
+
+static int read_size(hora_queue *queue, bool remaining)
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    int size = queue->size;
+    hora__mutex_unlock(&queue->object.lock);
+    if (!remaining)
+        return size;
+    return queue->capacity == HORA_UNBOUNDED ? HORA_UNBOUNDED : queue->capacity - size;
+}
+
+int hora_queue_size(hora_queue *queue)
+{
+    return read_size(queue, false);
+}
+
+int hora_queue_remaining_capacity(hora_queue *queue)
+{
+    return read_size(queue, true);
+}
+
+int hora_queue_snapshot(hora_queue *queue, void **items, int max)
+{
+    if (max < 0 || (items == NULL && max > 0))
+        return HORA_EINVAL;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    int size = queue->size;
+    if (max > 0)
+        queue->kind->copy(queue, items, max);
+    hora__mutex_unlock(&queue->object.lock);
+    if (size < max)
+        items[size] = NULL;
+    return size;
+}
+
+/* Remove all elements into items[] if there is room for them; else only say how many there are. */
+static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    *ret_size = queue->size;
+    if (queue->size <= room) {
+        for (int i = 0; i < *ret_size; i++)
+            items[i] = queue->kind->strip(queue);
+        assert(queue->size == 0);
+        hora__queue_settle(queue, NULL, &wakes);
+    }
+    hora__queue_exit(queue, &wakes);
+    return 0;
+}
+
+static int discard_all(hora_queue *queue)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    while (queue->kind->strip(queue) != NULL) {
+    }
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return 0;
+}
+
+int hora_queue_clear(hora_queue *queue)
+{
+    int error = hora__queue_check(queue);
+    if (error < 0)
+        return error;
+    if (queue->drop == NULL)
+        return discard_all(queue);
+    /* All leave at once, under the lock; the destructor runs without it. So there must be somewhere to put them. */
+    void **items = NULL;
+    int size;
+    for (int room = 0; (error = strip_all(queue, items, room, &size)) == 0 && size > room; room = size) {
+        hora__free(items);
+        items = hora__alloc((size_t)size, sizeof *items);
+        if (items == NULL)
+            return HORA_ENOMEM;
+    }
+    for (int i = 0; error == 0 && i < size; i++)
+        queue->drop(items[i]);
+    hora__free(items);
+    return error;
+}
+
+static int snapshot_new(hora_queue *queue, void ***ret_items, int *ret_count)
+{
+    void **items = NULL;
+    int room = 0;
+    int size;
+    while ((size = hora_queue_snapshot(queue, items, room)) > room) {
+        hora__free(items);
+        room = size;
+        items = hora__alloc((size_t)room, sizeof *items);
+        if (items == NULL)
+            return HORA_ENOMEM;
+    }
+    if (size < 0) {
+        hora__free(items);
+        return size;
+    }
+    *ret_items = items;
+    *ret_count = size;
+    return 0;
+}
+
+int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *context), void *context)
+{
+    void **items;
+    int count;
+    if (visit == NULL)
+        return HORA_EINVAL;
+    int result = snapshot_new(queue, &items, &count);
+    if (result < 0)
+        return result;
+    for (int i = 0; i < count && result == 0; i++)
+        result = visit(items[i], context);
+    hora__free(items);
+    return result;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linked.c - the queue of linked nodes, one per element, with or without a bound
+ *
+ * How it works  A node is allocated before the lock is taken, and travels with its put also while that waits for room; so
+ *               letting a waiting put in cannot fail.
+ * Invariants    I1 the nodes form a chain from first; its length is size; the last node's next is NULL.
+ *               I2 end points to the pointer where the next node will hang: &first if the queue is empty. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "queue/queue.h"
+#include "sys/alloc.h"
+
+struct node {
+    struct node *next;
+    void *item;
+};
+
+struct linked_queue {
+    struct hora_queue base;
+    struct node *first;
+    struct node **end;
+};
+
+static struct linked_queue *linked_of(hora_queue *queue)
+{
+    return HORA__LIST_ENTRY(queue, struct linked_queue, base);
+}
+
+static int prepare(hora_queue *queue, struct hora__put *put)
+{
+    (void)queue;
+    put->memory = hora__alloc(1, sizeof(struct node));
+    return put->memory == NULL ? HORA_ENOMEM : 0;
+}
+
+static void discard(hora_queue *queue, struct hora__put *put)
+{
+    (void)queue;
+    if (!HORA__FAULT(LINKED_LEAKS_NODE_WHEN_FULL))
+        hora__free(put->memory);
+    put->memory = NULL;
+}
+
+static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    if (queue->size == queue->capacity)
+        return HORA_EFULL;
+    struct linked_queue *linked = linked_of(queue);
+    struct node *node = put->memory;
+    put->memory = NULL;
+    node->item = put->item;
+    node->next = NULL;
+    assert(*linked->end == NULL); /* I2 */
+    *linked->end = node;
+    linked->end = &node->next;
+    queue->size++;
+    return 0;
+}
+
+static void *peek(hora_queue *queue)
+{
+    const struct node *first = linked_of(queue)->first;
+    return first != NULL ? first->item : NULL;
+}
+
+/* Take the node out that hangs at *at. */
+static void *unlink_at(struct linked_queue *linked, struct node **at)
+{
+    struct node *node = *at;
+    void *item = node->item;
+    *at = node->next;
+    if (linked->end == &node->next && !(HORA__FAULT(LINKED_REMOVE_KEEPS_TAIL) && at != &linked->first))
+        linked->end = at; /* I2 */
+    linked->base.size--;
+    hora__free(node);
+    return item;
+}
+
+static void *strip(hora_queue *queue)
+{
+    struct linked_queue *linked = linked_of(queue);
+    return linked->first != NULL ? unlink_at(linked, &linked->first) : NULL;
+}
+
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    return strip(queue);
+}
+
+static bool find(hora_queue *queue, const void *item, bool remove)
+{
+    struct linked_queue *linked = linked_of(queue);
+    for (struct node **at = &linked->first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->item != item)
+            continue;
+        if (remove)
+            (void)unlink_at(linked, at);
+        return true;
+    }
+    return false;
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    const struct node *node = linked_of(queue)->first;
+    for (int i = 0; node != NULL && i < max; i++, node = node->next)
+        items[i] = node->item;
+}
+
+static void destroy(hora_queue *queue)
+{
+    assert(linked_of(queue)->first == NULL);
+    hora__free(linked_of(queue));
+}
+
+static const struct hora__queue_kind linked_kind = {
+    .prepare = prepare,
+    .discard = discard,
+    .push = push,
+    .pop = pop,
+    .peek = peek,
+    .strip = strip,
+    .find = find,
+    .copy = copy,
+    .destroy = destroy,
+};
+
+int hora_linked_queue_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+{
+    hora_queue_options own;
+    int error = hora__queue_options(&own, options, 0, ret_queue);
+    if (error < 0 || capacity < 1)
+        return HORA_EINVAL;
+    struct linked_queue *linked = hora__alloc(1, sizeof *linked);
+    if (linked == NULL)
+        return HORA_ENOMEM;
+    linked->end = &linked->first;
+    error = hora__queue_init(&linked->base, &linked_kind, capacity, &own);
+    if (error < 0) {
+        destroy(&linked->base);
+        return error;
+    }
+    *ret_queue = &linked->base;
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* priority.c - the queue whose least element leaves first */
+#include <stddef.h>
+
+#include "queue/heaped.h"
+
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    struct hora__heap *heap = &hora__heaped_of(queue)->heap;
+    if (heap->size == 0)
+        return NULL;
+    void *item = hora__heap_pop(heap);
+    queue->size = heap->size;
+    return item;
+}
+
+static const struct hora__queue_kind priority_kind = {
+    .push = hora__heaped_push,
+    .pop = pop,
+    .peek = hora__heaped_peek,
+    .strip = hora__heaped_strip,
+    .find = hora__heaped_find,
+    .copy = hora__heaped_copy,
+    .destroy = hora__heaped_destroy,
+    .inserts_always = true,
+    .has_callbacks = true,
+};
+
+int hora_priority_queue_new(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue)
+{
+    hora_queue_options own;
+    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE, ret_queue);
+    if (error < 0 || initial_capacity < 1 || own.compare == NULL)
+        return HORA_EINVAL;
+    return hora__heaped_new(&priority_kind, initial_capacity, &own, hora__heaped_compare_items, ret_queue);
+}
+
+hora_compare_fn hora_priority_queue_comparator(const hora_queue *queue)
+{
+    return queue != NULL && queue->kind == &priority_kind ? queue->compare : NULL;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - making, entering, closing and freeing a queue of any kind */
+#include "queue/queue.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+
+int hora__queue_options(hora_queue_options *own, const hora_queue_options *given, unsigned allowed,
+                        hora_queue **ret_queue)
+{
+    int error = hora__options_copy(own, sizeof *own, sizeof *own, given);
+    if (error < 0 || ret_queue == NULL)
+        return HORA_EINVAL;
+    bool misplaced = (own->fair && !(allowed & HORA__ALLOW_FAIR)) ||
+                     (own->compare != NULL && !(allowed & HORA__ALLOW_COMPARE)) ||
+                     (own->remaining != NULL && !(allowed & HORA__ALLOW_REMAINING)) ||
+                     (own->context != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)));
+    return misplaced ? HORA_EINVAL : 0;
+}
+
+static void destroy(struct hora__object *object)
+{
+    hora_queue *queue = HORA__LIST_ENTRY(object, struct hora_queue, object);
+    queue->kind->destroy(queue);
+}
+
+int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int capacity,
+                     const hora_queue_options *options)
+{
+    queue->kind = kind;
+    queue->capacity = capacity;
+    queue->drop = options->drop;
+    queue->compare = options->compare;
+    hora__list_init(&queue->takers);
+    hora__list_init(&queue->putters);
+    return hora__object_init(&queue->object, options->clock, destroy);
+}
+
+int hora__queue_check(const hora_queue *queue)
+{
+    if (queue == NULL)
+        return HORA_EINVAL;
+    int error = hora__object_check(&queue->object);
+    if (error < 0)
+        return error;
+    return queue->kind->has_callbacks && hora__mutex_held(&queue->object.lock) ? HORA_EDEADLK : 0;
+}
+
+int hora__queue_enter(hora_queue *queue)
+{
+    int error = hora__queue_check(queue);
+    if (error == 0)
+        hora__mutex_lock(&queue->object.lock);
+    return error;
+}
+
+void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
+{
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(wakes);
+}
+
+int hora_queue_free(hora_queue *queue)
+{
+    if (queue == NULL)
+        return 0;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    bool waited_on = !hora__list_is_empty(&queue->takers) || !hora__list_is_empty(&queue->putters);
+    hora__mutex_unlock(&queue->object.lock);
+    if (waited_on)
+        return HORA_EBUSY;
+
+    /* Nobody else is inside but threads that were resolved and do not touch the elements: no lock is needed, and
+     * the destructor must not run under one. */
+    void *item;
+    while ((item = queue->kind->strip(queue)) != NULL)
+        if (queue->drop != NULL)
+            queue->drop(item);
+    hora__ready_fd_destroy(&queue->ready, queue->object.clock);
+    hora__object_leave(&queue->object);
+    return 0;
+}
+
+int hora_queue_close(hora_queue *queue)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    hora__queue_settle(queue, NULL, &wakes); /* what has become due goes to those who waited for it */
+    queue->closed = true;
+    if (!HORA__FAULT(CLOSE_FORGETS_PUTTERS))
+        hora__waiters_resolve_all(&queue->putters, HORA_ECLOSED, &wakes);
+    hora__waiters_resolve_all(&queue->takers, HORA_ECLOSED, &wakes);
+    queue->leader = NULL;
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return 0;
+}
+
+int hora_queue_is_closed(hora_queue *queue)
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    bool closed = queue->closed;
+    hora__mutex_unlock(&queue->object.lock);
+    return closed ? 1 : 0;
+}
+
+int hora_queue_fd(hora_queue *queue)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int result = hora__queue_enter(queue);
+    if (result < 0)
+        return result;
+    if (hora__ready_fd_get(&queue->ready) < 0) {
+        result = hora__ready_fd_init(&queue->ready, queue->object.clock, queue->kind->next_due != NULL);
+        if (result == 0)
+            hora__queue_settle(queue, NULL, &wakes);
+    }
+    if (result == 0)
+        result = hora__ready_fd_get(&queue->ready);
+    hora__queue_exit(queue, &wakes);
+    return result;
+}

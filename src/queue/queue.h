@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.h - what the five kinds of queue have in common, and what each adds
+ *
+ * A kind is a sequential container with a few operations, all called with the queue's lock held (but prepare and
+ * discard); it knows nothing of threads. queue.c puts the waiting around it. The synchronous queue is the exception
+ * that proves the rule: its container is the list of waiting threads. */
+#ifndef HORA_QUEUE_QUEUE_H
+#define HORA_QUEUE_QUEUE_H
+
+#include <hora/queue.h>
+
+#include "sync/object.h"
+#include "sync/ready_fd.h"
+#include "sync/wait.h"
+
+/* What is being put. */
+struct hora__put {
+    void *item;
+    hora_ns due;  /* delay queue: when it can be taken, */
+    bool has_due; /* if that was said */
+    void *memory; /* linked queue: the node for it, made before the lock is taken */
+};
+
+/* A thread that waits to put or to take. */
+struct hora__queue_waiter {
+    struct hora__waiter waiter;
+    struct hora__put put; /* a putter's; written before it is on the list */
+    void *item;           /* a taker's; written before it is resolved */
+};
+
+struct hora__queue_kind {
+    /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
+    int (*prepare)(hora_queue *queue, struct hora__put *put);
+    void (*discard)(hora_queue *queue, struct hora__put *put);
+    /* Insert, taking over put->memory. 0, HORA_EFULL or HORA_ENOMEM, and then nothing has changed. */
+    int (*push)(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes);
+    /* Remove the first element that can be taken now; NULL: there is none. */
+    void *(*pop)(hora_queue *queue, struct hora__wakes *wakes);
+    /* The first element, or NULL. */
+    void *(*peek)(hora_queue *queue);
+    /* Remove some element, whichever is the cheapest; NULL: there is none. */
+    void *(*strip)(hora_queue *queue);
+    /* Whether an element is there; removes its first occurrence if told so. */
+    bool (*find)(hora_queue *queue, const void *item, bool remove);
+    /* Write the first `max` elements. */
+    void (*copy)(hora_queue *queue, void **items, int max);
+    /* Delay queue: when the first element can be taken, HORA_FOREVER if never, and a number that tells it from all
+     * others; called only with elements. NULL: at once. */
+    hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
+    /* Release the container, which is empty, and the queue's memory. */
+    void (*destroy)(hora_queue *queue);
+    bool inserts_always; /* putting never waits, and so never looks at interrupts */
+    bool has_callbacks;  /* user code runs under the lock, so re-entry is looked for */
+};
+
+struct hora_queue {
+    struct hora__object object;
+    const struct hora__queue_kind *kind; /* these five are immutable */
+    int capacity;
+    bool serves_latest; /* waiting threads: the latest first */
+    void (*drop)(void *item);
+    hora_compare_fn compare;
+
+    /* guarded by object.lock */
+    int size;
+    bool closed;
+    struct hora__list takers;
+    struct hora__list putters;
+    struct hora__ready_fd ready;
+
+    /* delay queue: of the takers, the one that sleeps until the first element is due; see settle.c */
+    struct hora__waiter *leader; /* NULL: none */
+    uint64_t leader_element;     /* what it waits for, as told by next_due */
+    hora_ns leader_until;        /* and until when */
+};
+
+/* ---- making: queue.c ---- */
+
+/* Options that a kind takes, besides clock, drop and context. */
+enum { HORA__ALLOW_FAIR = 1, HORA__ALLOW_COMPARE = 2, HORA__ALLOW_REMAINING = 4 };
+
+/* Read and check options, and that ret_queue is not NULL. HORA_EINVAL. */
+__attribute__((warn_unused_result)) int hora__queue_options(hora_queue_options *own, const hora_queue_options *given,
+                                                            unsigned allowed, hora_queue **ret_queue);
+
+/* Initialise the common part. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind,
+                                                         int capacity, const hora_queue_options *options);
+
+/* ---- entering and leaving: queue.c ---- */
+
+/* Whether the queue may be used here at all: 0, HORA_EINVAL (NULL), HORA_EFORKED, HORA_EDEADLK. */
+__attribute__((warn_unused_result)) int hora__queue_check(const hora_queue *queue);
+
+/* Check and lock. */
+__attribute__((warn_unused_result)) int hora__queue_enter(hora_queue *queue);
+
+/* Unlock, then wake. */
+void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
+
+/* ---- keeping the invariants: settle.c; with the lock held ---- */
+
+/* After any change: let in who waits for room, serve who waits for elements, see that somebody leads, and show in the
+ * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or NULL. */
+void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
+
+/* A waiter takes itself off its list. */
+void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
+
+/* ---- putting: transfer.c ---- */
+
+/* Put without waiting; `put` is prepared. HORA_EFULL. */
+__attribute__((warn_unused_result)) int hora__queue_put_now(hora_queue *queue, struct hora__put *put);
+
+#endif

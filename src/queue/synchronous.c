@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* synchronous.c - the queue without room: an element passes from a waiting thread to one that comes
+ *
+ * How it works  Its elements are those of the waiting putters, and it takes only what a waiting taker wants at once. So
+ *               pushing is handing to a taker, and popping is relieving a putter.
+ * Invariants    I1 not both lists have waiters: each who comes first looks at the other list, under the lock.
+ *               I2 size is 0. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "queue/queue.h"
+#include "sys/alloc.h"
+
+/* The waiter that is served next; NULL: nobody waits. */
+static struct hora__queue_waiter *next_of(const hora_queue *queue, const struct hora__list *list)
+{
+    struct hora__waiter *waiter = queue->serves_latest ? hora__waiters_last(list) : hora__waiters_first(list);
+    return waiter != NULL ? HORA__LIST_ENTRY(waiter, struct hora__queue_waiter, waiter) : NULL;
+}
+
+static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    assert(hora__list_is_empty(&queue->takers) || hora__list_is_empty(&queue->putters)); /* I1 */
+    struct hora__queue_waiter *taker = next_of(queue, &queue->takers);
+    if (taker == NULL)
+        return HORA_EFULL;
+    taker->item = put->item;
+    hora__waiter_resolve(&taker->waiter, 0, wakes);
+    return 0;
+}
+
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    struct hora__queue_waiter *putter = next_of(queue, &queue->putters);
+    if (putter == NULL)
+        return NULL;
+    void *item = putter->put.item;
+    hora__waiter_resolve(&putter->waiter, 0, wakes);
+    return item;
+}
+
+static void *nothing(hora_queue *queue)
+{
+    assert(queue->size == 0); /* I2 */
+    (void)queue;
+    return NULL;
+}
+
+static bool find(hora_queue *queue, const void *item, bool remove)
+{
+    (void)queue;
+    (void)item;
+    (void)remove;
+    return false;
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    (void)queue;
+    (void)items;
+    (void)max;
+}
+
+static void destroy(hora_queue *queue)
+{
+    hora__free(queue);
+}
+
+static const struct hora__queue_kind synchronous_kind = {
+    .push = push,
+    .pop = pop,
+    .peek = nothing,
+    .strip = nothing,
+    .find = find,
+    .copy = copy,
+    .destroy = destroy,
+};
+
+int hora_synchronous_queue_new(const hora_queue_options *options, hora_queue **ret_queue)
+{
+    hora_queue_options own;
+    int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue);
+    if (error < 0)
+        return error;
+    hora_queue *queue = hora__alloc(1, sizeof *queue);
+    if (queue == NULL)
+        return HORA_ENOMEM;
+    error = hora__queue_init(queue, &synchronous_kind, 0, &own);
+    if (error < 0) {
+        destroy(queue);
+        return error;
+    }
+    queue->serves_latest = !own.fair;
+    *ret_queue = queue;
+    return 0;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfer.c - putting and taking, with and without waiting
+ *
+ * How it works      Try under the lock; if that fails and there is time, wait on one of the queue's two lists. Who is resolved
+ *                   has its outcome and leaves without another look at the queue. Who wakes because of an interrupt or
+ *                   of the time takes the lock, and if it is still on its list, takes itself off. So an element is handed over
+ *                   exactly if its two sides both return success.
+ * Races             An interrupt or time-out may meet a hand-over. Both are decided under the lock: if the hand-over was
+ *                   first, it counts, and the interrupt stays pending. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "queue/queue.h"
+#include "sync/clock.h"
+#include "sync/thread.h"
+
+/* Check the queue and get the calling thread's record; a pending interrupt comes first. */
+static int begin_waiting_call(hora_queue *queue, hora_thread **ret_thread)
+{
+    int error = hora__queue_check(queue);
+    if (error == 0)
+        error = hora__thread_current(ret_thread);
+    if (error < 0)
+        return error;
+    return hora__thread_take_interrupt(*ret_thread) ? HORA_EINTERRUPTED : 0;
+}
+
+/* ---- putting ---- */
+
+static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    if (queue->closed)
+        return HORA_ECLOSED;
+    int error = queue->kind->push(queue, put, wakes);
+    if (error == 0)
+        hora__queue_settle(queue, NULL, wakes);
+    return error;
+}
+
+int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    error = put_locked(queue, put, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return error;
+}
+
+/* A putter woke by itself: take it off the list, unless it has been let in after all. */
+static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, enum hora__wake wake)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    hora__mutex_lock(&queue->object.lock);
+    bool resolved = hora__waiter_is_resolved(&self->waiter);
+    if (!resolved) {
+        hora__queue_withdraw(queue, &self->waiter);
+        hora__queue_settle(queue, NULL, &wakes);
+    }
+    hora__queue_exit(queue, &wakes);
+    if (resolved && !HORA__FAULT(WITHDRAW_IGNORES_HANDOVER))
+        return self->waiter.result;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(self->waiter.thread);
+    return HORA_EINTERRUPTED;
+}
+
+/* Wait for room; called with the lock, returns without it. */
+static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put *put, hora_ns deadline)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__queue_waiter self = {.put = *put};
+    hora__waiter_init(&self.waiter, thread, deadline);
+    hora__list_add_last(&queue->putters, &self.waiter.link);
+    hora__object_visit(&queue->object);
+    hora__queue_settle(queue, NULL, &wakes); /* a synchronous queue's descriptor shows waiting putters */
+    hora__queue_exit(queue, &wakes);
+
+    enum hora__wake wake = hora__waiter_park(&self.waiter, queue->object.clock, deadline);
+    int error = wake == HORA__WAKE_RESOLVED ? self.waiter.result : give_up_putting(queue, &self, wake);
+    *put = self.put;
+    hora__object_leave(&queue->object);
+    return error;
+}
+
+static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *thread, hora_ns timeout)
+{
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    error = put_locked(queue, put, &wakes);
+    if (error == HORA_EFULL && thread != NULL && timeout > 0)
+        return wait_to_put(queue, thread, put, deadline);
+    hora__queue_exit(queue, &wakes);
+    return error;
+}
+
+/* Put, waiting at most for timeout if there is a thread to wait. */
+static int put(hora_queue *queue, void *item, hora_thread *thread, hora_ns timeout)
+{
+    struct hora__put what = {.item = item};
+    if (queue->kind->prepare != NULL) {
+        int error = queue->kind->prepare(queue, &what);
+        if (error < 0)
+            return error;
+    }
+    int error = put_prepared(queue, &what, thread, timeout);
+    if (error < 0 && queue->kind->prepare != NULL)
+        queue->kind->discard(queue, &what);
+    return error;
+}
+
+int hora_queue_offer_for(hora_queue *queue, void *item, hora_ns timeout)
+{
+    if (queue == NULL || item == NULL)
+        return HORA_EINVAL;
+    if (queue->kind->inserts_always)
+        return hora_queue_offer(queue, item);
+    hora_thread *thread;
+    int error = begin_waiting_call(queue, &thread);
+    if (error == 0)
+        error = put(queue, item, thread, timeout);
+    return error == HORA_EFULL ? HORA_ETIMEDOUT : error;
+}
+
+int hora_queue_put(hora_queue *queue, void *item)
+{
+    return hora_queue_offer_for(queue, item, HORA_FOREVER);
+}
+
+int hora_queue_offer(hora_queue *queue, void *item)
+{
+    if (queue == NULL || item == NULL)
+        return HORA_EINVAL;
+    int error = hora__queue_check(queue);
+    return error < 0 ? error : put(queue, item, NULL, 0);
+}
+
+/* ---- taking ---- */
+
+static int take_locked(hora_queue *queue, void **ret_item, struct hora__wakes *wakes)
+{
+    if (queue->kind->next_due != NULL)
+        hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
+    void *item = queue->kind->pop(queue, wakes);
+    if (item == NULL)
+        return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
+    hora__queue_settle(queue, NULL, wakes);
+    *ret_item = item;
+    return 0;
+}
+
+enum { STAY_WAITING = 1 };
+
+/* A taker woke by itself, with the lock held: 0 if it has been served, STAY_WAITING, or why it leaves. */
+static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum hora__wake wake, bool time_is_over,
+                             struct hora__wakes *wakes)
+{
+    if (hora__waiter_is_resolved(self))
+        return HORA__FAULT(WITHDRAW_IGNORES_HANDOVER) && wake == HORA__WAKE_TIME ? HORA_ETIMEDOUT : 0;
+    if (wake == HORA__WAKE_INTERRUPTED) {
+        hora__queue_withdraw(queue, self);
+        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
+            hora__queue_settle(queue, NULL, wakes);
+        return HORA_EINTERRUPTED;
+    }
+    hora__waiter_heard(self);
+    if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
+        hora__queue_settle(queue, self, wakes); /* what became due together with the end of the time is still served, */
+    if (hora__waiter_is_resolved(self))         /* and a leader whose time is over hands the lead on */
+        return 0;
+    if (!time_is_over)
+        return STAY_WAITING;
+    hora__queue_withdraw(queue, self);
+    return HORA_ETIMEDOUT;
+}
+
+/* Sleep, and look again, once; called with the lock, returns without it. */
+static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
+{
+    hora_ns until = queue->leader == self ? queue->leader_until : self->deadline;
+    bool until_the_end = until == self->deadline;
+    hora__queue_exit(queue, wakes);
+    enum hora__wake wake = hora__waiter_park(self, queue->object.clock, until);
+    if (wake == HORA__WAKE_RESOLVED)
+        return 0;
+    hora__mutex_lock(&queue->object.lock);
+    int outcome = look_again_locked(queue, self, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
+    if (outcome != STAY_WAITING)
+        hora__queue_exit(queue, wakes);
+    return outcome;
+}
+
+/* Wait for an element; called with the lock, returns without it. */
+static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, void **ret_item,
+                        struct hora__wakes *wakes)
+{
+    struct hora__queue_waiter self = {.item = NULL};
+    hora__waiter_init(&self.waiter, thread, deadline);
+    hora__list_add_last(&queue->takers, &self.waiter.link);
+    hora__object_visit(&queue->object);
+    hora__queue_settle(queue, &self.waiter, wakes); /* this thread may have to lead */
+
+    int outcome;
+    do
+        outcome = wait_once(queue, &self.waiter, wakes);
+    while (outcome == STAY_WAITING);
+    hora__object_leave(&queue->object);
+
+    if (outcome == 0)
+        outcome = self.waiter.result;
+    if (outcome == 0)
+        *ret_item = self.item;
+    else if (outcome == HORA_EINTERRUPTED)
+        (void)hora__thread_take_interrupt(thread);
+    return outcome;
+}
+
+int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
+{
+    if (queue == NULL || ret_item == NULL)
+        return HORA_EINVAL;
+    hora_thread *thread;
+    int error = begin_waiting_call(queue, &thread);
+    if (error < 0)
+        return error;
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
+    hora__mutex_lock(&queue->object.lock);
+    error = take_locked(queue, ret_item, &wakes);
+    if (error == HORA_EEMPTY && timeout > 0)
+        return wait_to_take(queue, thread, deadline, ret_item, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
+}
+
+int hora_queue_take(hora_queue *queue, void **ret_item)
+{
+    return hora_queue_poll_for(queue, HORA_FOREVER, ret_item);
+}
+
+int hora_queue_poll(hora_queue *queue, void **ret_item)
+{
+    if (ret_item == NULL)
+        return HORA_EINVAL;
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    error = take_locked(queue, ret_item, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return error;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* latch.c - the countdown latch
+ *
+ * States            CLOSED (count > 0) -> OPEN (count == 0)  by the last count_down; final.
+ * Invariants        I1 count >= 0.
+ *                   I2 threads wait only while count > 0.
+ * Locks             object.lock (rank OBJECT) guards count and waiters. */
+#include <hora/latch.h>
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "sync/clock.h"
+#include "sync/object.h"
+#include "sync/thread.h"
+#include "sync/wait.h"
+#include "sys/alloc.h"
+
+struct hora_latch {
+    struct hora__object object;
+    int count;
+    struct hora__list waiters;
+};
+
+static void destroy(struct hora__object *object)
+{
+    hora__free(HORA__LIST_ENTRY(object, struct hora_latch, object));
+}
+
+int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch)
+{
+    hora_latch_options own;
+    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
+    if (error < 0 || count < 0 || ret_latch == NULL)
+        return HORA_EINVAL;
+    hora_latch *latch = hora__alloc(1, sizeof *latch);
+    if (latch == NULL)
+        return HORA_ENOMEM;
+    error = hora__object_init(&latch->object, own.clock, destroy);
+    if (error < 0) {
+        hora__free(latch);
+        return error;
+    }
+    latch->count = count;
+    hora__list_init(&latch->waiters);
+    *ret_latch = latch;
+    return 0;
+}
+
+/* Check the latch and lock it. */
+static int enter(hora_latch *latch)
+{
+    if (latch == NULL)
+        return HORA_EINVAL;
+    int error = hora__object_check(&latch->object);
+    if (error == 0)
+        hora__mutex_lock(&latch->object.lock);
+    return error;
+}
+
+int hora_latch_free(hora_latch *latch)
+{
+    if (latch == NULL)
+        return 0;
+    int error = enter(latch);
+    if (error < 0)
+        return error;
+    bool waited_for = !hora__list_is_empty(&latch->waiters);
+    hora__mutex_unlock(&latch->object.lock);
+    if (waited_for)
+        return HORA_EBUSY;
+    hora__object_leave(&latch->object);
+    return 0;
+}
+
+/* CLOSED -> OPEN */
+static void open_locked(hora_latch *latch, struct hora__wakes *wakes)
+{
+    assert(latch->count == 0);
+    if (HORA__FAULT(LATCH_WAKES_ONE) && !hora__list_is_empty(&latch->waiters))
+        hora__waiter_resolve(hora__waiters_first(&latch->waiters), 0, wakes);
+    else
+        hora__waiters_resolve_all(&latch->waiters, 0, wakes); /* I2 */
+}
+
+int hora_latch_count_down(hora_latch *latch)
+{
+    int error = enter(latch);
+    if (error < 0)
+        return error;
+    struct hora__wakes wakes = HORA__WAKES_NONE;
+    if (latch->count > 0 || HORA__FAULT(LATCH_COUNTS_BELOW_ZERO)) {
+        latch->count--; /* I1 */
+        if (latch->count == 0)
+            open_locked(latch, &wakes);
+    }
+    hora__mutex_unlock(&latch->object.lock);
+    hora__wakes_flush(&wakes);
+    return 0;
+}
+
+int hora_latch_count(hora_latch *latch)
+{
+    int error = enter(latch);
+    if (error < 0)
+        return error;
+    int count = latch->count;
+    hora__mutex_unlock(&latch->object.lock);
+    return count;
+}
+
+/* Wait on the list; called with the lock, returns without it. */
+static int wait_locked(hora_latch *latch, hora_thread *thread, hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__list_add_last(&latch->waiters, &waiter.link);
+    hora__object_visit(&latch->object);
+    hora__mutex_unlock(&latch->object.lock);
+
+    enum hora__wake wake = hora__waiter_park(&waiter, latch->object.clock, deadline);
+    if (wake != HORA__WAKE_RESOLVED) {
+        hora__mutex_lock(&latch->object.lock);
+        if (hora__waiter_is_resolved(&waiter))
+            wake = HORA__WAKE_RESOLVED;
+        else if (!HORA__FAULT(LATCH_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
+            hora__list_remove(&waiter.link);
+        hora__mutex_unlock(&latch->object.lock);
+    }
+    hora__object_leave(&latch->object);
+
+    if (wake == HORA__WAKE_RESOLVED)
+        return waiter.result;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
+{
+    hora_thread *thread;
+    int error = latch == NULL ? HORA_EINVAL : hora__object_check(&latch->object);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    hora_ns deadline = hora__clock_deadline(latch->object.clock, timeout);
+    hora__mutex_lock(&latch->object.lock);
+    if (latch->count > 0 && timeout > 0)
+        return wait_locked(latch, thread, deadline);
+    int result = latch->count > 0 ? HORA_ETIMEDOUT : 0;
+    hora__mutex_unlock(&latch->object.lock);
+    return result;
+}
+
+int hora_latch_await(hora_latch *latch)
+{
+    return hora_latch_await_for(latch, HORA_FOREVER);
+}

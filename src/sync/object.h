@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* object.h - what every object that threads wait on has: a lock, a clock, an owner and visitors
+ *
+ * The owner's free must not take the memory from under a waiting thread that is on its way out: it was resolved, but
+ * perhaps already wants the lock because its time was over. So each thread that waits counts as a visitor, and the
+ * memory goes when the owner and the last visitor are gone. */
+#ifndef HORA_SYNC_OBJECT_H
+#define HORA_SYNC_OBJECT_H
+
+#include <hora/clock.h>
+
+#include "sys/mutex.h"
+
+struct hora__object {
+    hora__atomic references; /* the owner's and one per visitor */
+    int32_t generation;      /* hora__fork_generation() at birth; immutable */
+    const hora_clock *clock; /* immutable, never NULL */
+    void (*destroy)(struct hora__object *object); /* immutable: releases the memory */
+    hora__mutex lock;        /* rank OBJECT */
+};
+
+/* NULL clock: the monotonic one. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is the parent process's). */
+__attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object, const hora_clock *clock,
+                                                          void (*destroy)(struct hora__object *object));
+
+/* 0, or HORA_EFORKED in a process that did not make the object. */
+__attribute__((warn_unused_result)) int hora__object_check(const struct hora__object *object);
+
+/* A visitor comes (with the lock held). */
+void hora__object_visit(struct hora__object *object);
+
+/* A visitor, or the owner, goes. The last one destroys it. */
+void hora__object_leave(struct hora__object *object);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.c - thread records, handles and interrupts
+ *
+ * What it is for    A thread must be found by those who wake or interrupt it, also one that hora did not make, and its handle must
+ *                   outlive it. So each thread that uses a blocking call or asks for its handle gets a record on the
+ *                   heap, counted: one reference is the thread's own, given back when it ends.
+ * How it works      The flag is an atomic word so that everybody can look at it for nothing. It changes under the lock,
+ *                   together with the descriptor that shows it. Only the thread itself clears it.
+ * Invariants        I1 interrupt_fd, if made, is readable exactly while the flag is set.
+ *                   I2 the flag of a thread that has ended is clear, and stays so.
+ *                   I3 setting the flag is followed by a wake: a thread that looks at the flag before each sleep never
+ *                      sleeps through an interrupt.
+ * Locks             thread->lock (rank THREAD). Held across no call but descriptors and the clock's count.
+ * Fork              In a child the record of the one thread left may be locked for ever by a thread that no longer exists; it
+ *                   is abandoned and made anew. */
+#include "sync/thread.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+#include "sys/fork.h"
+#include "sys/thread.h"
+
+static void end_of_thread(void *pointer)
+{
+    hora_thread *thread = pointer;
+    if (thread->generation != hora__fork_generation())
+        return;
+    hora__virtual_clock_thread_ends(thread);
+    hora__mutex_lock(&thread->lock);
+    thread->ended = true;
+    hora__atomic_store(&thread->interrupted, 0); /* I2 */
+    hora__event_set(&thread->interrupt_fd, false);
+    hora__mutex_unlock(&thread->lock);
+    (void)hora_thread_unref(thread);
+}
+
+static int thread_new(hora_thread **ret_thread)
+{
+    hora_thread *thread = hora__alloc(1, sizeof *thread);
+    if (thread == NULL)
+        return HORA_ENOMEM;
+    hora__atomic_init(&thread->references, 1);
+    hora__atomic_init(&thread->interrupted, 0);
+    hora__atomic_init(&thread->attached, 0);
+    thread->generation = hora__fork_generation();
+    thread->interrupt_fd = HORA__EVENT_NONE;
+    int error = hora__mutex_init(&thread->lock, HORA__RANK_THREAD);
+    if (error < 0)
+        goto no_lock;
+    error = hora__parker_init(&thread->parker);
+    if (error < 0)
+        goto no_parker;
+    *ret_thread = thread;
+    return 0;
+no_parker:
+    hora__mutex_destroy(&thread->lock);
+no_lock:
+    hora__free(thread);
+    return error;
+}
+
+static void thread_free(hora_thread *thread)
+{
+    assert(thread->clock == NULL);
+    hora__event_destroy(&thread->interrupt_fd);
+    hora__parker_destroy(&thread->parker);
+    hora__mutex_destroy(&thread->lock);
+    hora__free(thread);
+}
+
+hora_thread *hora__thread_existing(void)
+{
+    hora_thread *thread = hora__thread_pointer();
+    return thread != NULL && thread->generation == hora__fork_generation() ? thread : NULL;
+}
+
+int hora__thread_current(hora_thread **ret_thread)
+{
+    hora_thread *thread = hora__thread_existing();
+    if (thread == NULL) {
+        int error = hora__fork_watch();
+        if (error == 0)
+            error = thread_new(&thread);
+        if (error < 0)
+            return error;
+        error = hora__thread_set_pointer(thread, end_of_thread);
+        if (error < 0) {
+            thread_free(thread);
+            return error;
+        }
+    }
+    *ret_thread = thread;
+    return 0;
+}
+
+int hora_thread_self(hora_thread **ret_thread)
+{
+    if (ret_thread == NULL)
+        return HORA_EINVAL;
+    hora_thread *thread;
+    int error = hora__thread_current(&thread);
+    if (error == 0)
+        *ret_thread = hora_thread_ref(thread);
+    return error;
+}
+
+hora_thread *hora_thread_ref(hora_thread *thread)
+{
+    if (thread != NULL) {
+        int32_t before = hora__atomic_add(&thread->references, 1);
+        assert(before > 0);
+        (void)before;
+    }
+    return thread;
+}
+
+hora_thread *hora_thread_unref(hora_thread *thread)
+{
+    if (thread != NULL) {
+        int32_t before = hora__atomic_add(&thread->references, -1);
+        assert(before > 0);
+        if (before == 1)
+            thread_free(thread);
+    }
+    return NULL;
+}
+
+void hora__thread_wake(hora_thread *thread)
+{
+    if (!hora__atomic_load(&thread->attached)) {
+        hora__unpark(&thread->parker);
+        return;
+    }
+    /* It counts as able to run from now on, and not only once the system has noticed. */
+    hora__mutex_lock(&thread->lock);
+    if (!HORA__FAULT(CLOCK_SETTLES_EARLY))
+        hora__virtual_clock_not_idle_locked(thread);
+    hora__unpark(&thread->parker);
+    hora__mutex_unlock(&thread->lock);
+}
+
+static bool set_interrupted(hora_thread *thread)
+{
+    hora__mutex_lock(&thread->lock);
+    bool is_new = !thread->ended && !hora__atomic_load(&thread->interrupted);
+    if (is_new) {
+        hora__atomic_store(&thread->interrupted, 1);
+        hora__event_set(&thread->interrupt_fd, true); /* I1 */
+    }
+    hora__mutex_unlock(&thread->lock);
+    return is_new;
+}
+
+int hora_thread_interrupt(hora_thread *thread)
+{
+    if (thread == NULL)
+        return HORA_EINVAL;
+    if (thread->generation != hora__fork_generation())
+        return HORA_EFORKED;
+    if (set_interrupted(thread) && !HORA__FAULT(INTERRUPT_DOES_NOT_WAKE))
+        hora__thread_wake(thread); /* I3 */
+    return 0;
+}
+
+bool hora_thread_is_interrupted(const hora_thread *thread)
+{
+    return thread != NULL && hora__atomic_load(&thread->interrupted) != 0;
+}
+
+bool hora__thread_take_interrupt(hora_thread *thread)
+{
+    if (!hora__atomic_load(&thread->interrupted))
+        return false;
+    if (HORA__FAULT(INTERRUPT_NOT_CLEARED))
+        return true;
+    hora__mutex_lock(&thread->lock);
+    hora__atomic_store(&thread->interrupted, 0);
+    hora__event_set(&thread->interrupt_fd, false); /* I1 */
+    hora__mutex_unlock(&thread->lock);
+    return true;
+}
+
+bool hora_interrupted(void)
+{
+    hora_thread *thread = hora__thread_existing();
+    return thread != NULL && hora__thread_take_interrupt(thread);
+}
+
+int hora_interrupt_fd(void)
+{
+    hora_thread *thread;
+    int result = hora__thread_current(&thread);
+    if (result < 0)
+        return result;
+    hora__mutex_lock(&thread->lock);
+    if (thread->interrupt_fd.fd < 0) {
+        result = hora__event_init(&thread->interrupt_fd);
+        if (result == 0)
+            hora__event_set(&thread->interrupt_fd, hora__atomic_load(&thread->interrupted) != 0); /* I1 */
+    }
+    if (result == 0)
+        result = thread->interrupt_fd.fd;
+    hora__mutex_unlock(&thread->lock);
+    return result;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.h - the record that each thread has in hora: its parker, its interrupt flag, and whether it is idle */
+#ifndef HORA_SYNC_THREAD_H
+#define HORA_SYNC_THREAD_H
+
+#include <stdbool.h>
+
+#include <hora/thread.h>
+
+#include "sys/event.h"
+#include "sys/mutex.h"
+#include "sys/parker.h"
+
+struct hora_thread {
+    hora__atomic references;
+    int32_t generation;       /* hora__fork_generation() at birth; immutable */
+    hora__parker parker;      /* parked on by the thread itself, unparked by anyone */
+    hora__atomic interrupted; /* the flag: read by anyone, written under lock */
+    hora__atomic attached;    /* whether clock is set: read by anyone, written by the thread itself */
+
+    hora__mutex lock; /* rank THREAD; guards what follows */
+    bool ended;
+    bool idle;                        /* attached, parked, and nobody has woken it: see virtual_clock.c */
+    struct hora__event interrupt_fd;  /* readable while interrupted */
+    struct hora_virtual_clock *clock; /* the clock that it is attached to; NULL: none */
+};
+
+/* The calling thread's record, made at the first call; borrowed. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__thread_current(hora_thread **ret_thread);
+
+/* The calling thread's record if it has one, else NULL; borrowed. */
+hora_thread *hora__thread_existing(void);
+
+/* End a thread's sleep, or its next one. */
+void hora__thread_wake(hora_thread *thread);
+
+/* Whether the calling thread, whose record this is, was interrupted; clears the flag. */
+bool hora__thread_take_interrupt(hora_thread *thread);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait.c - waiters: parking, resolving, nudging
+ *
+ * States            WAITING -> NUDGED    nudge, by somebody with the lock
+ *                   NUDGED  -> WAITING   heard, by the waiting thread with the lock
+ *                   WAITING, NUDGED -> RESOLVED  resolve, by somebody with the lock; final
+ * Invariants        I1 a waiter is on a list exactly while it is not RESOLVED, from being added until its thread takes it off.
+ *                   I2 after RESOLVED nobody but the waiting thread touches the waiter: the reference to its thread
+ *                      is taken before.
+ *                   I3 every change of state is followed by a wake of the thread, which looks at the state before each park; so
+ *                      none is slept through.
+ *                   I4 a thread comes back from a timed park before the time is over only if something happened. */
+#include "sync/wait.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sync/clock.h"
+#include "sync/thread.h"
+
+enum { WAITING, NUDGED, RESOLVED };
+
+void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns deadline)
+{
+    hora__list_init(&waiter->link);
+    hora__atomic_init(&waiter->state, WAITING);
+    waiter->thread = thread;
+    waiter->deadline = deadline;
+    waiter->result = 0;
+}
+
+enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until)
+{
+    if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
+        until--;
+    for (;;) {
+        int32_t state = hora__atomic_load(&waiter->state);
+        if (state == RESOLVED)
+            return HORA__WAKE_RESOLVED;
+        if (state == NUDGED)
+            return HORA__WAKE_NUDGED;
+        if (hora_thread_is_interrupted(waiter->thread))
+            return HORA__WAKE_INTERRUPTED;
+        if (until != HORA_FOREVER && hora_clock_now(clock) >= until)
+            return HORA__WAKE_TIME;
+        hora__clock_park(clock, waiter->thread, until);
+        if (HORA__FAULT(WAIT_TRUSTS_WAKEUP))
+            return HORA__WAKE_TIME;
+    }
+}
+
+bool hora__waiter_is_resolved(const struct hora__waiter *waiter)
+{
+    return hora__atomic_load(&waiter->state) == RESOLVED;
+}
+
+void hora__waiter_heard(struct hora__waiter *waiter)
+{
+    assert(!hora__waiter_is_resolved(waiter));
+    hora__atomic_store(&waiter->state, WAITING);
+}
+
+void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread)
+{
+    if (wakes->count == HORA__WAKES_MAX)
+        hora__wakes_flush(wakes); /* so many at once are rare; then some do run into the lock */
+    wakes->threads[wakes->count++] = thread;
+}
+
+void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__wakes *wakes)
+{
+    assert(!hora__waiter_is_resolved(waiter)); /* I1 */
+    hora_thread *thread = hora_thread_ref(waiter->thread); /* I2 */
+    hora__list_remove(&waiter->link);
+    waiter->result = result;
+    hora__atomic_store(&waiter->state, RESOLVED);
+    hora__wakes_add(wakes, thread); /* I3 */
+}
+
+void hora__waiter_nudge(struct hora__waiter *waiter, struct hora__wakes *wakes)
+{
+    assert(!hora__waiter_is_resolved(waiter));
+    hora__atomic_store(&waiter->state, NUDGED);
+    hora__wakes_add(wakes, hora_thread_ref(waiter->thread)); /* I3 */
+}
+
+struct hora__waiter *hora__waiters_first(const struct hora__list *list)
+{
+    return hora__list_is_empty(list) ? NULL : HORA__LIST_ENTRY(list->next, struct hora__waiter, link);
+}
+
+struct hora__waiter *hora__waiters_last(const struct hora__list *list)
+{
+    return hora__list_is_empty(list) ? NULL : HORA__LIST_ENTRY(list->prev, struct hora__waiter, link);
+}
+
+void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora__wakes *wakes)
+{
+    struct hora__waiter *waiter;
+    while ((waiter = hora__waiters_first(list)) != NULL)
+        hora__waiter_resolve(waiter, result, wakes);
+}
+
+void hora__wakes_flush(struct hora__wakes *wakes)
+{
+    for (int i = 0; i < wakes->count; i++) {
+        hora__thread_wake(wakes->threads[i]);
+        (void)hora_thread_unref(wakes->threads[i]);
+    }
+    wakes->count = 0;
+}

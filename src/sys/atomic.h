@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atomic.h - the atomic words of the library
+ *
+ * Every operation is sequentially consistent: the simulator explores exactly those orders, so what it
+ * proves holds on the machine. There are no fences: ThreadSanitizer does not understand them. The two relaxed forms
+ * are for words of which a thread only asks whether it wrote them itself (the owner of a lock).
+ *
+ * In the simulated build each operation is first a point where another thread may run. That is the
+ * only difference between the two builds of the code above src/sys. */
+#ifndef HORA_SYS_ATOMIC_H
+#define HORA_SYS_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef HORA_SIM
+void hora__sim_point(void);
+#define HORA__ATOMIC_POINT() hora__sim_point()
+#else
+#define HORA__ATOMIC_POINT() ((void)0)
+#endif
+
+/* 32 bits wide and signed, as the futex wants it. */
+typedef struct hora__atomic {
+    _Atomic int32_t value;
+} hora__atomic;
+
+static inline void hora__atomic_init(hora__atomic *a, int32_t value)
+{
+    atomic_init(&a->value, value);
+}
+
+static inline int32_t hora__atomic_load(const hora__atomic *a)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_load(&a->value);
+}
+
+static inline void hora__atomic_store(hora__atomic *a, int32_t value)
+{
+    HORA__ATOMIC_POINT();
+    atomic_store(&a->value, value);
+}
+
+static inline int32_t hora__atomic_exchange(hora__atomic *a, int32_t value)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_exchange(&a->value, value);
+}
+
+/* Returns the value before the addition. */
+static inline int32_t hora__atomic_add(hora__atomic *a, int32_t value)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_fetch_add(&a->value, value);
+}
+
+/* Whether the word was `expected` and is `desired` now. */
+static inline bool hora__atomic_cas(hora__atomic *a, int32_t expected, int32_t desired)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_compare_exchange_strong(&a->value, &expected, desired);
+}
+
+static inline int32_t hora__atomic_load_relaxed(const hora__atomic *a)
+{
+    return atomic_load_explicit(&a->value, memory_order_relaxed);
+}
+
+static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
+{
+    atomic_store_explicit(&a->value, value, memory_order_relaxed);
+}
+
+#endif

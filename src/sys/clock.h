@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h - the machine's clocks */
+#ifndef HORA_SYS_CLOCK_H
+#define HORA_SYS_CLOCK_H
+
+#include <stdint.h>
+
+/* Same values as hora_timeline; src/sys does not know the public headers. */
+enum hora__timeline {
+    HORA__MONOTONIC = 0,
+    HORA__BOOTTIME = 1,
+    HORA__WALL = 2,
+};
+
+int64_t hora__now(enum hora__timeline timeline);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mutex.h - locks with ranks, and the condition variable that the portable parker needs
+ *
+ * A thread may take a lock only if its rank is higher than that of every lock it holds; builds with
+ * assertions, and the simulator, check this and who unlocks at every call. This enum is the list of all locks
+ * of the library; docs/internals/locking.md says what each protects.
+ *
+ * Locks are not recursive. hora__mutex_lock cannot fail; hora__mutex_init can (HORA_ENOMEM, HORA_EAGAIN). */
+#ifndef HORA_SYS_MUTEX_H
+#define HORA_SYS_MUTEX_H
+
+#include <stdbool.h>
+
+#include "sys/atomic.h"
+#include "sys/native.h"
+
+enum hora__rank {
+    HORA__RANK_OBJECT = 1, /* a queue or a latch */
+    HORA__RANK_THREAD = 2, /* a thread record: interrupt flag, descriptor, idleness */
+    HORA__RANK_CLOCK = 3,  /* a virtual clock */
+    HORA__RANK_PARKER = 4, /* inside the portable parker */
+};
+
+typedef struct hora__mutex {
+    hora__native_mutex native;
+    enum hora__rank rank;
+    hora__atomic owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only */
+} hora__mutex;
+
+__attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
+void hora__mutex_destroy(hora__mutex *mutex);
+void hora__mutex_lock(hora__mutex *mutex);
+void hora__mutex_unlock(hora__mutex *mutex);
+
+/* Whether the calling thread holds the lock. Exact for the caller's own thread, whoever else holds it. */
+bool hora__mutex_held(const hora__mutex *mutex);
+
+typedef struct hora__cond {
+    hora__native_cond native;
+} hora__cond;
+
+__attribute__((warn_unused_result)) int hora__cond_init(hora__cond *cond);
+void hora__cond_destroy(hora__cond *cond);
+/* Wait until signalled, or until the monotonic clock shows deadline_ns. May return for no reason. */
+void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns);
+void hora__cond_signal(hora__cond *cond);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parker_cond.c - the parker on a mutex and a condition variable, for systems without a futex
+ *
+ * How it works      The permit is a flag under a lock. Conditions wait on the monotonic clock only; a wait on another
+ *                   clock is cut into slices of at most a second, after each of which the caller looks at the clock.
+ * Invariants        I1 state changes only under the lock; the permit is lost only by being taken.
+ * Locks             parker->lock (rank PARKER), a leaf. */
+#include "sys/parker.h"
+
+#ifdef HORA_PARKER_COND
+
+#include <assert.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+
+enum { EMPTY = 0, PERMIT = 1 };
+
+int hora__parker_init(hora__parker *parker)
+{
+    hora__atomic_init(&parker->state, EMPTY);
+    int error = hora__mutex_init(&parker->lock, HORA__RANK_PARKER);
+    if (error < 0)
+        return error;
+    error = hora__cond_init(&parker->cond);
+    if (error < 0)
+        hora__mutex_destroy(&parker->lock);
+    return error;
+}
+
+void hora__parker_destroy(hora__parker *parker)
+{
+    hora__cond_destroy(&parker->cond);
+    hora__mutex_destroy(&parker->lock);
+}
+
+static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
+{
+    if (timeline == HORA__MONOTONIC || deadline_ns == INT64_MAX)
+        return deadline_ns;
+    int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
+    if (left > HORA__SECOND)
+        left = HORA__SECOND;
+    return hora__ns_add(hora__now(HORA__MONOTONIC), left);
+}
+
+void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    int64_t until = slice_end(timeline, deadline_ns);
+    if (HORA__FAULT(PARKER_IGNORES_DEADLINE))
+        until = INT64_MAX;
+    hora__mutex_lock(&parker->lock);
+    /* One wait, no loop: the caller loops, and must look at its clock each time. */
+    if (hora__atomic_load(&parker->state) == EMPTY)
+        hora__cond_wait(&parker->cond, &parker->lock, until);
+    hora__atomic_store(&parker->state, EMPTY);
+    hora__mutex_unlock(&parker->lock);
+}
+
+void hora__unpark(hora__parker *parker)
+{
+    hora__mutex_lock(&parker->lock);
+    if (!HORA__FAULT(PARKER_LOSES_EARLY_PERMIT))
+        hora__atomic_store(&parker->state, PERMIT);
+    hora__cond_signal(&parker->cond);
+    hora__mutex_unlock(&parker->lock);
+}
+
+bool hora__parker_has_permit(const hora__parker *parker)
+{
+    return hora__atomic_load(&parker->state) == PERMIT;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parker_futex.c - the parker on one futex word
+ *
+ * What it is for    hora__park and hora__unpark on Linux.
+ * How it works      The word holds one of four states. unpark exchanges it for PERMIT and makes a system call only if
+ *                   the owner was asleep. A futex cannot wait for boot time, so for that the owner sleeps in poll on an
+ *                   event descriptor and a timer descriptor, made at the first such wait and kept.
+ * States            EMPTY  -> PERMIT   unpark
+ *                   EMPTY  -> PARKED   the owner goes to sleep on the futex
+ *                   EMPTY  -> POLLING  the owner goes to sleep in poll
+ *                   PARKED, POLLING -> PERMIT  unpark, which then wakes the owner
+ *                   PARKED, POLLING -> EMPTY   the owner woke by itself
+ *                   PERMIT -> EMPTY    the owner takes the permit
+ * Invariants        I1 only the owner leaves PERMIT; so a permit is never lost.
+ *                   I2 the state is PARKED or POLLING only while the owner is inside hora__park.
+ *                   I3 the event is not destroyed while the state is POLLING.
+ * Not done          spinning before sleeping: a matter of speed, to be decided by a benchmark. */
+#include "sys/parker.h"
+
+#ifndef HORA_PARKER_COND
+
+#include <assert.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sys/futex.h"
+
+enum { EMPTY = 0, PERMIT = 1, PARKED = -1, POLLING = -2 };
+
+int hora__parker_init(hora__parker *parker)
+{
+    hora__atomic_init(&parker->state, EMPTY);
+    parker->event = HORA__EVENT_NONE;
+    parker->timer_fd = -1;
+    return 0;
+}
+
+void hora__parker_destroy(hora__parker *parker)
+{
+    assert(hora__atomic_load(&parker->state) >= EMPTY); /* I2, I3 */
+    hora__event_destroy(&parker->event);
+    hora__timer_fd_free(parker->timer_fd);
+}
+
+static bool take_permit(hora__parker *parker)
+{
+    return hora__atomic_cas(&parker->state, PERMIT, EMPTY);
+}
+
+/* Go from EMPTY to a sleeping state; false, with the permit taken, if unpark was faster. */
+static bool begin_sleep(hora__parker *parker, int32_t sleeping)
+{
+    if (hora__atomic_cas(&parker->state, EMPTY, sleeping))
+        return true;
+    bool taken = take_permit(parker);
+    assert(taken); /* I1 */
+    (void)taken;
+    return false;
+}
+
+static void park_on_futex(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    if (!begin_sleep(parker, PARKED))
+        return;
+    if (HORA__FAULT(PARKER_IGNORES_DEADLINE))
+        deadline_ns = INT64_MAX;
+    hora__futex_wait(&parker->state, PARKED, timeline, deadline_ns);
+    (void)hora__atomic_exchange(&parker->state, EMPTY);
+}
+
+static bool have_descriptors(hora__parker *parker)
+{
+    if (parker->event.fd < 0 && hora__event_init(&parker->event) < 0)
+        return false;
+    if (parker->timer_fd < 0)
+        parker->timer_fd = hora__timer_fd_new(HORA__BOOTTIME);
+    return parker->timer_fd >= 0;
+}
+
+/* No descriptor to be had: look at the clock once a second, which is late only after a suspend. */
+static void park_in_slices(hora__parker *parker, int64_t deadline_ns)
+{
+    int64_t left = hora__ns_sub(deadline_ns, hora__now(HORA__BOOTTIME));
+    if (left > HORA__SECOND)
+        left = HORA__SECOND;
+    park_on_futex(parker, HORA__MONOTONIC, hora__ns_add(hora__now(HORA__MONOTONIC), left));
+}
+
+static void park_until_boottime(hora__parker *parker, int64_t deadline_ns)
+{
+    if (!have_descriptors(parker)) {
+        park_in_slices(parker, deadline_ns);
+        return;
+    }
+    /* A post may come late, for a sleep that was over already: it only makes the next one end for no reason. */
+    hora__event_consume(&parker->event);
+    hora__timer_fd_arm(parker->timer_fd, deadline_ns);
+    if (!begin_sleep(parker, POLLING))
+        return;
+    hora__event_wait(&parker->event, parker->timer_fd);
+    (void)hora__atomic_exchange(&parker->state, EMPTY);
+}
+
+void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    if (take_permit(parker))
+        return;
+    if (timeline == HORA__BOOTTIME && deadline_ns != INT64_MAX)
+        park_until_boottime(parker, deadline_ns);
+    else
+        park_on_futex(parker, timeline == HORA__WALL ? HORA__WALL : HORA__MONOTONIC, deadline_ns);
+}
+
+void hora__unpark(hora__parker *parker)
+{
+    if (HORA__FAULT(PARKER_LOSES_EARLY_PERMIT) && hora__atomic_load(&parker->state) == EMPTY)
+        return;
+    int32_t before = hora__atomic_exchange(&parker->state, PERMIT);
+    if (before == PARKED)
+        hora__futex_wake(&parker->state);
+    else if (before == POLLING)
+        hora__event_post(&parker->event);
+}
+
+bool hora__parker_has_permit(const hora__parker *parker)
+{
+    return hora__atomic_load(&parker->state) == PERMIT;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alloc.c - memory from the C library */
+#include "sys/alloc.h"
+
+#include <stdlib.h>
+
+void *hora__alloc(size_t count, size_t size)
+{
+    return calloc(count, size);
+}
+
+void hora__free(void *memory)
+{
+    free(memory);
+}

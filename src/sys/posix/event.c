@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - event and timer descriptors: eventfd and timerfd on Linux, a pipe and no timer elsewhere
+ *
+ * All descriptors are non-blocking and closed by exec. */
+#include "sys/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#endif
+
+#include <hora/error.h>
+
+#include "sys/posix/timespec.h"
+
+#ifdef __linux__
+
+static int open_event(struct hora__event *event)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    event->fd = fd;
+    event->write_fd = fd;
+    return fd < 0 ? -errno : 0;
+}
+
+#else
+
+static int set_flags(int fd)
+{
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    return 0;
+}
+
+static int open_event(struct hora__event *event)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return -errno;
+    event->fd = ends[0];
+    event->write_fd = ends[1];
+    int error = set_flags(ends[0]);
+    return error < 0 ? error : set_flags(ends[1]);
+}
+
+#endif
+
+int hora__event_init(struct hora__event *event)
+{
+    *event = HORA__EVENT_NONE;
+    int error = open_event(event);
+    if (error < 0)
+        hora__event_destroy(event);
+    return error;
+}
+
+void hora__event_destroy(struct hora__event *event)
+{
+    if (event->write_fd >= 0 && event->write_fd != event->fd)
+        (void)close(event->write_fd);
+    if (event->fd >= 0)
+        (void)close(event->fd);
+    *event = HORA__EVENT_NONE;
+}
+
+void hora__event_post(const struct hora__event *event)
+{
+    uint64_t one = 1; /* eventfd wants eight bytes, a pipe takes them */
+    ssize_t written;
+    do
+        written = write(event->write_fd, &one, sizeof one);
+    while (written < 0 && errno == EINTR);
+    /* EAGAIN: it is full, hence readable */
+}
+
+void hora__event_consume(const struct hora__event *event)
+{
+    uint64_t buffer;
+    ssize_t got;
+    do
+        got = read(event->fd, &buffer, sizeof buffer);
+    while (got > 0 || (got < 0 && errno == EINTR));
+}
+
+void hora__event_set(struct hora__event *event, bool readable)
+{
+    if (event->fd < 0 || event->readable == readable)
+        return;
+    event->readable = readable;
+    if (readable)
+        hora__event_post(event);
+    else
+        hora__event_consume(event);
+}
+
+void hora__event_wait(const struct hora__event *event, int timer_fd)
+{
+    struct pollfd fds[2] = {{.fd = event->fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
+    (void)poll(fds, 2, -1);
+}
+
+#ifdef __linux__
+
+static int clock_of(enum hora__timeline timeline)
+{
+    switch (timeline) {
+    case HORA__WALL:
+        return CLOCK_REALTIME;
+    case HORA__BOOTTIME:
+        return CLOCK_BOOTTIME;
+    case HORA__MONOTONIC:
+    default:
+        return CLOCK_MONOTONIC;
+    }
+}
+
+int hora__timer_fd_new(enum hora__timeline timeline)
+{
+    int fd = timerfd_create(clock_of(timeline), TFD_CLOEXEC | TFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+void hora__timer_fd_arm(int fd, int64_t deadline_ns)
+{
+    struct itimerspec when = {.it_value = {0, 0}}; /* all zero disarms */
+    if (deadline_ns != INT64_MAX)
+        when.it_value = hora__timespec(deadline_ns > 0 ? deadline_ns : 1);
+    (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+#else
+
+int hora__timer_fd_new(enum hora__timeline timeline)
+{
+    (void)timeline;
+    return HORA_ENOTSUP;
+}
+
+void hora__timer_fd_arm(int fd, int64_t deadline_ns)
+{
+    (void)fd;
+    (void)deadline_ns;
+}
+
+#endif
+
+void hora__timer_fd_free(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.c - threads on pthreads
+ *
+ * Globals      A process has one space of thread numbers and one key for the end of threads; both are here, set once
+ *              or only ever counted up, and belong to no object. */
+#include "sys/thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <hora/error.h>
+
+#include "sys/alloc.h"
+
+#if defined(__linux__)
+enum { NAME_SIZE = 16 }; /* the kernel's limit, with the final NUL */
+#else
+enum { NAME_SIZE = 64 };
+#endif
+
+struct start {
+    void (*run)(void *arg);
+    void *arg;
+    char name[NAME_SIZE];
+};
+
+static void set_name(const char *name)
+{
+    if (name[0] == '\0')
+        return;
+#if defined(__linux__)
+    (void)pthread_setname_np(pthread_self(), name); /* only for show: a failure costs nothing */
+#endif
+}
+
+static void *enter(void *memory)
+{
+    struct start start = *(struct start *)memory;
+    hora__free(memory);
+    set_name(start.name);
+    start.run(start.arg);
+    return NULL;
+}
+
+/* All but those that a thread raises itself by a fault. */
+static void asynchronous_signals(sigset_t *set)
+{
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    (void)sigfillset(set);
+    for (size_t i = 0; i < sizeof synchronous / sizeof synchronous[0]; i++)
+        (void)sigdelset(set, synchronous[i]);
+}
+
+static int set_stack_size(pthread_attr_t *attributes, size_t size)
+{
+    if (size == 0)
+        return 0;
+    size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (size < least)
+        size = least;
+    if (size > SIZE_MAX - page)
+        return HORA_EINVAL;
+    return -pthread_attr_setstacksize(attributes, (size + page - 1) / page * page);
+}
+
+/* A new thread inherits the mask of its maker, so the signals are blocked here and the mask then put back. */
+static int create_masked(pthread_t *thread, const pthread_attr_t *attributes, struct start *start)
+{
+    sigset_t blocked;
+    sigset_t before;
+    asynchronous_signals(&blocked);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    int error = pthread_create(thread, attributes, enter, start);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -error;
+}
+
+int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread *ret_thread)
+{
+    pthread_attr_t attributes;
+    int error = -pthread_attr_init(&attributes);
+    if (error < 0)
+        return error;
+    struct start *start = hora__alloc(1, sizeof *start);
+    error = start == NULL ? HORA_ENOMEM : set_stack_size(&attributes, spec->stack_size);
+    if (error == 0) {
+        start->run = spec->run;
+        start->arg = spec->arg;
+        if (spec->name != NULL)
+            memcpy(start->name, spec->name, strnlen(spec->name, NAME_SIZE - 1));
+        pthread_t thread;
+        error = create_masked(&thread, &attributes, start);
+        if (error == 0)
+            ret_thread->handle = (uintptr_t)thread;
+    }
+    if (error < 0)
+        hora__free(start);
+    (void)pthread_attr_destroy(&attributes);
+    return error;
+}
+
+void hora__os_thread_join(hora__os_thread thread)
+{
+    (void)pthread_join((pthread_t)thread.handle, NULL);
+}
+
+int32_t hora__thread_id(void)
+{
+    static _Atomic int32_t last;
+    static _Thread_local int32_t id;
+    if (id == 0)
+        id = 1 + (atomic_fetch_add(&last, 1) & INT32_MAX) % INT32_MAX;
+    return id;
+}
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static int key_error;
+static void (*_Atomic exit_hook)(void *pointer);
+static _Thread_local void *carried;
+
+static void end_of_thread(void *pointer)
+{
+    carried = NULL;
+    atomic_load (&exit_hook)(pointer);
+}
+
+static void make_key(void)
+{
+    key_error = -pthread_key_create(&key, end_of_thread);
+}
+
+void *hora__thread_pointer(void)
+{
+    return carried;
+}
+
+int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
+{
+    atomic_store(&exit_hook, at_exit);
+    (void)pthread_once(&key_once, make_key);
+    if (key_error < 0)
+        return key_error;
+    int error = -pthread_setspecific(key, pointer);
+    if (error == 0)
+        carried = pointer;
+    return error;
+}

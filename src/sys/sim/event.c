@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - simulated event and timer descriptors
+ *
+ * How it works      Each is a real pipe, so that a test can poll it, without waiting, and see what a user would see. A timer
+ *                   is one that the simulator makes readable when its clock passes the deadline. The pipes are made
+ *                   once and used again in later runs: a schedule that only opens and closes them costs no system call.
+ *                   Threads in hora__event_wait are WAITING on the table's entry, with the timer's deadline as theirs.
+ * Invariants        E1 entry->readable is what poll on the descriptor says.
+ *                   E2 entries of kind NONE are not readable. */
+#include "sys/event.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <hora/error.h>
+
+#include "sys/sim/internal.h"
+
+enum { MOST_DESCRIPTORS = 256 };
+
+static struct entry {
+    enum { NONE, EVENT, TIMER } kind;
+    int fd; /* the end to be polled */
+    int write_fd;
+    bool readable;
+    int64_t deadline_ns; /* TIMER: monotonic; INT64_MAX: never */
+    enum hora__timeline timeline;
+} table[MOST_DESCRIPTORS];
+
+static int made;  /* entries with a descriptor */
+static int alive; /* entries that are not NONE */
+
+static void set_readable(struct entry *entry, bool readable)
+{
+    if (entry->readable == readable)
+        return;
+    char byte = 0;
+    entry->readable = readable; /* E1 */
+    if ((readable ? write(entry->write_fd, &byte, 1) : read(entry->fd, &byte, 1)) != 1)
+        hora__sim_end(HORA__SIM_MISUSE, "descriptor %d was read, written or closed by the test", entry->fd);
+}
+
+static struct entry *find(int fd, int kind, const char *what)
+{
+    for (int i = 0; i < made; i++)
+        if (table[i].fd == fd && (int)table[i].kind == kind)
+            return &table[i];
+    hora__sim_end(HORA__SIM_MISUSE, "%s: %d is no such descriptor, or no longer", what, fd);
+}
+
+static bool make_pipe(struct entry *entry)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    entry->fd = ends[0];
+    entry->write_fd = ends[1];
+    return true;
+}
+
+static int take_entry(struct entry **ret_entry)
+{
+    if (hora__sim_allocation_fails())
+        return HORA_ENOMEM;
+    int i = 0;
+    while (i < made && table[i].kind != NONE)
+        i++;
+    if (i == MOST_DESCRIPTORS)
+        return HORA_EMFILE;
+    if (i == made) {
+        if (!make_pipe(&table[i]))
+            return HORA_EMFILE;
+        made++;
+    }
+    alive++;
+    *ret_entry = &table[i];
+    return 0;
+}
+
+static void release(struct entry *entry)
+{
+    if (hora__sim_waited_on(SIM_WAITING, entry))
+        hora__sim_end(HORA__SIM_MISUSE, "a descriptor is closed while a thread waits on it");
+    set_readable(entry, false); /* E2 */
+    entry->kind = NONE;
+    alive--;
+}
+
+static void make_readable(struct entry *entry)
+{
+    set_readable(entry, true);
+    while (hora__sim_waited_on(SIM_WAITING, entry))
+        hora__sim_wake(hora__sim_waiter(SIM_WAITING, entry));
+}
+
+int hora__event_init(struct hora__event *event)
+{
+    struct entry *entry;
+    int error = take_entry(&entry);
+    if (error < 0)
+        return error;
+    entry->kind = EVENT;
+    *event = (struct hora__event){entry->fd, entry->write_fd, false};
+    return 0;
+}
+
+void hora__event_destroy(struct hora__event *event)
+{
+    if (event->fd >= 0)
+        release(find(event->fd, EVENT, "destroying an event"));
+    *event = HORA__EVENT_NONE;
+}
+
+void hora__event_set(struct hora__event *event, bool readable)
+{
+    if (event->fd < 0 || event->readable == readable)
+        return;
+    event->readable = readable;
+    struct entry *entry = find(event->fd, EVENT, "setting an event");
+    if (readable)
+        make_readable(entry);
+    else
+        set_readable(entry, false);
+}
+
+void hora__event_post(const struct hora__event *event)
+{
+    hora__sim_point();
+    make_readable(find(event->fd, EVENT, "posting an event"));
+    hora__sim_after();
+}
+
+void hora__event_consume(const struct hora__event *event)
+{
+    hora__sim_point();
+    set_readable(find(event->fd, EVENT, "consuming an event"), false);
+}
+
+void hora__event_wait(const struct hora__event *event, int timer_fd)
+{
+    hora__sim_point();
+    struct entry *entry = find(event->fd, EVENT, "waiting on an event");
+    const struct entry *timer = find(timer_fd, TIMER, "waiting on a timer");
+    if (!entry->readable && !timer->readable)
+        hora__sim_sleep(SIM_WAITING, entry, timer->deadline_ns);
+}
+
+int hora__timer_fd_new(enum hora__timeline timeline)
+{
+    struct entry *entry;
+    int error = take_entry(&entry);
+    if (error < 0)
+        return error;
+    entry->kind = TIMER;
+    entry->deadline_ns = INT64_MAX;
+    entry->timeline = timeline;
+    return entry->fd;
+}
+
+void hora__timer_fd_free(int fd)
+{
+    if (fd >= 0)
+        release(find(fd, TIMER, "freeing a timer"));
+}
+
+void hora__timer_fd_arm(int fd, int64_t deadline_ns)
+{
+    struct entry *entry = find(fd, TIMER, "arming a timer");
+    entry->deadline_ns = hora__sim_monotonic(entry->timeline, deadline_ns);
+    set_readable(entry, entry->deadline_ns <= hora__sim.now_ns);
+}
+
+void hora__sim_events_time_passed(void)
+{
+    for (int i = 0; i < made && alive > 0; i++)
+        if (table[i].kind == TIMER && table[i].deadline_ns <= hora__sim.now_ns)
+            set_readable(&table[i], true);
+}
+
+void hora__sim_events_check(void)
+{
+    if (alive > 0)
+        hora__sim_end(HORA__SIM_LEAK, "%d descriptors are left", alive);
+}
+
+void hora__sim_events_end(void)
+{
+    for (int i = 0; i < made && alive > 0; i++) {
+        if (table[i].kind == NONE)
+            continue;
+        char byte;
+        if (table[i].readable && read(table[i].fd, &byte, 1) == 1)
+            table[i].readable = false; /* else the next run that uses it will say what is wrong */
+        table[i].kind = NONE;
+        alive--;
+    }
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.c - who runs next: the decisions, and the ways to make them
+ *
+ * What it is for    Wherever something could go more than one way, the simulator asks here, and only here. So a schedule is
+ *                   exactly its list of decisions, whichever mode made them.
+ * How it works      The options of a decision are ordered: first those that cost nothing, then those that depth-first
+ *                   search has to pay for. For "who runs next" option 0 is the running thread, if it can go on; to choose
+ *                   another one then is a preemption and costs one, as does letting time pass although a thread can run.
+ *                   If the running thread cannot go on, any other costs nothing. That is the preemption bounding of
+ *                   CHESS (Musuvathi and Qadeer): most faults need one or two preemptions, and with a bound there are
+ *                   polynomially many schedules instead of exponentially many.
+ *                   A random walk draws each decision; how likely the running thread is to go on is drawn per seed, for
+ *                   long undisturbed stretches find other faults than constant switching. PCT (Burckhardt et al.) gives
+ *                   each thread a random priority, always runs the highest, and lowers the running one at depth - 1
+ *                   random points; over how many points these are spread is learnt from earlier runs.
+ * Points            Calls that acquire (lock, load, wait) ask before they act; calls that release (unlock, wake, start)
+ *                   ask after they acted, so that what a thread still touches afterwards can be destroyed under it.
+ *                   A call right after such a point, or after a sleep, does not ask again: between the two the thread did
+ *                   nothing that another could have seen. Calls that touch nothing shared (alloc, now) do not ask.
+ * Invariants        S1 every decision with more than one option is recorded, in every mode.
+ *                   S2 with the same body, seed and switches, equal decisions give equal runs. */
+#include <assert.h>
+
+#include "sys/sim/internal.h"
+
+enum { MOST_CHANGES = 16, FIRST_POINTS = 64, STICKINESS = 4 };
+
+static struct {
+    uint64_t random;
+    uint64_t points; /* where the running thread could have been preempted, so far */
+    uint64_t spread; /* PCT: over how many points the changes are spread, from earlier runs */
+    uint64_t changes[MOST_CHANGES];
+    int change_count;
+    int spent;        /* DFS: of the bound */
+    uint32_t staying; /* random walk: the running thread goes on with probability staying / (staying + 1) */
+} schedule = {.spread = FIRST_POINTS};
+
+static uint32_t draw(uint32_t below)
+{
+    return (uint32_t)(((hora__sim_mix(&schedule.random) >> 32) * below) >> 32);
+}
+
+uint64_t hora__sim_first_priority(void)
+{
+    return MOST_CHANGES + 1 + (hora__sim_mix(&schedule.random) >> 8);
+}
+
+void hora__sim_schedule_begin(void)
+{
+    const struct hora__sim_options *options = &hora__sim.options;
+    schedule.random = options->seed ^ UINT64_C(0x5851f42d4c957f2d);
+    schedule.points = 0;
+    schedule.spent = 0;
+    schedule.staying = (1u << draw(STICKINESS)) - 1;
+    schedule.change_count = options->depth - 1 < MOST_CHANGES ? options->depth - 1 : MOST_CHANGES;
+    if (options->mode == HORA__SIM_PCT)
+        for (int i = 0; i < schedule.change_count; i++)
+            schedule.changes[i] = 1 + draw((uint32_t)schedule.spread);
+    bool repeats = options->mode == HORA__SIM_DFS || options->mode == HORA__SIM_REPLAY;
+    hora__sim_record_begin(repeats ? SIM_REPEAT_PREFIX : SIM_REPEAT_NOTHING);
+}
+
+void hora__sim_schedule_learn(void)
+{
+    if (schedule.points > schedule.spread)
+        schedule.spread = schedule.points < UINT32_MAX ? schedule.points : UINT32_MAX;
+}
+
+void hora__sim_dfs_reset(void)
+{
+    hora__sim_record_forget();
+    schedule.spread = FIRST_POINTS;
+}
+
+/* The thread that an option of SIM_NEXT stands for. */
+static struct sim_thread *candidate(int option)
+{
+    uint64_t ready = hora__sim.ready;
+    uint64_t own = sim_bit(hora__sim.current);
+    if (ready & own) {
+        if (option-- == 0)
+            return hora__sim.current;
+        ready &= ~own;
+    }
+    while (option-- > 0)
+        ready &= ready - 1;
+    return sim_take_first(&ready);
+}
+
+static int highest_priority(int threads)
+{
+    for (int i = 0; i < schedule.change_count; i++)
+        if (schedule.changes[i] == schedule.points)
+            hora__sim.current->priority = (uint64_t)(schedule.change_count - i);
+    int best = 0;
+    for (int i = 1; i < threads; i++)
+        if (candidate(i)->priority > candidate(best)->priority)
+            best = i;
+    return best;
+}
+
+static int draw_next(int options)
+{
+    int threads = __builtin_popcountll(hora__sim.ready);
+    if (options > threads && draw(16) == 0)
+        return threads; /* time passes */
+    if (hora__sim.options.mode == HORA__SIM_PCT)
+        return highest_priority(threads);
+    if ((hora__sim.ready & sim_bit(hora__sim.current)) != 0 && draw(schedule.staying + 1) != 0)
+        return 0;
+    return (int)draw((uint32_t)threads);
+}
+
+static int draw_choice(enum sim_decision kind, int options)
+{
+    switch (kind) {
+    case SIM_NEXT:
+        return draw_next(options);
+    case SIM_SPURIOUS:
+        return draw(8) == 0;
+    case SIM_LATENESS:
+        return draw(2) == 0 ? 0 : (int)draw((uint32_t)options);
+    case SIM_WAITER:
+        break;
+    }
+    return (int)draw((uint32_t)options);
+}
+
+/* How many options depth-first search may try. Lateness is left to chance: it has no end. */
+static int allowed_options(enum sim_decision kind, int options, int free_options)
+{
+    if (kind == SIM_LATENESS)
+        return 1;
+    return schedule.spent < hora__sim.options.bound ? options : free_options;
+}
+
+/* Option 0 if there is nothing to be repeated any more. */
+static int repeat_choice(int options, int allowed)
+{
+    int choice = 0;
+    int allowed_then = 0;
+    if (!hora__sim_record_next(&choice, &allowed_then))
+        return 0;
+    if (choice >= options || (allowed_then != 0 && hora__sim.options.mode == HORA__SIM_DFS && allowed_then != allowed))
+        hora__sim_end(HORA__SIM_MISUSE, "the program does not repeat itself: the schedule does not fit it");
+    return choice;
+}
+
+int hora__sim_decide(enum sim_decision kind, int options, int free_options)
+{
+    assert(options > 1 && options <= SIM_THREADS + 1);
+    enum hora__sim_mode mode = hora__sim.options.mode;
+    int allowed = mode == HORA__SIM_DFS ? allowed_options(kind, options, free_options) : options;
+    bool repeats = mode == HORA__SIM_DFS || mode == HORA__SIM_REPLAY;
+    int choice = repeats ? repeat_choice(options, allowed) : draw_choice(kind, options);
+    if (choice >= free_options)
+        schedule.spent++;
+    hora__sim_record_add(choice, allowed); /* S1 */
+    return choice;
+}
+
+static void run_next(struct sim_thread *next)
+{
+    struct sim_thread *before = hora__sim.current;
+    if (next == before)
+        return;
+    hora__sim.current = next;
+    hora__sim.result->switches++;
+    if (before->state == SIM_ENDED)
+        hora__sim_context_leave(&before->context, &next->context);
+    hora__sim_context_switch(&before->context, &next->context);
+}
+
+/* Time as one more option, after the threads: only with `late`, and only if somebody waits for it. */
+static struct sim_thread *choose_next(enum sim_stay stay)
+{
+    for (;;) {
+        int threads = __builtin_popcountll(hora__sim.ready);
+        int options = threads + (hora__sim.options.late && hora__sim.timed != 0);
+        bool can_stay = stay == SIM_MAY_STAY && (hora__sim.ready & sim_bit(hora__sim.current)) != 0;
+        int choice = options < 2 ? 0 : hora__sim_decide(SIM_NEXT, options, can_stay ? 1 : threads);
+        if (choice < threads)
+            return candidate(choice);
+        (void)hora__sim_time_pass();
+    }
+}
+
+/* Let the next thread run; returns when the calling one is chosen again. */
+void hora__sim_reschedule(enum sim_stay stay)
+{
+    while (hora__sim.ready == 0)
+        if (!hora__sim_time_pass()) {
+            char blocked[sizeof hora__sim.result->message];
+            hora__sim_describe_blocked(blocked, sizeof blocked);
+            hora__sim_end(HORA__SIM_LOST_WAKEUP, "nobody can run: %s", blocked);
+        }
+    schedule.points++;
+    run_next(choose_next(stay));
+}
+
+void hora__sim_point(void)
+{
+    if (!hora__sim.running)
+        return;
+    hora__sim_step();
+    if (hora__sim.current->decided)
+        hora__sim.current->decided = false;
+    else
+        hora__sim_reschedule(SIM_MAY_STAY);
+}
+
+void hora__sim_after(void)
+{
+    hora__sim_step();
+    hora__sim_reschedule(SIM_MAY_STAY);
+    hora__sim.current->decided = true;
+}

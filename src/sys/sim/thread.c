@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.c - simulated threads: from start to join, blocking and waking
+ *
+ * How it works      A thread is a slot in a table with a context of its own. It runs until a call of the platform asks the
+ *                   scheduler, which may then run another one. A blocked thread is out of the set `ready` until somebody
+ *                   wakes it. Slots, stacks and fibers are used again, in this run and in later ones.
+ * States            UNUSED -> READY       start
+ *                   READY -> LOCKING, SLEEPING, WAITING, JOINING, AWAITING    the thread blocks
+ *                   those -> READY        somebody wakes it, or its deadline passes
+ *                   WAITING -> LOCKING    the same, on a condition: it goes on only with the mutex
+ *                   READY -> ENDED        its function has returned and at_exit was called
+ *                   ENDED -> UNUSED       join
+ * Invariants        W1 `ready` holds the READY threads, and the LOCKING ones whose mutex is free.
+ *                   W2 `timed` holds the blocked threads with a deadline. */
+#include "sys/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <hora/error.h>
+
+#include "sys/fork.h"
+#include "sys/sim/internal.h"
+
+enum { SLOT_BITS = 6, EXIT_ROUNDS = 4 /* as with the destructors of pthread keys */ };
+
+static void (*exit_hook)(void *pointer);
+static uint64_t threads_started;
+
+static void call_at_exit(struct sim_thread *self)
+{
+    for (int i = 0; i < EXIT_ROUNDS && self->pointer != NULL; i++) {
+        void *pointer = self->pointer;
+        self->pointer = NULL;
+        exit_hook(pointer);
+    }
+}
+
+static void wake_joiner(const struct sim_thread *ended)
+{
+    for (uint64_t left = hora__sim.used; left != 0;) {
+        struct sim_thread *thread = sim_take_first(&left);
+        if (thread->state == SIM_JOINING && thread->object == ended)
+            hora__sim_wake(thread);
+    }
+}
+
+/* Where every simulated thread begins. The one that runs the body ends the run. */
+static void enter(void)
+{
+    struct sim_thread *self = hora__sim.current;
+    SIM_ACQUIRE(&self->happens_before);
+    self->run(self->arg);
+    call_at_exit(self);
+    if (self->held_count > 0)
+        hora__sim_end(HORA__SIM_MISUSE, "thread %d ends with a lock held", sim_number(self));
+    SIM_RELEASE(&self->happens_before);
+    self->state = SIM_ENDED;
+    hora__sim.ready &= ~sim_bit(self);
+    wake_joiner(self);
+    if (self == hora__sim.threads)
+        hora__sim_body_ended();
+    hora__sim_reschedule(SIM_GIVES_WAY);
+}
+
+/* NULL if no slot is free. */
+struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const char *name)
+{
+    uint64_t unused = ~hora__sim.used;
+    if (unused == 0)
+        return NULL;
+    struct sim_thread *thread = sim_take_first(&unused);
+    if (!hora__sim_context_prepare(&thread->context, enter))
+        return NULL;
+    thread->state = SIM_READY;
+    thread->object = NULL;
+    thread->deadline_ns = INT64_MAX;
+    thread->relock = NULL;
+    thread->priority = hora__sim_first_priority();
+    thread->serial = threads_started++;
+    thread->decided = true; /* whoever chooses it chooses its first call */
+    thread->run = run;
+    thread->arg = arg;
+    thread->name[0] = '\0';
+    if (name != NULL)
+        (void)snprintf(thread->name, sizeof thread->name, "%s", name);
+    thread->pointer = NULL;
+    thread->held_count = 0;
+    hora__sim.used |= sim_bit(thread);
+    hora__sim.touched |= sim_bit(thread);
+    hora__sim.ready |= sim_bit(thread);
+    SIM_RELEASE(&thread->happens_before);
+    return thread;
+}
+
+/* A thread whose mutex is taken cannot run, however it was woken. */
+void hora__sim_wake(struct sim_thread *thread)
+{
+    hora__sim.timed &= ~sim_bit(thread);
+    if (thread->relock != NULL) {
+        thread->state = SIM_LOCKING;
+        thread->object = thread->relock;
+        hora__sim.locking |= sim_bit(thread);
+        if (thread->relock->native.owner != 0)
+            return; /* W1 */
+    } else {
+        thread->state = SIM_READY;
+        thread->object = NULL;
+    }
+    hora__sim.ready |= sim_bit(thread);
+}
+
+static void suspend(enum sim_state state, const void *object, int64_t deadline_ns)
+{
+    struct sim_thread *self = hora__sim.current;
+    self->state = state;
+    self->object = object;
+    self->deadline_ns = deadline_ns;
+    hora__sim.ready &= ~sim_bit(self);
+    if (deadline_ns != INT64_MAX)
+        hora__sim.timed |= sim_bit(self); /* W2 */
+}
+
+void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_ns)
+{
+    suspend(state, object, deadline_ns);
+    hora__sim_reschedule(SIM_GIVES_WAY);
+    hora__sim.current->decided = true;
+}
+
+/* A wait that may return for no reason. To be woken by nobody at once is the same as at any later moment: until the
+ * thread is chosen to run, it might as well be asleep. */
+void hora__sim_sleep(enum sim_state state, const void *object, int64_t deadline_ns)
+{
+    bool over = deadline_ns <= hora__sim.now_ns;
+    suspend(state, object, deadline_ns);
+    if (over || (hora__sim.options.spurious && hora__sim_decide(SIM_SPURIOUS, 2, 1) == 1))
+        hora__sim_wake(hora__sim.current);
+    hora__sim_reschedule(SIM_GIVES_WAY);
+    hora__sim.current->decided = true;
+    if (!over)
+        hora__sim.result->wakeups++;
+}
+
+static uint64_t waiters(enum sim_state state, const void *object)
+{
+    uint64_t found = 0;
+    for (uint64_t left = hora__sim.used & ~hora__sim.ready; left != 0;) {
+        struct sim_thread *thread = sim_take_first(&left);
+        if (thread->state == state && thread->object == object)
+            found |= sim_bit(thread);
+    }
+    return found;
+}
+
+struct sim_thread *hora__sim_waiter(enum sim_state state, const void *object)
+{
+    uint64_t found = waiters(state, object);
+    if (found == 0)
+        return NULL;
+    int count = __builtin_popcountll(found);
+    int choice = count == 1 ? 0 : hora__sim_decide(SIM_WAITER, count, count);
+    while (choice-- > 0)
+        found &= found - 1;
+    return sim_take_first(&found);
+}
+
+bool hora__sim_waited_on(enum sim_state state, const void *object)
+{
+    return waiters(state, object) != 0;
+}
+
+static int describe(const struct sim_thread *thread, char *text, size_t size)
+{
+    char title[SIM_NAME_SIZE + 16];
+    (void)snprintf(title, sizeof title, thread->name[0] == '\0' ? "thread %d" : "thread %d (%s)", sim_number(thread),
+                   thread->name);
+    switch (thread->state) {
+    case SIM_LOCKING: {
+        const hora__mutex *mutex = thread->object;
+        return snprintf(text, size, "%s wants the lock of rank %d that thread %d holds", title, (int)mutex->rank,
+                        mutex->native.owner - 1);
+    }
+    case SIM_SLEEPING:
+        return snprintf(text, size, "%s sleeps on futex %p", title, thread->object);
+    case SIM_WAITING:
+        return snprintf(text, size, "%s waits on %s %p", title, thread->relock != NULL ? "condition" : "event",
+                        thread->object);
+    case SIM_JOINING:
+        return snprintf(text, size, "%s joins thread %d", title, sim_number(thread->object));
+    case SIM_AWAITING:
+        return snprintf(text, size, "%s awaits a thread of the test", title);
+    default:
+        return snprintf(text, size, "%s has ended", title);
+    }
+}
+
+void hora__sim_describe_blocked(char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint64_t left = hora__sim.used; left != 0 && length + 1 < size;) {
+        if (length > 0)
+            length += (size_t)snprintf(text + length, size - length, "; ");
+        if (length < size)
+            length += (size_t)describe(sim_take_first(&left), text + length, size - length);
+    }
+}
+
+/* All that the run did comes before the next run, as far as ThreadSanitizer is concerned: static variables of tests
+ * are used by both. */
+void hora__sim_threads_end(void)
+{
+    for (uint64_t left = hora__sim.touched; left != 0;) {
+        struct sim_thread *thread = sim_take_first(&left);
+        hora__sim_context_gather(&thread->context, &hora__sim.root);
+        hora__sim_context_abandon(&thread->context, &hora__sim.root);
+        thread->state = SIM_UNUSED;
+    }
+    hora__sim.touched = 0;
+    hora__sim.used = 0;
+    hora__sim.ready = 0;
+    hora__sim.locking = 0;
+    hora__sim.timed = 0;
+    threads_started = 0;
+}
+
+static bool start_fails(void)
+{
+    const struct hora__sim_options *options = &hora__sim.options;
+    long number = ++hora__sim.result->thread_starts;
+    if (options->fail_thread_start == 0)
+        return false;
+    return options->fail_from_then_on ? number >= options->fail_thread_start : number == options->fail_thread_start;
+}
+
+/* The new thread may run before the handle is written, as with pthread_create. */
+int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread *ret_thread)
+{
+    if (start_fails())
+        return HORA_EAGAIN;
+    struct sim_thread *thread = hora__sim_thread_new(spec->run, spec->arg, spec->name);
+    if (thread == NULL)
+        return HORA_EAGAIN;
+    uintptr_t handle = (uintptr_t)(thread->serial << SLOT_BITS) | (uintptr_t)sim_number(thread);
+    hora__sim_after();
+    ret_thread->handle = handle;
+    return 0;
+}
+
+static struct sim_thread *joinable(hora__os_thread handle)
+{
+    struct sim_thread *thread = &hora__sim.threads[handle.handle % SIM_THREADS];
+    if (thread->state == SIM_UNUSED || thread->serial != handle.handle >> SLOT_BITS || thread == hora__sim.current)
+        hora__sim_end(HORA__SIM_MISUSE, "join of a thread that is not there to be joined");
+    return thread;
+}
+
+void hora__os_thread_join(hora__os_thread handle)
+{
+    hora__sim_step();
+    struct sim_thread *thread = joinable(handle);
+    if (thread->state != SIM_ENDED) {
+        hora__sim_block(SIM_JOINING, thread, INT64_MAX);
+        thread = joinable(handle); /* unless another joined it meanwhile */
+    }
+    SIM_ACQUIRE(&thread->happens_before);
+    thread->state = SIM_UNUSED;
+    hora__sim.used &= ~sim_bit(thread);
+}
+
+int32_t hora__thread_id(void)
+{
+    return sim_number(hora__sim.current) + 1;
+}
+
+void *hora__thread_pointer(void)
+{
+    return hora__sim.current->pointer;
+}
+
+int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
+{
+    if (hora__sim_allocation_fails())
+        return HORA_ENOMEM;
+    exit_hook = at_exit;
+    hora__sim.current->pointer = pointer;
+    return 0;
+}
+
+/* For threads of the test that wait for each other outside of what is tested: no schedule points. */
+void hora__sim_await(const bool *flag)
+{
+    hora__sim_step();
+    if (!*flag)
+        hora__sim_block(SIM_AWAITING, flag, INT64_MAX);
+    SIM_ACQUIRE((void *)(uintptr_t)flag);
+}
+
+void hora__sim_announce(bool *flag)
+{
+    SIM_RELEASE(flag);
+    *flag = true;
+    for (uint64_t found = waiters(SIM_AWAITING, flag); found != 0;)
+        hora__sim_wake(sim_take_first(&found));
+}
+
+/* A simulated process does not fork. */
+int hora__fork_watch(void)
+{
+    return 0;
+}
+
+int32_t hora__fork_generation(void)
+{
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time.c - the simulated clocks
+ *
+ * How it works      There is one clock, the monotonic one; the other two lines lie at fixed distances from it. It stands still
+ *                   while a thread can run, so that code takes no time, and jumps to the earliest deadline when all
+ *                   wait. With options.late the scheduler may let it jump although threads can run, and it may
+ *                   jump too far, as it does for a sleeper on a loaded machine.
+ * Invariants        T1 the clock never goes back.
+ *                   T2 after a jump no thread waits for a moment that has passed. */
+#include "sys/clock.h"
+
+#include "sys/sim/internal.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* None of them zero, and all different, so that code that mixes them up is caught. */
+static const int64_t start_ns = 1000 * SECOND;
+static const int64_t ahead_ns[] = {
+    [HORA__MONOTONIC] = 0,
+    [HORA__BOOTTIME] = 500 * SECOND,
+    [HORA__WALL] = INT64_C(1767225600) * SECOND, /* 2026-01-01, plus start_ns */
+};
+
+void hora__sim_time_begin(void)
+{
+    hora__sim.now_ns = start_ns;
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum))
+        return sum;
+    return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns)
+{
+    return time_ns == INT64_MAX ? INT64_MAX : add(time_ns, -ahead_ns[timeline]);
+}
+
+int64_t hora__now(enum hora__timeline timeline)
+{
+    /* Only `late` lets time pass while threads can run; without it the reading cannot depend on who runs first. */
+    if (hora__sim.options.late)
+        hora__sim_point();
+    else
+        hora__sim_step();
+    return add(hora__sim.now_ns, ahead_ns[timeline]);
+}
+
+static int64_t earliest_deadline(void)
+{
+    int64_t earliest = INT64_MAX;
+    for (uint64_t left = hora__sim.timed; left != 0;) {
+        int64_t deadline_ns = sim_take_first(&left)->deadline_ns;
+        if (deadline_ns < earliest)
+            earliest = deadline_ns;
+    }
+    return earliest;
+}
+
+static int64_t lateness(void)
+{
+    static const int64_t choices[] = {0, 1, SECOND / 1000, SECOND};
+    if (!hora__sim.options.late)
+        return 0;
+    return choices[hora__sim_decide(SIM_LATENESS, sizeof choices / sizeof choices[0], 1)];
+}
+
+bool hora__sim_time_pass(void)
+{
+    if (hora__sim.timed == 0)
+        return false;
+    int64_t to_ns = add(earliest_deadline(), lateness());
+    if (to_ns > hora__sim.now_ns)
+        hora__sim.now_ns = to_ns; /* T1 */
+    for (uint64_t left = hora__sim.timed; left != 0;) {
+        struct sim_thread *thread = sim_take_first(&left);
+        if (thread->deadline_ns <= hora__sim.now_ns)
+            hora__sim_wake(thread); /* T2 */
+    }
+    hora__sim_events_time_passed();
+    return true;
+}

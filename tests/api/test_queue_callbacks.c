@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_queue_callbacks.c - callbacks that call back: forbidden while the queue is locked, allowed when visiting */
+#include "rows.h"
+
+/* Where the callbacks below find the queue, what they should try, and how often they did. */
+static struct {
+    hora_queue *queue;
+    void (*probe)(hora_queue *queue);
+    int calls;
+} reentry;
+
+static void try_all_calls(hora_queue *queue)
+{
+    void *got = untouched;
+
+    CHECK_ERROR(hora_queue_put(queue, item(0)), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_offer(queue, item(0)), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_offer_for(queue, item(0), 0), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_take(queue, &got), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_poll(queue, &got), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_poll_for(queue, 0, &got), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_peek(queue, &got), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_remove(queue, item(0)), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_contains(queue, item(0)), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_drain(queue, &got, 1), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_clear(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_size(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_remaining_capacity(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_snapshot(queue, &got, 1), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_close(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_is_closed(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_fd(queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_free(queue), HORA_EDEADLK);
+    CHECK_POINTER(got, untouched);
+}
+
+static int visit_nothing(void *element, void *context)
+{
+    (void)element;
+    (void)context;
+    return 1;
+}
+
+static void try_for_each(hora_queue *queue)
+{
+    CHECK_ERROR(hora_queue_for_each(queue, visit_nothing, NULL), HORA_EDEADLK);
+}
+
+static int reentrant_compare(const void *a, const void *b, void *context)
+{
+    const struct element *x = a, *y = b;
+
+    (void)context;
+    reentry.calls++;
+    reentry.probe(reentry.queue);
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static hora_ns reentrant_remaining(const void *element, void *context)
+{
+    reentry.calls++;
+    reentry.probe(reentry.queue);
+    return element_remaining(element, context);
+}
+
+/* The queue works on as if nothing had happened. */
+static void check_priority_reentry(void (*probe)(hora_queue *queue))
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    f.kind = PRIORITY;
+    CHECK_OK(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue));
+    reentry.queue = f.queue;
+    reentry.probe = probe;
+    reentry.calls = 0;
+    fill(&f, 4);
+    CHECK(reentry.calls > 0);
+    CHECK_INT(hora_queue_is_closed(f.queue), 0);
+    CHECK_POLLS_RANGE(f.queue, 0, 3);
+    fixture_close(&f);
+}
+
+static void check_delay_reentry(void (*probe)(hora_queue *queue))
+{
+    struct fixture f;
+    struct call take;
+
+    fixture_open(&f);
+    f.kind = DELAY_ASKED;
+    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .context = &f, .clock = f.view),
+                                  &f.queue));
+    reentry.queue = f.queue;
+    reentry.probe = probe;
+    reentry.calls = 0;
+    fill(&f, 3);
+    CHECK_POLLS_RANGE(f.queue, 0, 2);
+    CHECK(reentry.calls > 0);
+    start_take(&take, &f);
+    CHECK_OK(insert(&f, due_in(&f, 3, 10)));
+    CHECK_BLOCKED(&take);
+    advance(&f, 10);
+    CHECK_TAKES(&take, item(3));
+    CHECK_INT(hora_queue_is_closed(f.queue), 0);
+    fixture_close(&f);
+}
+
+TEST(priority_queue_refuses_calls_from_compare, "")
+{
+    check_priority_reentry(try_all_calls);
+}
+
+TEST(priority_queue_refuses_for_each_from_compare, "")
+{
+    check_priority_reentry(try_for_each);
+}
+
+TEST(delay_queue_refuses_calls_from_remaining, "")
+{
+    check_delay_reentry(try_all_calls);
+}
+
+TEST(delay_queue_refuses_for_each_from_remaining, "")
+{
+    check_delay_reentry(try_for_each);
+}
+
+/* ---- visitors ---- */
+
+struct visits {
+    hora_queue *queue;
+    int count;
+    int stop_at; /* the visit that ends it, from 1 */
+    int answer;
+};
+
+static int stop_visit(void *element, void *context)
+{
+    struct visits *visits = context;
+
+    (void)element;
+    return ++visits->count == visits->stop_at ? visits->answer : 0;
+}
+
+/* Whatever the visitor answers comes back, also if it looks like an error of hora's. */
+static void for_each_ends_when_the_visitor_says_so(enum kind kind)
+{
+    static const int answers[] = {1, INT_MAX, -1, INT_MIN, HORA_EINVAL};
+    struct fixture f;
+
+    fixture_open_queue(&f, kind, SIZE);
+    fill(&f, 5);
+    for (int i = 0; i < 5; i++) {
+        struct visits visits = {.stop_at = i + 1, .answer = answers[i]};
+        CHECK_INT(hora_queue_for_each(f.queue, stop_visit, &visits), answers[i]);
+        CHECK_INT(visits.count, i + 1);
+    }
+    CHECK_POLLS_RANGE(f.queue, 0, 4);
+    fixture_close(&f);
+}
+ROOMY_KINDS(for_each_ends_when_the_visitor_says_so, "")
+
+static int use_queue(void *element, void *context)
+{
+    struct visits *visits = context;
+    void *got;
+
+    (void)element;
+    visits->count++;
+    CHECK_OK(hora_queue_poll(visits->queue, &got));
+    CHECK_OK(hora_queue_offer(visits->queue, got));
+    CHECK_OK(hora_queue_offer(visits->queue, item(SIZE + visits->count)));
+    CHECK_INT(hora_queue_size(visits->queue), 3 + visits->count);
+    return 0;
+}
+
+/* It takes and puts while it visits, and sees only what was inside at first. */
+static void visitor_may_take_and_put(enum kind kind)
+{
+    struct fixture f;
+    struct visits visits = {0};
+
+    fixture_open_queue(&f, kind, SIZE);
+    fill(&f, 3);
+    visits.queue = f.queue;
+    CHECK_OK(hora_queue_for_each(f.queue, use_queue, &visits));
+    CHECK_INT(visits.count, 3);
+    CHECK_INT(hora_queue_size(f.queue), 6);
+    fixture_close(&f);
+}
+ROOMY_KINDS(visitor_may_take_and_put, "")
+
+/* A snapshot is a copy: it shows what was, not what is. */
+static void snapshot_is_not_changed_later(enum kind kind)
+{
+    struct fixture f;
+    void *items[3];
+
+    fixture_open_queue(&f, kind, SIZE);
+    fill(&f, 2);
+    CHECK_INT(hora_queue_snapshot(f.queue, items, 3), 2);
+    CHECK_OK(hora_queue_clear(f.queue));
+    CHECK(items[0] == item(0) || items[1] == item(0));
+    CHECK(items[0] == item(1) || items[1] == item(1));
+    CHECK_POINTER(items[2], NULL);
+    fixture_close(&f);
+}
+ROOMY_KINDS(snapshot_is_not_changed_later, "")

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* harness_real.c - tests on real threads
+ *
+ * How it works      One test after the other in this process. The first failure of each is printed; the test goes on. A thread
+ *                   of its own watches the time: a test that is stuck is named, and the process aborted, so that
+ *                   a core shows where.
+ * Locks             `lock` protects the record of the running test and the start of threads. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness_internal.h"
+
+enum { TEST_SECONDS = 60, WATCH_MILLISECONDS = 200 };
+
+struct test_thread {
+    pthread_t id;
+    hora_virtual_clock *clock;
+    void (*run)(void *arg);
+    void *arg;
+    bool ready; /* handle and error are known; guarded by lock */
+    int error;
+    hora_thread *handle; /* one reference is ours */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t got_ready = PTHREAD_COND_INITIALIZER;
+
+/* The running test. */
+static _Atomic(const struct test_case *) current;
+static int failures; /* guarded by lock */
+static atomic_int threads_not_joined;
+static atomic_llong stuck_after_ms; /* on the monotonic clock; 0: nothing runs */
+static uint64_t seed = 1;
+static _Atomic uint64_t random_state;
+
+bool test_simulated(void)
+{
+    return false;
+}
+
+uint64_t test_wakeups(void)
+{
+    return 0;
+}
+
+bool test_is_exact(void)
+{
+    return false;
+}
+
+uint64_t test_random_bits(void)
+{
+    uint64_t state = atomic_fetch_add(&random_state, UINT64_C(0x9e3779b97f4a7c15));
+    return test_mix(&state);
+}
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (failures++ == 0) {
+        const struct test_case *test = atomic_load(&current);
+        char message[1024];
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(message, sizeof message, format, arguments);
+        va_end(arguments);
+        printf("%s:%d: %s: %s (seed %" PRIu64 ")\n", file, line, test == NULL ? "?" : test->name, message, seed);
+        (void)fflush(stdout);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static long long now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *watch(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        struct timespec pause = {0, WATCH_MILLISECONDS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        long long limit = atomic_load(&stuck_after_ms);
+        if (limit == 0 || now_ms() < limit)
+            continue;
+        const struct test_case *test = atomic_load(&current);
+        printf("%s is stuck\n", test == NULL ? "?" : test->name);
+        (void)fflush(stdout);
+        abort();
+    }
+}
+
+static void start_watch(void)
+{
+    pthread_t watcher;
+    if (pthread_create(&watcher, NULL, watch, NULL) == 0)
+        (void)pthread_detach(watcher);
+}
+
+static void publish(test_thread *thread)
+{
+    (void)pthread_mutex_lock(&lock);
+    thread->ready = true;
+    (void)pthread_cond_broadcast(&got_ready);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void *enter(void *memory)
+{
+    test_thread *thread = memory;
+    thread->error = hora_thread_self(&thread->handle);
+    if (thread->error == 0 && thread->clock != NULL)
+        thread->error = hora_virtual_clock_attach(thread->clock);
+    bool may_run = thread->error == 0;
+    publish(thread);
+    if (may_run)
+        thread->run(thread->arg);
+    return NULL;
+}
+
+static void await_ready(test_thread *thread)
+{
+    (void)pthread_mutex_lock(&lock);
+    while (!thread->ready)
+        (void)pthread_cond_wait(&got_ready, &lock);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* A test without its threads makes no sense, and there is no way out of it. */
+static void give_up(const char *what, const char *why)
+{
+    const struct test_case *test = atomic_load(&current);
+    printf("%s: %s: %s\n", test == NULL ? "?" : test->name, what, why);
+    exit(1);
+}
+
+test_thread *test_thread_start(hora_virtual_clock *clock, void (*run)(void *arg), void *arg)
+{
+    test_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) {
+        give_up("starting a thread", "out of memory");
+        return NULL;
+    }
+    thread->clock = clock;
+    thread->run = run;
+    thread->arg = arg;
+    if (clock != NULL)
+        CHECK_OK(hora_virtual_clock_expect(clock, 1));
+    int error = pthread_create(&thread->id, NULL, enter, thread);
+    if (error != 0)
+        give_up("starting a thread", strerror(error));
+    await_ready(thread);
+    if (thread->error < 0)
+        give_up("attaching a thread", hora_strerror(thread->error));
+    (void)atomic_fetch_add(&threads_not_joined, 1);
+    return thread;
+}
+
+void test_thread_join(test_thread *thread)
+{
+    if (thread == NULL)
+        return;
+    (void)pthread_join(thread->id, NULL);
+    (void)hora_thread_unref(thread->handle);
+    free(thread);
+    (void)atomic_fetch_sub(&threads_not_joined, 1);
+}
+
+hora_thread *test_thread_handle(test_thread *thread)
+{
+    return thread->handle;
+}
+
+static bool runs_here(const struct test_case *test)
+{
+    return test->kind == TEST_BOTH || test->kind == TEST_REAL_ONLY;
+}
+
+/* Runs one test; whether it passed. */
+static bool run(const struct test_case *test)
+{
+    failures = 0;
+    atomic_store(&random_state, seed);
+    atomic_store(&threads_not_joined, 0);
+    atomic_store(&current, test);
+    atomic_store(&stuck_after_ms, now_ms() + (long long)(TEST_SECONDS * 1000 * test_time_factor()));
+    test->run();
+    atomic_store(&stuck_after_ms, 0);
+    if (hora_interrupted())
+        test_fail(__FILE__, __LINE__, "the interrupt flag of the main thread is left set");
+    int left = atomic_load(&threads_not_joined);
+    if (left != 0)
+        test_fail(__FILE__, __LINE__, "%d threads were not joined", left);
+    (void)pthread_mutex_lock(&lock);
+    int count = failures;
+    (void)pthread_mutex_unlock(&lock);
+    return count == 0;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: [--list] [--repeat N] [--seed S] [NAME...]\n");
+    return 2;
+}
+
+int main(int count, char **arguments)
+{
+    bool list = false;
+    uint64_t repeat = 1;
+    int i = 1;
+    for (; i < count && arguments[i][0] == '-'; i++) {
+        if (strcmp(arguments[i], "--list") == 0)
+            list = true;
+        else if (strcmp(arguments[i], "--repeat") == 0)
+            repeat = test_number("--repeat", i + 1 < count ? arguments[++i] : NULL);
+        else if (strcmp(arguments[i], "--seed") == 0)
+            seed = test_number("--seed", i + 1 < count ? arguments[++i] : NULL);
+        else
+            return usage();
+    }
+    char *const *names = arguments + i;
+    int name_count = count - i;
+    if (!test_names_exist(runs_here, names, name_count))
+        return 2;
+    if (list) {
+        test_list(runs_here, names, name_count);
+        return 0;
+    }
+    start_watch();
+    int passed = 0;
+    int failed = 0;
+    for (; repeat > 0; repeat--, seed++)
+        for (const struct test_case *test = test_first(); test != NULL; test = test->next)
+            if (runs_here(test) && test_is_asked_for(test, names, name_count))
+                (void)(run(test) ? passed++ : failed++);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}

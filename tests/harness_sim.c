@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* harness_sim.c - tests in the simulator, each under many schedules
+ *
+ * How it works      A plan says how one batch of schedules is made: mode, seeds, whether sleepers wake late or for no reason.
+ *                   Each kind of test has its plans (run_scenario, run_sweep, run_test). The first schedule that fails
+ *                   is printed with the command that repeats it, and ends the test.
+ *                   With --faults the question is turned round: each fault of base/fault.h is planted in turn and some test
+ *                   must fail. Budgets grow from round to round, so the cheapest schedules are tried on all tests
+ *                   first.
+ * Invariants        H1 hora__fault_planted is NONE unless --fault or --faults asked for one.
+ *                   H2 nothing survives from one schedule to the next but counters. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fault.h"
+#include "harness_internal.h"
+#include "sys/sim/sim.h"
+#include "sys/thread.h"
+
+enum {
+    MOST_THREADS = 64,
+    MOST_DFS = 3000000,
+    TEST_STEPS = 1000000, /* tests do more than scenarios; this only catches endless loops */
+    TEST_SHARE = 20,      /* of the schedules of a scenario */
+    SWEEP_SHARE = 200,
+};
+
+struct test_thread {
+    bool used;
+    hora__os_thread os;
+    hora_virtual_clock *clock;
+    void (*run)(void *arg);
+    void *arg;
+    bool ready; /* handle and error are known */
+    int error;
+    hora_thread *handle;
+};
+
+static struct {
+    const char *program;
+    char *const *names;
+    int name_count;
+    enum { ALL, ONE_MODE, REPLAY, FAULTS, LIST } what;
+    struct hora__sim_options options; /* with ONE_MODE and REPLAY; seed, depth and bound always */
+    uint64_t schedules;
+} arguments = {.schedules = 4000, .options = {.seed = 1, .depth = 3, .bound = 2}};
+
+static struct {
+    const struct test_case *test;
+    struct hora__sim_options options;
+    struct test_thread threads[MOST_THREADS];
+} current;
+
+static struct {
+    uint64_t schedules;
+    uint64_t fault_points;
+    int passed;
+    int failed;
+} totals;
+
+static bool quiet; /* a failure is what we hope for */
+static struct hora__sim_result last;
+
+bool test_simulated(void)
+{
+    return true;
+}
+
+uint64_t test_wakeups(void)
+{
+    return hora__sim_wakeups();
+}
+
+bool test_is_exact(void)
+{
+    return !current.options.spurious && !current.options.late;
+}
+
+uint64_t test_random_bits(void)
+{
+    return hora__sim_random();
+}
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+    char message[400];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    hora__sim_fail("%s:%d: %s", file, line, message);
+}
+
+static void enter(void *memory)
+{
+    test_thread *thread = memory;
+    thread->error = hora_thread_self(&thread->handle);
+    if (thread->error == 0 && thread->clock != NULL)
+        thread->error = hora_virtual_clock_attach(thread->clock);
+    bool may_run = thread->error == 0;
+    hora__sim_announce(&thread->ready);
+    if (may_run)
+        thread->run(thread->arg);
+}
+
+static test_thread *could_not_start(test_thread *thread, int error)
+{
+    if (thread->clock != NULL)
+        CHECK_OK(hora_virtual_clock_expect(thread->clock, -1));
+    (void)hora_thread_unref(thread->handle);
+    thread->used = false;
+    if (current.test->kind != TEST_SWEEP)
+        hora__sim_fail("a thread of the test could not be started: %s", hora_strerror(error));
+    return NULL;
+}
+
+static test_thread *unused_thread(void)
+{
+    for (int i = 0; i < MOST_THREADS; i++)
+        if (!current.threads[i].used)
+            return &current.threads[i];
+    hora__sim_fail("a test can have %d threads", MOST_THREADS);
+}
+
+test_thread *test_thread_start(hora_virtual_clock *clock, void (*run)(void *arg), void *arg)
+{
+    test_thread *thread = unused_thread();
+    *thread = (test_thread){.used = true, .clock = clock, .run = run, .arg = arg};
+    if (clock != NULL)
+        CHECK_OK(hora_virtual_clock_expect(clock, 1));
+    struct hora__thread_spec spec = {.run = enter, .arg = thread};
+    int error = hora__os_thread_start(&spec, &thread->os);
+    if (error < 0)
+        return could_not_start(thread, error);
+    hora__sim_await(&thread->ready);
+    if (thread->error < 0) {
+        hora__os_thread_join(thread->os);
+        return could_not_start(thread, thread->error);
+    }
+    return thread;
+}
+
+void test_thread_join(test_thread *thread)
+{
+    if (thread == NULL)
+        return;
+    hora__os_thread_join(thread->os);
+    (void)hora_thread_unref(thread->handle);
+    thread->used = false;
+}
+
+hora_thread *test_thread_handle(test_thread *thread)
+{
+    return thread->handle;
+}
+
+static bool runs_here(const struct test_case *test)
+{
+    return test->kind != TEST_REAL_ONLY;
+}
+
+static bool is_asked_for(const struct test_case *test)
+{
+    return runs_here(test) && test_is_asked_for(test, arguments.names, arguments.name_count);
+}
+
+static const char *fault_name(enum hora__fault fault)
+{
+    static const char *const names[] = {[HORA__FAULT_NONE] = "NONE",
+#define FAULT_NAME(name, text) [HORA__FAULT_##name] = #name,
+                                        HORA__FAULT_LIST(FAULT_NAME)
+#undef FAULT_NAME
+    };
+    return names[fault];
+}
+
+static enum hora__fault fault_called(const char *name)
+{
+    for (int fault = 0; fault < HORA__FAULT_COUNT; fault++)
+        if (name != NULL && strcmp(fault_name((enum hora__fault)fault), name) == 0)
+            return (enum hora__fault)fault;
+    fprintf(stderr, "--fault needs a name from src/base/fault.h\n");
+    exit(2);
+}
+
+/* The command that repeats a schedule. */
+static void print_command(const char *schedule)
+{
+    const struct hora__sim_options *o = &current.options;
+    printf("  again: %s --replay %s --seed %" PRIu64, arguments.program, schedule, o->seed);
+    if (o->spurious)
+        printf(" --spurious");
+    if (o->late)
+        printf(" --late");
+    if (o->fail_allocation != 0)
+        printf(" --fail-allocation %ld", o->fail_allocation);
+    if (o->fail_thread_start != 0)
+        printf(" --fail-thread-start %ld", o->fail_thread_start);
+    if (o->fail_from_then_on)
+        printf(" --from-then-on");
+    if (hora__fault_planted != HORA__FAULT_NONE)
+        printf(" --fault %s", fault_name(hora__fault_planted));
+    printf(" %s\n", current.test->name);
+    (void)fflush(stdout);
+}
+
+static void print_failure(void)
+{
+    static const char *const modes[] = {"random", "pct", "dfs", "replay"};
+    const struct hora__sim_options *o = &current.options;
+    printf("FAIL %s: %s: %s\n", current.test->name, hora__sim_verdict_name(last.verdict), last.message);
+    printf("  mode %s, seed %" PRIu64 "%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
+           o->spurious ? ", spurious" : "", o->late ? ", late" : "", last.steps, last.schedule);
+    print_command(last.schedule);
+}
+
+static void print_where_we_died(void)
+{
+    printf("FAIL %s: the process dies\n", current.test->name);
+    print_command(hora__sim_schedule_so_far());
+}
+
+static void body(void)
+{
+    current.test->run();
+    if (hora_interrupted())
+        hora__sim_fail("the interrupt flag is left set");
+}
+
+/* One schedule; whether it passed. */
+static bool run_schedule(const struct test_case *test, const struct hora__sim_options *options)
+{
+    current.test = test;
+    current.options = *options;
+    if (test->kind == TEST_BOTH)
+        current.options.max_steps = TEST_STEPS;
+    memset(current.threads, 0, sizeof current.threads); /* H2 */
+    totals.schedules++;
+    if (hora__sim_run(&current.options, body, &last) == HORA__SIM_PASSED)
+        return true;
+    if (!quiet)
+        print_failure();
+    return false;
+}
+
+static bool run_seeds(const struct test_case *test, struct hora__sim_options options, uint64_t schedules)
+{
+    for (uint64_t i = 0; i < schedules; i++, options.seed++)
+        if (!run_schedule(test, &options))
+            return false;
+    return true;
+}
+
+/* Random walk and PCT, each plain, with spurious wake-ups, late, and with both. */
+static bool run_mixed(const struct test_case *test, uint64_t schedules)
+{
+    enum { MIXES = 8 };
+    struct hora__sim_options options = arguments.options;
+    for (int mix = 0; mix < MIXES; mix++) {
+        options.mode = mix & 1 ? HORA__SIM_PCT : HORA__SIM_RANDOM;
+        options.spurious = (mix & 2) != 0;
+        options.late = (mix & 4) != 0;
+        if (!run_seeds(test, options, (schedules + (uint64_t)(MIXES - 1 - mix)) / MIXES))
+            return false;
+    }
+    return true;
+}
+
+/* All schedules within the bound. Too many are a failure too, but not one that shows a planted fault. */
+static bool run_dfs(const struct test_case *test, struct hora__sim_options options)
+{
+    uint64_t before = totals.schedules;
+    options.mode = HORA__SIM_DFS;
+    hora__sim_dfs_reset();
+    do {
+        if (!run_schedule(test, &options))
+            return false;
+        if (totals.schedules - before >= MOST_DFS) {
+            if (quiet)
+                return true;
+            printf("FAIL %s: depth first at bound %d does not end within %d schedules; make the scenario smaller\n",
+                   test->name, options.bound, MOST_DFS);
+            return false;
+        }
+    } while (hora__sim_dfs_next());
+    if (!quiet)
+        printf("%s: dfs bound %d%s%s: %" PRIu64 " schedules, exhausted\n", test->name, options.bound,
+               options.spurious ? ", spurious" : "", options.late ? ", late" : "", totals.schedules - before);
+    return true;
+}
+
+static bool run_scenario(const struct test_case *test)
+{
+    struct hora__sim_options plain = arguments.options;
+    struct hora__sim_options rough = arguments.options;
+    rough.spurious = true;
+    rough.late = true;
+    rough.bound--;
+    return run_mixed(test, arguments.schedules) && run_dfs(test, plain) && (rough.bound < 1 || run_dfs(test, rough));
+}
+
+/* Let the 1st, 2nd, 3rd ... fail until a run is over before its turn comes. */
+static bool sweep(const struct test_case *test, struct hora__sim_options options, bool thread_starts)
+{
+    for (long n = 1;; n++) {
+        options.fail_allocation = thread_starts ? 0 : n;
+        options.fail_thread_start = thread_starts ? n : 0;
+        if (!run_schedule(test, &options))
+            return false;
+        if ((thread_starts ? last.thread_starts : last.allocations) < n)
+            return true;
+        totals.fault_points++;
+    }
+}
+
+static bool sweep_all(const struct test_case *test, struct hora__sim_options options)
+{
+    for (int what = 0; what < 4; what++) {
+        options.fail_from_then_on = (what & 1) != 0;
+        if (!sweep(test, options, (what & 2) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* First with the schedule in which nobody is preempted, then with some at random. */
+static bool run_sweep(const struct test_case *test, uint64_t schedules)
+{
+    struct hora__sim_options options = arguments.options;
+    options.mode = HORA__SIM_REPLAY;
+    options.schedule = "";
+    if (!run_schedule(test, &options) || !sweep_all(test, options))
+        return false;
+    options.mode = HORA__SIM_RANDOM;
+    for (uint64_t i = 0; i < schedules; i++, options.seed++)
+        if (!sweep_all(test, options))
+            return false;
+    return true;
+}
+
+static bool run_one_mode(const struct test_case *test)
+{
+    if (arguments.options.mode == HORA__SIM_DFS)
+        return run_dfs(test, arguments.options);
+    return run_seeds(test, arguments.options, arguments.what == REPLAY ? 1 : arguments.schedules);
+}
+
+static bool run(const struct test_case *test)
+{
+    hora__sim_dfs_reset(); /* what was learnt from the last test */
+    if (arguments.what != ALL)
+        return run_one_mode(test);
+    switch (test->kind) {
+    case TEST_SCENARIO:
+        return run_scenario(test);
+    case TEST_SWEEP:
+        return run_sweep(test, 1 + arguments.schedules / SWEEP_SHARE);
+    default:
+        return run_mixed(test, 1 + arguments.schedules / TEST_SHARE);
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void run_tests(void)
+{
+    double start = seconds();
+    for (const struct test_case *test = test_first(); test != NULL; test = test->next) {
+        if (!is_asked_for(test))
+            continue;
+        uint64_t before = totals.schedules;
+        bool passed = run(test);
+        (void)(passed ? totals.passed++ : totals.failed++);
+        printf("%s: %" PRIu64 " schedules%s\n", test->name, totals.schedules - before, passed ? "" : ", FAILED");
+    }
+    double time = seconds() - start;
+    printf("%" PRIu64 " schedules in %.1f s, %.0f per second, %" PRIu64 " fault points\n", totals.schedules, time,
+           (double)totals.schedules / (time > 0 ? time : 1), totals.fault_points);
+    printf("%d passed, %d failed\n", totals.passed, totals.failed);
+}
+
+/* One round of looking for a fault with one test; whether nothing was found. */
+static bool look(const struct test_case *test, uint64_t budget)
+{
+    hora__sim_dfs_reset();
+    switch (test->kind) {
+    case TEST_SCENARIO:
+        return run_mixed(test, budget);
+    case TEST_SWEEP:
+        return run_sweep(test, budget / 64);
+    default:
+        return run_mixed(test, 1 + budget / TEST_SHARE);
+    }
+}
+
+static bool look_everywhere(uint64_t budget)
+{
+    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_SWEEP, TEST_BOTH};
+    for (size_t i = 0; i < sizeof cheapest_first / sizeof cheapest_first[0]; i++)
+        for (const struct test_case *test = test_first(); test != NULL; test = test->next)
+            if (test->kind == cheapest_first[i] && is_asked_for(test) && !look(test, budget))
+                return false;
+    return true;
+}
+
+static bool search_everywhere(void)
+{
+    for (const struct test_case *test = test_first(); test != NULL; test = test->next)
+        if (test->kind == TEST_SCENARIO && is_asked_for(test) && !run_dfs(test, arguments.options))
+            return false;
+    return true;
+}
+
+/* Whether some test fails. */
+static bool find_fault(enum hora__fault fault)
+{
+    static const uint64_t budgets[] = {8, 64, 512, 4096, 32768};
+    uint64_t before = totals.schedules;
+    bool found = false;
+    hora__fault_planted = fault;
+    quiet = true;
+    for (size_t i = 0; i < sizeof budgets / sizeof budgets[0] && !found; i++)
+        found = !look_everywhere(budgets[i]);
+    found = found || !search_everywhere();
+    quiet = false;
+    hora__fault_planted = HORA__FAULT_NONE; /* H1 */
+    if (found)
+        printf("fault %s: found by %s after %" PRIu64 " schedules (%s)\n", fault_name(fault), current.test->name,
+               totals.schedules - before, hora__sim_verdict_name(last.verdict));
+    else
+        printf("fault %s: NOT FOUND in %" PRIu64 " schedules\n", fault_name(fault), totals.schedules - before);
+    (void)fflush(stdout);
+    return found;
+}
+
+/* Whether all faults, or the one asked for, are found; and nothing is found where there is none. */
+static bool find_faults(enum hora__fault only)
+{
+    enum { SANITY = 64 };
+    int found = 0;
+    int tried = 0;
+    hora__fault_planted = HORA__FAULT_NONE;
+    if (!look_everywhere(SANITY)) {
+        printf("a test fails without any fault; that must be mended first\n");
+        return false;
+    }
+    for (int fault = HORA__FAULT_NONE + 1; fault < HORA__FAULT_COUNT; fault++) {
+        if (only != HORA__FAULT_NONE && (int)only != fault)
+            continue;
+        tried++;
+        found += find_fault((enum hora__fault)fault);
+    }
+    printf("faults: %d of %d found\n", found, tried);
+    return found == tried;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
+                    "       [--spurious] [--late] [--replay TEXT] [--fail-allocation N] [--fail-thread-start N]\n"
+                    "       [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
+    return 2;
+}
+
+static bool parse_mode(const char *text)
+{
+    static const char *const modes[] = {"random", "pct", "dfs"};
+    for (int i = 0; i < 3; i++)
+        if (text != NULL && strcmp(text, modes[i]) == 0) {
+            arguments.what = ONE_MODE;
+            arguments.options.mode = (enum hora__sim_mode)i;
+            return true;
+        }
+    return text != NULL && strcmp(text, "all") == 0;
+}
+
+static bool parse_flag(const char *option)
+{
+    struct hora__sim_options *o = &arguments.options;
+    if (strcmp(option, "--list") == 0)
+        arguments.what = LIST;
+    else if (strcmp(option, "--faults") == 0)
+        arguments.what = FAULTS;
+    else if (strcmp(option, "--spurious") == 0)
+        o->spurious = true;
+    else if (strcmp(option, "--late") == 0)
+        o->late = true;
+    else if (strcmp(option, "--from-then-on") == 0)
+        o->fail_from_then_on = true;
+    else
+        return false;
+    return true;
+}
+
+static bool parse_value(const char *option, const char *value)
+{
+    struct hora__sim_options *o = &arguments.options;
+    if (strcmp(option, "--mode") == 0)
+        return parse_mode(value);
+    if (strcmp(option, "--replay") == 0) {
+        arguments.what = REPLAY;
+        o->mode = HORA__SIM_REPLAY;
+        o->schedule = value;
+        return value != NULL;
+    }
+    if (strcmp(option, "--fault") == 0)
+        hora__fault_planted = fault_called(value);
+    else if (strcmp(option, "--schedules") == 0)
+        arguments.schedules = test_number(option, value);
+    else if (strcmp(option, "--seed") == 0)
+        o->seed = test_number(option, value);
+    else if (strcmp(option, "--depth") == 0)
+        o->depth = (int)test_number(option, value);
+    else if (strcmp(option, "--bound") == 0)
+        o->bound = (int)test_number(option, value);
+    else if (strcmp(option, "--fail-allocation") == 0)
+        o->fail_allocation = (long)test_number(option, value);
+    else if (strcmp(option, "--fail-thread-start") == 0)
+        o->fail_thread_start = (long)test_number(option, value);
+    else
+        return false;
+    return true;
+}
+
+static bool parse(int count, char **values)
+{
+    int i = 1;
+    for (; i < count && values[i][0] == '-'; i++) {
+        if (parse_flag(values[i]))
+            continue;
+        if (!parse_value(values[i], i + 1 < count ? values[i + 1] : NULL))
+            return false;
+        i++;
+    }
+    arguments.program = values[0];
+    arguments.names = values + i;
+    arguments.name_count = count - i;
+    return true;
+}
+
+int main(int count, char **values)
+{
+    if (!parse(count, values))
+        return usage();
+    if (!test_names_exist(runs_here, arguments.names, arguments.name_count))
+        return 2;
+    hora__sim_on_death(print_where_we_died);
+    if (arguments.what == LIST)
+        test_list(runs_here, arguments.names, arguments.name_count);
+    else if (arguments.what == FAULTS)
+        return !find_faults(hora__fault_planted);
+    else
+        run_tests();
+    return totals.failed > 0;
+}

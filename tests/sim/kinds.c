@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinds.c - see kinds.h */
+#include "kinds.h"
+
+int kinds_values[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static int by_value(const void *a, const void *b, void *context)
+{
+    (void)context;
+    int left = *(const int *)a;
+    int right = *(const int *)b;
+    return (left > right) - (left < right);
+}
+
+int kinds_new(enum kind kind, const hora_clock *clock, void (*drop)(void *item), hora_queue **ret_queue)
+{
+    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    options.clock = clock;
+    options.drop = drop;
+    switch (kind) {
+    case ARRAY:
+        return hora_array_queue_new(1, &options, ret_queue);
+    case LINKED:
+        return hora_linked_queue_new(1, &options, ret_queue);
+    case FAIR:
+        options.fair = true;
+        return hora_synchronous_queue_new(&options, ret_queue);
+    case UNFAIR:
+        return hora_synchronous_queue_new(&options, ret_queue);
+    case PRIORITY:
+        options.compare = by_value;
+        return hora_priority_queue_new(1, &options, ret_queue);
+    case DELAY:
+    case KINDS:
+    default:
+        return hora_delay_queue_new(&options, ret_queue);
+    }
+}
