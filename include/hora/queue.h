@@ -258,7 +258,8 @@ HORA_API int hora_queue_clear(hora_queue *queue);
  * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_queue_size(hora_queue *queue);
 
-/* hora_queue_remaining_capacity - how many elements could be put without waiting; HORA_UNBOUNDED without a bound
+/* hora_queue_remaining_capacity - how many elements could be put without waiting: the capacity less the size, and always
+ * HORA_UNBOUNDED for priority and delay queues
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */

@@ -24,7 +24,8 @@ int hora_queue_peek(hora_queue *queue, void **ret_item)
 
 static int find(hora_queue *queue, const void *item, bool remove)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
@@ -49,11 +50,12 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
 {
     if (items == NULL || (void *)items == (void *)queue)
         return HORA_EINVAL;
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    if (queue->kind->next_due != NULL)
+    if (queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
         hora__queue_settle(queue, NULL, &wakes); /* what became due meanwhile belongs to those who wait already */
     int count = 0;
     void *item;
@@ -74,7 +76,7 @@ static int read_size(hora_queue *queue, bool remaining)
     hora__mutex_unlock(&queue->object.lock);
     if (!remaining)
         return size;
-    return queue->capacity == HORA_UNBOUNDED ? HORA_UNBOUNDED : queue->capacity - size;
+    return queue->kind->inserts_always ? HORA_UNBOUNDED : queue->capacity - size;
 }
 
 int hora_queue_size(hora_queue *queue)
@@ -106,7 +108,8 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
 /* Remove all elements into items[] if there is room for them; else only say how many there are. */
 static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
@@ -123,7 +126,8 @@ static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
 
 static int discard_all(hora_queue *queue)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;

@@ -88,7 +88,8 @@ int hora_queue_free(hora_queue *queue)
 
 int hora_queue_close(hora_queue *queue)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
@@ -115,7 +116,8 @@ int hora_queue_is_closed(hora_queue *queue)
 
 int hora_queue_fd(hora_queue *queue)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int result = hora__queue_enter(queue);
     if (result < 0)
         return result;

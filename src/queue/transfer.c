@@ -39,7 +39,8 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
 
 int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
@@ -51,7 +52,8 @@ int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
 /* A putter woke by itself: take it off the list, unless it has been let in after all. */
 static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, enum hora__wake wake)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     bool resolved = hora__waiter_is_resolved(&self->waiter);
     if (!resolved) {
@@ -70,7 +72,8 @@ static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, e
 /* Wait for room; called with the lock, returns without it. */
 static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put *put, hora_ns deadline)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     struct hora__queue_waiter self = {.put = *put};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->putters, &self.waiter.link);
@@ -87,7 +90,8 @@ static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put 
 
 static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *thread, hora_ns timeout)
 {
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     int error = hora__queue_enter(queue);
     if (error < 0)
@@ -144,7 +148,7 @@ int hora_queue_offer(hora_queue *queue, void *item)
 
 static int take_locked(hora_queue *queue, void **ret_item, struct hora__wakes *wakes)
 {
-    if (queue->kind->next_due != NULL)
+    if (queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
         hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
     void *item = queue->kind->pop(queue, wakes);
     if (item == NULL)
@@ -228,7 +232,8 @@ int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
     int error = begin_waiting_call(queue, &thread);
     if (error < 0)
         return error;
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
     error = take_locked(queue, ret_item, &wakes);
@@ -247,7 +252,8 @@ int hora_queue_poll(hora_queue *queue, void **ret_item)
 {
     if (ret_item == NULL)
         return HORA_EINVAL;
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;

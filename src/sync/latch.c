@@ -90,7 +90,8 @@ int hora_latch_count_down(hora_latch *latch)
     int error = enter(latch);
     if (error < 0)
         return error;
-    struct hora__wakes wakes = HORA__WAKES_NONE;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     if (latch->count > 0 || HORA__FAULT(LATCH_COUNTS_BELOW_ZERO)) {
         latch->count--; /* I1 */
         if (latch->count == 0)

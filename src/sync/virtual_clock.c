@@ -181,7 +181,8 @@ static void wake_due(hora_virtual_clock *clock)
 {
     bool more;
     do {
-        struct hora__wakes wakes = HORA__WAKES_NONE;
+        struct hora__wakes wakes;
+        hora__wakes_init(&wakes);
         hora__mutex_lock(&clock->lock);
         for (struct hora__list *link = clock->alarms.next; link != &clock->alarms; link = link->next)
             ring_alarm(clock, HORA__LIST_ENTRY(link, struct hora__alarm, link));
@@ -343,7 +344,8 @@ static void change_counts(hora_virtual_clock *clock, int attached, int running)
 {
     bool more;
     do {
-        struct hora__wakes wakes = HORA__WAKES_NONE;
+        struct hora__wakes wakes;
+        hora__wakes_init(&wakes);
         hora__mutex_lock(&clock->lock);
         clock->attached += attached;
         clock->running += running;

@@ -102,7 +102,7 @@ void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora_
         hora__waiter_resolve(waiter, result, wakes);
 }
 
-void hora__wakes_flush(struct hora__wakes *wakes)
+void hora__wakes_flush_some(struct hora__wakes *wakes)
 {
     for (int i = 0; i < wakes->count; i++) {
         hora__thread_wake(wakes->threads[i]);

@@ -50,7 +50,11 @@ struct hora__wakes {
     int count;
 };
 
-#define HORA__WAKES_NONE {.count = 0}
+/* The array is left as it is: this stands at the beginning of every call, and most wake nobody. */
+static inline void hora__wakes_init(struct hora__wakes *wakes)
+{
+    wakes->count = 0;
+}
 
 /* Take a waiter off its list with this outcome. From here on its memory may be gone. */
 void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__wakes *wakes);
@@ -69,6 +73,12 @@ struct hora__waiter *hora__waiters_last(const struct hora__list *list);
 void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread);
 
 /* Wake them. Call without the lock. */
-void hora__wakes_flush(struct hora__wakes *wakes);
+void hora__wakes_flush_some(struct hora__wakes *wakes);
+
+static inline void hora__wakes_flush(struct hora__wakes *wakes)
+{
+    if (wakes->count > 0)
+        hora__wakes_flush_some(wakes);
+}
 
 #endif

@@ -194,6 +194,26 @@ TEST(queue_options_of_a_wrong_size_are_refused, "")
     check_all_refuse(&options.known);
 }
 
+/* A program compiled with a later release may not use what is new. */
+TEST(options_unknown_but_not_set_are_accepted, "")
+{
+    struct {
+        hora_queue_options known;
+        unsigned char unknown[16];
+    } queue_options = {.known = {.struct_size = sizeof(queue_options)}};
+    struct {
+        hora_latch_options known;
+        unsigned char unknown[16];
+    } latch_options = {.known = {.struct_size = sizeof(latch_options)}};
+    hora_queue *queue;
+    hora_latch *latch;
+
+    CHECK_OK(hora_array_queue_new(1, &queue_options.known, &queue));
+    CHECK_OK(hora_queue_free(queue));
+    CHECK_OK(hora_latch_new(1, &latch_options.known, &latch));
+    CHECK_OK(hora_latch_free(latch));
+}
+
 TEST(queue_options_of_another_kind_are_refused, "")
 {
     hora_queue_options *compare = HORA_QUEUE_OPTIONS(.compare = compare_nothing);
@@ -263,6 +283,7 @@ TEST(virtual_clock_calls_refuse_null, "")
     CHECK_OK(hora_virtual_clock_free(NULL));
     CHECK_ERROR(hora_virtual_clock_new(NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_MONOTONIC), NULL);
+    CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_WALL), NULL);
     CHECK_ERROR(hora_virtual_clock_advance(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_advance_to_next(NULL, &by), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_attach(NULL), HORA_EINVAL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_clock.c - the machine's clocks, real or simulated; and, for real, that no wait on them is too short */
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "support.h"
@@ -133,6 +135,26 @@ TEST(waits_on_the_boot_time_clock_are_never_too_short, "")
 TEST(waits_on_the_wall_clock_are_never_too_short, "")
 {
     check_waits_on(HORA_WALL);
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+/* Handlers run while the thread waits; the wait goes on. */
+TEST_REAL(waits_are_not_shortened_by_signals, "")
+{
+    struct sigaction action = {.sa_handler = do_nothing}, before, ignore = {.sa_handler = SIG_IGN};
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+
+    CHECK_INT(sigaction(SIGALRM, &action, &before), 0);
+    CHECK_INT(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        check_waits_on(timelines[i]);
+    CHECK_INT(setitimer(ITIMER_REAL, &never, NULL), 0);
+    CHECK_INT(sigaction(SIGALRM, &ignore, NULL), 0); /* forgets one that is pending */
+    CHECK_INT(sigaction(SIGALRM, &before, NULL), 0);
 }
 
 /* A delay queue's element is not given out before its time. */

@@ -222,6 +222,32 @@ static void poll_for_takes_the_head_when_due(enum kind kind)
 }
 BOTH(poll_for_takes_the_head_when_due, "CP-DQ4 CP-DQ6")
 
+/* From the moment it is due, even if that thread has not got going yet. */
+static void what_falls_due_belongs_to_the_one_who_waits(enum kind kind)
+{
+    struct fixture f;
+    struct call take;
+    void *got = untouched;
+
+    fixture_open_queue(&f, kind, 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(insert(&f, due_in(&f, i, 10)));
+        start_take(&take, &f);
+        CHECK_BLOCKED(&take);
+        advance(&f, 10);
+        if (i == 0)
+            CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
+        else if (i == 1)
+            CHECK_ERROR(hora_queue_poll_for(f.queue, 0, &got), HORA_ETIMEDOUT);
+        else
+            CHECK_INT(hora_queue_drain(f.queue, &got, 1), 0);
+        CHECK_TAKES(&take, item(i));
+    }
+    CHECK_POINTER(got, untouched);
+    fixture_close(&f);
+}
+BOTH(what_falls_due_belongs_to_the_one_who_waits, "")
+
 /* The element that a thread waits for is removed and freed: it must not be touched any more. */
 static void waiter_does_not_touch_a_removed_element(enum kind kind)
 {

@@ -178,6 +178,37 @@ static void call_clock(struct family *family)
     CHILD_FORKED(hora_virtual_clock_free(clock));
 }
 
+/* What is made or slept with the parent's clock could never end. */
+static void use_clock(struct family *family)
+{
+    hora_clock const *view = family->f->view;
+    hora_queue *queue = (hora_queue *)untouched;
+    hora_latch *latch = (hora_latch *)untouched;
+
+    CHILD_FORKED(make_queue(family->f, ARRAY, 1, NULL, view, &queue));
+    CHILD_FORKED(make_queue(family->f, LINKED, 1, NULL, view, &queue));
+    CHILD_FORKED(make_queue(family->f, SYNCHRONOUS, 1, NULL, view, &queue));
+    CHILD_FORKED(make_queue(family->f, PRIORITY, 1, NULL, view, &queue));
+    CHILD_FORKED(make_queue(family->f, DELAY, 1, NULL, view, &queue));
+    CHILD_CHECK((void *)queue == untouched);
+    CHILD_FORKED(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = view), &latch));
+    CHILD_CHECK((void *)latch == untouched);
+    CHILD_FORKED(hora_clock_sleep(view, 10));
+    CHILD_FORKED(hora_clock_sleep(view, HORA_FOREVER));
+    CHILD_CHECK(hora_clock_now(view) == HORA_SECONDS(1));
+    CHILD_CHECK(hora_clock_timeline(view) == HORA_MONOTONIC);
+}
+
+TEST_REAL(virtual_clock_cannot_be_used_in_a_child, "")
+{
+    struct fixture f;
+    struct family family = {.f = &f};
+
+    fixture_open(&f);
+    in_child(use_clock, &family);
+    fixture_close(&f);
+}
+
 TEST_REAL(virtual_clock_refuses_calls_in_a_child, "")
 {
     struct fixture f;

@@ -251,6 +251,24 @@ static void make_fd(void *arg)
     handles->fd = hora_interrupt_fd();
 }
 
+static void make_fd_and_die_interrupted(void *arg)
+{
+    make_fd(arg);
+    interrupt_self();
+}
+
+/* A thread that has ended has no flag, so its descriptor, while it lives, is not readable. */
+TEST(interrupt_fd_of_a_dead_thread_is_silent, "")
+{
+    struct handles handles;
+
+    test_thread_join(test_thread_start(NULL, make_fd_and_die_interrupted, &handles));
+    CHECK(!is_readable(handles.fd));
+    CHECK_OK(hora_thread_interrupt(handles.thread));
+    CHECK(!is_readable(handles.fd));
+    hora_thread_unref(handles.thread);
+}
+
 /* It is closed with the last handle, not with the thread, and does not leak into programs that are started. */
 TEST_REAL(interrupt_fd_lives_as_long_as_the_handle, "")
 {

@@ -36,7 +36,6 @@ ROW(drain_moves_at_most_max, "LinkedBlockingQueueTest.testDrainToN")
 ROW(remove_takes_the_first_of_several, "")
 ROW(never_contains_null, "LinkedBlockingQueueTest.testNeverContainsNull")
 
-SHARED(unbounded_linked, LINKED_UNBOUNDED, room_is_always_unbounded, "")
 SHARED(unbounded_linked, LINKED_UNBOUNDED, offer_always_succeeds, "")
 SHARED(unbounded_linked, LINKED_UNBOUNDED, inserting_never_waits, "")
 
@@ -51,6 +50,8 @@ TEST(linked_has_room_for_its_capacity_or_no_bound, "LinkedBlockingQueueTest.test
     CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
+    CHECK_OK(hora_queue_offer(queue, item(0)));
+    CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX - 1);
     CHECK_OK(hora_queue_free(queue));
 }
 

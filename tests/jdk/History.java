@@ -50,7 +50,6 @@ final class History {
     private String kind;
     private boolean fixed;
     private boolean ties;
-    private boolean unbounded;
     private boolean withWorkers;
     private Element[] elements;
     private BlockingQueue<Element> queue;
@@ -110,7 +109,6 @@ final class History {
         kind = words[3];
         ties = words[4].equals("ties");
         fixed = kind.equals("delay") && words[5].equals("fixed");
-        unbounded = kind.equals("linked") && words[4].equals(Integer.toString(Integer.MAX_VALUE));
         now = 0;
         elements = new Element[LAST_ELEMENT + 1];
         for (int i = 1; i <= LAST_ELEMENT; i++) {
@@ -231,11 +229,6 @@ final class History {
         return head == null || (kind.equals("delay") && head.getDelay(NANOSECONDS) > 0);
     }
 
-    /** A linked queue without a bound answers so in hora, while the JDK subtracts the size from the greatest int. */
-    private int remainingCapacity() {
-        return queue.remainingCapacity() + (unbounded ? queue.size() : 0);
-    }
-
     private Comparator<? super Element> comparator() {
         return ((PriorityBlockingQueue<Element>) queue).comparator();
     }
@@ -268,7 +261,7 @@ final class History {
             case "clear": queue.clear(); return "ok";
             case "size": return Integer.toString(queue.size());
             case "empty": return number(queue.isEmpty());
-            case "remaining": return Integer.toString(remainingCapacity());
+            case "remaining": return Integer.toString(queue.remainingCapacity());
             case "snapshot": return snapshot();
             case "snapshot_into": return snapshotInto(Integer.parseInt(call[1]));
             case "snapshot_null": return Integer.toString(queue.toArray((Element[]) null).length);
@@ -319,22 +312,26 @@ final class History {
         return expected != null && expected.contains(" | " + (index + 1) + " ");
     }
 
-    private static boolean waits(Thread thread) {
-        Thread.State state = thread.getState();
-        return state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING;
+    /** Whether the thread waits, or has ended, before patience is over. */
+    private static boolean awaitWaiting(Thread thread) {
+        long start = System.nanoTime();
+        while (System.nanoTime() - start < TimeUnit.MILLISECONDS.toNanos(PATIENCE_MS)) {
+            switch (thread.getState()) {
+                case WAITING, TIMED_WAITING, TERMINATED: return true;
+                default: Thread.yield();
+            }
+        }
+        return false;
     }
 
     /** The answers of the workers that have ended, once each has done what it is expected to do. */
     private String collectWorkers(String expected) throws InterruptedException {
-        for (int i = 0; i < WORKERS; i++) {
-            if (workers[i] == null)
-                continue;
-            if (isExpectedToEnd(i, expected))
-                workers[i].join(PATIENCE_MS);
-            while (workers[i].isAlive() && !waits(workers[i]))
-                Thread.yield();
-        }
         StringBuilder text = new StringBuilder();
+        for (int i = 0; i < WORKERS; i++)
+            if (workers[i] != null && isExpectedToEnd(i, expected))
+                workers[i].join(PATIENCE_MS);
+            else if (workers[i] != null && !awaitWaiting(workers[i]))
+                text.append(" | ").append(i + 1).append(" runs on");
         for (int i = 0; i < WORKERS; i++) {
             if (workers[i] == null || workers[i].isAlive())
                 continue;

@@ -268,9 +268,9 @@ static struct plan plan_with_workers(uint64_t *state)
         break;
     case 4:
     case 5:
-        /* JDK 17 never returns from the third interrupt of threads that wait on a fair synchronous queue if the first
-         * hit one amid the others and the second the one behind it (TransferQueue.clean keeps a node that is off the
-         * list). */
+        /* In JDK 17 an interrupted waiter of a fair queue can spin until another thread comes: it takes an interrupt of
+         * a waiter, one of the waiter behind it, and, once the queue has moved on, one of the last waiter. Its
+         * TransferQueue.clean then keeps looking at a node that left the list long ago. */
         printf("synchronous %s\n", fair ? "fair" : "unfair");
         plan.spare_waiters = fair;
         break;
