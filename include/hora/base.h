@@ -10,6 +10,10 @@
  *   Errors:     every code that the call can return, or "None".
  *
  * Outputs are named ret_... and are written only when the call succeeds.
+ *
+ * Options are structs of which all zero, and NULL instead of a pointer, mean the defaults. Their first field, struct_size, is set
+ * by the macro that belongs to them: so a library may be older or newer than the program. What a newer program says and an
+ * older library does not know is refused with HORA_EINVAL, unless it is zero.
  */
 #ifndef HORA_BASE_H
 #define HORA_BASE_H

@@ -80,7 +80,7 @@ typedef struct hora_virtual_clock_options {
  *
  * Ownership: the caller owns *ret_clock, to be freed with hora_virtual_clock_free.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM. */
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_new(const hora_virtual_clock_options *options,
                                                    hora_virtual_clock **ret_clock);
 
@@ -109,7 +109,8 @@ HORA_API int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by);
 
 /* hora_virtual_clock_advance_to_next - let time pass until the next moment for which somebody waits
  *
- * Writes how far time has moved, which is 0 if something is due already. `ret_by` may be NULL.
+ * Somebody is a thread in a timed call that has not been woken yet, or a descriptor of a delay queue that is not readable yet;
+ * with a lateness, the moment is the one when they will be woken. Writes how far time has moved. `ret_by` may be NULL.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EEMPTY (nobody waits for a time), HORA_EINVAL, HORA_EFORKED. */

@@ -9,6 +9,8 @@
  *     ...
  *     hora_latch_await(ready);                // until all three have
  *
+ * All calls return HORA_EDEADLK from inside a callback that runs under a lock (compare and remaining of a queue).
+ *
  * Memory: what a thread did before count_down is visible to every thread whose wait returned 0. */
 #ifndef HORA_LATCH_H
 #define HORA_LATCH_H
@@ -49,19 +51,19 @@ HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *
  * thread that counted down last has left its call.
  *
  * Ownership: on success the latch is gone; on error nothing has changed.
- * Threads: Owner.   Blocks: Never.   Errors: HORA_EBUSY (threads are waiting), HORA_EFORKED. */
+ * Threads: Owner.   Blocks: Never.   Errors: HORA_EBUSY (threads are waiting), HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_latch_free(hora_latch *latch);
 
 /* hora_latch_count_down - lower the count by one and, if that makes it zero, release all waiters
  *
  * At zero it does nothing.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_latch_count_down(hora_latch *latch);
 
 /* hora_latch_count - the count now, >= 0
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_latch_count(hora_latch *latch);
 
 /* hora_latch_await - wait until the count is zero
@@ -69,7 +71,7 @@ HORA_API int hora_latch_count(hora_latch *latch);
  * A pending interrupt is reported first, even if the count is zero already.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: until the count is zero or the thread is interrupted.
- * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
+ * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_latch_await(hora_latch *latch);
 
 /* hora_latch_await_for - wait until the count is zero, at most for `timeout` of the latch's clock
@@ -78,7 +80,7 @@ HORA_NODISCARD HORA_API int hora_latch_await(hora_latch *latch);
  *
  * Ownership: none passes.   Threads: Any thread.
  * Blocks: until the count is zero, the time is over or the thread is interrupted.
- * Errors: HORA_EINTERRUPTED, HORA_ETIMEDOUT, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
+ * Errors: HORA_EINTERRUPTED, HORA_ETIMEDOUT, HORA_EINVAL, HORA_ENOMEM, HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_latch_await_for(hora_latch *latch, hora_ns timeout);
 
 HORA_END_DECLS

@@ -25,8 +25,9 @@
  * every call that would have to wait returns HORA_ECLOSED.
  *
  * Callbacks: compare and remaining run while the queue is locked, since the order of the queue depends
- * on their answer. They must be quick, must not block and must not call the same queue: such a call
- * returns HORA_EDEADLK. They may read clocks. drop and the visitor of for_each run with no lock held.
+ * on their answer. They must be quick, must not block and must not call this or any other queue or
+ * latch: such a call returns HORA_EDEADLK. They may read clocks. drop and the visitor of for_each run with
+ * no lock held.
  *
  * Memory: what a thread did before it put an element is visible to the thread that takes it. */
 #ifndef HORA_QUEUE_H
@@ -56,6 +57,8 @@ typedef int (*hora_compare_fn)(const void *a, const void *b, void *context);
 /* How long until an element is due, by the queue's clock; <= 0: due now. */
 typedef hora_ns (*hora_remaining_fn)(const void *item, void *context);
 
+/* An option that a kind has no use for is refused by its constructor, with HORA_EINVAL; clock and drop are for all kinds,
+ * context goes with compare and remaining. */
 typedef struct hora_queue_options {
     uint32_t struct_size;        /* sizeof(hora_queue_options), set by HORA_QUEUE_OPTIONS */
     bool fair;                   /* synchronous: first come, first served. array: allowed, it always is */
@@ -245,7 +248,8 @@ HORA_NODISCARD HORA_API int hora_queue_drain(hora_queue *queue, void **items, in
 
 /* hora_queue_clear - remove all elements and give them to the destructor
  *
- * Threads waiting for room are let in; what they bring stays. Allocates only if there is a destructor.
+ * Threads waiting for room are let in; what they bring stays. A synchronous queue has nothing to clear: waiting puts
+ * go on waiting. Allocates only if there is a destructor.
  *
  * Ownership: the elements are gone; without a destructor they are the caller's again.
  * Threads: Any thread.   Blocks: Never.

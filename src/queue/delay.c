@@ -80,7 +80,6 @@ static const struct hora__queue_kind delay_kind = {
     .next_due = next_due,
     .destroy = hora__heaped_destroy,
     .inserts_always = true,
-    .has_callbacks = true,
 };
 
 int hora_delay_queue_new(const hora_queue_options *options, hora_queue **ret_queue)

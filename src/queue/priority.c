@@ -24,7 +24,6 @@ static const struct hora__queue_kind priority_kind = {
     .copy = hora__heaped_copy,
     .destroy = hora__heaped_destroy,
     .inserts_always = true,
-    .has_callbacks = true,
 };
 
 int hora_priority_queue_new(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue)

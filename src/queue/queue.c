@@ -41,12 +41,7 @@ int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int
 
 int hora__queue_check(const hora_queue *queue)
 {
-    if (queue == NULL)
-        return HORA_EINVAL;
-    int error = hora__object_check(&queue->object);
-    if (error < 0)
-        return error;
-    return queue->kind->has_callbacks && hora__mutex_held(&queue->object.lock) ? HORA_EDEADLK : 0;
+    return queue == NULL ? HORA_EINVAL : hora__object_check(&queue->object);
 }
 
 int hora__queue_enter(hora_queue *queue)

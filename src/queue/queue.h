@@ -50,7 +50,6 @@ struct hora__queue_kind {
     /* Release the container, which is empty, and the queue's memory. */
     void (*destroy)(hora_queue *queue);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
-    bool has_callbacks;  /* user code runs under the lock, so re-entry is looked for */
 };
 
 struct hora_queue {

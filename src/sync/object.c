@@ -29,7 +29,9 @@ int hora__object_init(struct hora__object *object, const hora_clock *clock,
 
 int hora__object_check(const struct hora__object *object)
 {
-    return object->generation == hora__fork_generation() ? 0 : HORA_EFORKED;
+    if (object->generation != hora__fork_generation())
+        return HORA_EFORKED;
+    return hora__mutex_holds_object() ? HORA_EDEADLK : 0;
 }
 
 void hora__object_visit(struct hora__object *object)

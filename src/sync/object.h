@@ -23,7 +23,7 @@ struct hora__object {
 __attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object, const hora_clock *clock,
                                                           void (*destroy)(struct hora__object *object));
 
-/* 0, or HORA_EFORKED in a process that did not make the object. */
+/* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. */
 __attribute__((warn_unused_result)) int hora__object_check(const struct hora__object *object);
 
 /* A visitor comes (with the lock held). */

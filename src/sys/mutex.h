@@ -35,6 +35,9 @@ void hora__mutex_unlock(hora__mutex *mutex);
 /* Whether the calling thread holds the lock. Exact for the caller's own thread, whoever else holds it. */
 bool hora__mutex_held(const hora__mutex *mutex);
 
+/* Whether the calling thread holds the lock of some object: it is then in a callback that runs under it. */
+bool hora__mutex_holds_object(void);
+
 typedef struct hora__cond {
     hora__native_cond native;
 } hora__cond;

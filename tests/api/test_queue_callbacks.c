@@ -206,3 +206,33 @@ static void snapshot_is_not_changed_later(enum kind kind)
     fixture_close(&f);
 }
 ROOMY_KINDS(snapshot_is_not_changed_later, "")
+
+static hora_queue *another_queue;
+static hora_latch *a_latch;
+
+static void try_others(hora_queue *queue)
+{
+    (void)queue;
+    CHECK_ERROR(hora_queue_size(another_queue), HORA_EDEADLK);
+    CHECK_ERROR(hora_queue_offer(another_queue, item(0)), HORA_EDEADLK);
+    CHECK_ERROR(hora_latch_count_down(a_latch), HORA_EDEADLK);
+    CHECK_ERROR(hora_latch_await_for(a_latch, 0), HORA_EDEADLK);
+}
+
+/* Other objects refuse calls as well: two queues whose callbacks call each other could wait for one another. */
+TEST(compare_cannot_call_other_objects, "")
+{
+    CHECK_OK(hora_array_queue_new(1, NULL, &another_queue));
+    CHECK_OK(hora_latch_new(1, NULL, &a_latch));
+    CHECK_OK(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue));
+    reentry.probe = try_others;
+    reentry.calls = 0;
+    CHECK_OK(hora_queue_offer(reentry.queue, item(1)));
+    CHECK_OK(hora_queue_offer(reentry.queue, item(0)));
+    CHECK(reentry.calls > 0);
+    CHECK_INT(hora_queue_size(another_queue), 0);
+    CHECK_INT(hora_latch_count(a_latch), 1);
+    CHECK_OK(hora_queue_free(reentry.queue));
+    CHECK_OK(hora_queue_free(another_queue));
+    CHECK_OK(hora_latch_free(a_latch));
+}

@@ -195,6 +195,27 @@ static void closed_delay_queue_gives_elements_when_due(enum kind kind)
 SHARED(delay_queue, DELAY, closed_delay_queue_gives_elements_when_due, "")
 SHARED(asked_delay_queue, DELAY_ASKED, closed_delay_queue_gives_elements_when_due, "")
 
+/* What has fallen due before the queue is closed belongs to the thread that waits for it. */
+static void close_does_not_take_away_what_is_due(enum kind kind)
+{
+    struct fixture f;
+    struct call first, second;
+
+    fixture_open_queue(&f, kind, 0);
+    CHECK_OK(insert(&f, due_in(&f, 0, 10)));
+    start_take(&first, &f);
+    CHECK_BLOCKED(&first);
+    start_take(&second, &f);
+    CHECK_BLOCKED(&second);
+    advance(&f, 10);
+    CHECK_OK(hora_queue_close(f.queue));
+    CHECK_TAKES(&first, item(0));
+    CHECK_RETURNS(&second, HORA_ECLOSED);
+    fixture_close(&f);
+}
+SHARED(delay_queue, DELAY, close_does_not_take_away_what_is_due, "")
+SHARED(asked_delay_queue, DELAY_ASKED, close_does_not_take_away_what_is_due, "")
+
 /* The queue is gone before the woken threads have left their calls. */
 static void can_be_freed_as_soon_as_it_is_closed(enum kind kind)
 {

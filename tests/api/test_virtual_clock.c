@@ -316,6 +316,12 @@ TEST(virtual_clock_settle_waits_for_expected_threads, "")
     CHECK_BLOCKED(&call); /* this thread has come, and runs */
     CHECK_OK(hora_virtual_clock_detach(f.clock));
     CHECK_RETURNS(&call, 0);
+
+    CHECK_OK(hora_virtual_clock_expect(f.clock, 1));
+    start_settler(&call, &f, &watch);
+    CHECK_BLOCKED(&call);
+    CHECK_OK(hora_virtual_clock_expect(f.clock, -1));
+    CHECK_RETURNS(&call, 0);
     fixture_close(&watch);
     fixture_close(&f);
 }

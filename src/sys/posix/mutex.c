@@ -2,7 +2,8 @@
 /* mutex.c - locks and conditions on pthreads
  *
  * Invariants   I1 mutex->owner is the holder's id while the lock is held, else 0.
- *              I2 a thread takes locks in rising order of rank (checked with assertions on). */
+ *              I2 a thread takes locks in rising order of rank (checked with assertions on).
+ *              I3 objects_held is the number of object locks that the thread holds. */
 #include "sys/mutex.h"
 
 #include <assert.h>
@@ -50,6 +51,8 @@ static void note_unlocked(enum hora__rank rank)
 
 #endif
 
+static _Thread_local int objects_held;
+
 int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
 {
     mutex->rank = rank;
@@ -72,11 +75,15 @@ void hora__mutex_lock(hora__mutex *mutex)
     (void)error;
     note_locked(mutex->rank);
     hora__atomic_store_relaxed(&mutex->owner, hora__thread_id());
+    if (mutex->rank == HORA__RANK_OBJECT)
+        objects_held++; /* I3 */
 }
 
 void hora__mutex_unlock(hora__mutex *mutex)
 {
     assert(hora__mutex_held(mutex)); /* I1 */
+    if (mutex->rank == HORA__RANK_OBJECT)
+        objects_held--; /* I3 */
     hora__atomic_store_relaxed(&mutex->owner, 0);
     note_unlocked(mutex->rank);
     int error = pthread_mutex_unlock(&mutex->native);
@@ -87,6 +94,11 @@ void hora__mutex_unlock(hora__mutex *mutex)
 bool hora__mutex_held(const hora__mutex *mutex)
 {
     return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
+}
+
+bool hora__mutex_holds_object(void)
+{
+    return objects_held > 0;
 }
 
 int hora__cond_init(hora__cond *cond)

@@ -131,6 +131,15 @@ bool hora__mutex_held(const hora__mutex *mutex)
     return mutex->native.owner == own_number();
 }
 
+bool hora__mutex_holds_object(void)
+{
+    const struct sim_thread *self = hora__sim.current;
+    for (int i = 0; i < self->held_count; i++)
+        if (self->held[i]->rank == HORA__RANK_OBJECT)
+            return true;
+    return false;
+}
+
 int hora__cond_init(hora__cond *cond)
 {
     if (hora__sim_allocation_fails())
