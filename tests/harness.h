@@ -36,7 +36,7 @@ struct test_case {
 
 void test_register(struct test_case *test);
 
-#define TEST_DEFINE(test_name, row_text, test_kind_)                                      \
+#define TEST_DEFINE(test_name, row_text, test_kind_)                                     \
     static void test_name(void);                                                         \
     __attribute__((constructor)) static void register_##test_name(void)                  \
     {                                                                                    \
@@ -59,12 +59,12 @@ bool test_check_int(const char *file, int line, const char *what, long long got,
 bool test_check_error(const char *file, int line, const char *what, int got, int want);
 bool test_check_pointer(const char *file, int line, const char *what, const void *got, const void *want);
 
-#define CHECK(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
+#define CHECK(condition)         ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
 #define CHECK_INT(got, want)     test_check_int(__FILE__, __LINE__, #got, (long long)(got), (long long)(want))
 #define CHECK_POINTER(got, want) test_check_pointer(__FILE__, __LINE__, #got, (got), (want))
 /* For calls that return 0 or an error: failures show the error's name. */
-#define CHECK_ERROR(call, want)  test_check_error(__FILE__, __LINE__, #call, (call), (want))
-#define CHECK_OK(call)           CHECK_ERROR(call, 0)
+#define CHECK_ERROR(call, want) test_check_error(__FILE__, __LINE__, #call, (call), (want))
+#define CHECK_OK(call)          CHECK_ERROR(call, 0)
 
 /* A thread of a test. */
 typedef struct test_thread test_thread;

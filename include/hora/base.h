@@ -46,11 +46,11 @@ typedef int64_t hora_ns;
 
 #define HORA_FOREVER INT64_MAX
 
-#define HORA_US(n)      ((hora_ns)(n)*INT64_C(1000))
-#define HORA_MS(n)      ((hora_ns)(n)*INT64_C(1000000))
-#define HORA_SECONDS(n) ((hora_ns)(n)*INT64_C(1000000000))
-#define HORA_MINUTES(n) ((hora_ns)(n)*INT64_C(60000000000))
-#define HORA_HOURS(n)   ((hora_ns)(n)*INT64_C(3600000000000))
+#define HORA_US(n)      ((hora_ns)(n) * INT64_C(1000))
+#define HORA_MS(n)      ((hora_ns)(n) * INT64_C(1000000))
+#define HORA_SECONDS(n) ((hora_ns)(n) * INT64_C(1000000000))
+#define HORA_MINUTES(n) ((hora_ns)(n) * INT64_C(60000000000))
+#define HORA_HOURS(n)   ((hora_ns)(n) * INT64_C(3600000000000))
 
 /* A moment of the calendar: nanoseconds since 1970-01-01T00:00:00Z. A type of its own, so that a
  * moment and a span cannot be mixed up by accident. */

@@ -67,9 +67,9 @@ HORA_NODISCARD HORA_API int hora_clock_instant(const hora_clock *clock, hora_ins
 typedef struct hora_virtual_clock hora_virtual_clock;
 
 typedef struct hora_virtual_clock_options {
-    uint32_t struct_size;   /* sizeof(hora_virtual_clock_options), set by HORA_VIRTUAL_CLOCK_OPTIONS */
-    hora_ns monotonic;      /* first reading of the monotonic and boot-time lines; must not be negative */
-    hora_instant wall;      /* first reading of the wall line */
+    uint32_t struct_size; /* sizeof(hora_virtual_clock_options), set by HORA_VIRTUAL_CLOCK_OPTIONS */
+    hora_ns monotonic;    /* first reading of the monotonic and boot-time lines; must not be negative */
+    hora_instant wall;    /* first reading of the wall line */
 } hora_virtual_clock_options;
 
 #define HORA_VIRTUAL_CLOCK_OPTIONS(...) \

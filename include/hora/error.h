@@ -14,20 +14,20 @@
 HORA_BEGIN_DECLS
 
 /* X(name, value, text): the one table from which the constants, the names and the texts are made. */
-#define HORA_ERROR_TABLE(X)                                                                  \
-    X(HORA_EINVAL, -EINVAL, "invalid argument")                                              \
-    X(HORA_ENOMEM, -ENOMEM, "out of memory")                                                 \
-    X(HORA_EAGAIN, -EAGAIN, "a system limit was reached, try again later")                   \
-    X(HORA_EBUSY, -EBUSY, "the object is in use")                                            \
-    X(HORA_EDEADLK, -EDEADLK, "the call would wait for itself")                              \
-    X(HORA_ETIMEDOUT, -ETIMEDOUT, "the time is over")                                        \
-    X(HORA_EMFILE, -EMFILE, "the process has no file descriptor left")                       \
-    X(HORA_ENFILE, -ENFILE, "the system has no file descriptor left")                        \
-    X(HORA_ENOTSUP, -ENOTSUP, "not supported on this system")                                \
-    X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                                \
-    X(HORA_ECLOSED, -4098, "the object is closed")                                           \
-    X(HORA_EFULL, -4099, "the queue has no room, or nobody waits for the element")           \
-    X(HORA_EEMPTY, -4100, "nothing can be taken now")                                        \
+#define HORA_ERROR_TABLE(X)                                                        \
+    X(HORA_EINVAL, -EINVAL, "invalid argument")                                    \
+    X(HORA_ENOMEM, -ENOMEM, "out of memory")                                       \
+    X(HORA_EAGAIN, -EAGAIN, "a system limit was reached, try again later")         \
+    X(HORA_EBUSY, -EBUSY, "the object is in use")                                  \
+    X(HORA_EDEADLK, -EDEADLK, "the call would wait for itself")                    \
+    X(HORA_ETIMEDOUT, -ETIMEDOUT, "the time is over")                              \
+    X(HORA_EMFILE, -EMFILE, "the process has no file descriptor left")             \
+    X(HORA_ENFILE, -ENFILE, "the system has no file descriptor left")              \
+    X(HORA_ENOTSUP, -ENOTSUP, "not supported on this system")                      \
+    X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                      \
+    X(HORA_ECLOSED, -4098, "the object is closed")                                 \
+    X(HORA_EFULL, -4099, "the queue has no room, or nobody waits for the element") \
+    X(HORA_EEMPTY, -4100, "nothing can be taken now")                              \
     X(HORA_EFORKED, -4101, "the object belongs to the parent of this process")
 
 enum hora_error {

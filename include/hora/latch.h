@@ -30,8 +30,7 @@ typedef struct hora_latch_options {
 
 /* HORA_LATCH_OPTIONS(.clock = c): options written where they are used. In C++ before C++20 start from
  * HORA_LATCH_OPTIONS_INIT and assign. */
-#define HORA_LATCH_OPTIONS(...) \
-    (&(hora_latch_options){.struct_size = sizeof(hora_latch_options), __VA_ARGS__})
+#define HORA_LATCH_OPTIONS(...) (&(hora_latch_options){.struct_size = sizeof(hora_latch_options), __VA_ARGS__})
 #define HORA_LATCH_OPTIONS_INIT {sizeof(hora_latch_options), 0}
 
 /* hora_latch_new - make a latch that opens after `count` calls of hora_latch_count_down
@@ -42,8 +41,7 @@ typedef struct hora_latch_options {
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative count, bad options, ret_latch NULL), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is
  * a virtual one of the parent process). */
-HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options,
-                                           hora_latch **ret_latch);
+HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch);
 
 /* hora_latch_free - free a latch that nobody waits for
  *

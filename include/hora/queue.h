@@ -71,8 +71,7 @@ typedef struct hora_queue_options {
 
 /* HORA_QUEUE_OPTIONS(.drop = free, .clock = c): options written where they are used. In C++ before C++20
  * start from HORA_QUEUE_OPTIONS_INIT and assign. */
-#define HORA_QUEUE_OPTIONS(...) \
-    (&(hora_queue_options){.struct_size = sizeof(hora_queue_options), __VA_ARGS__})
+#define HORA_QUEUE_OPTIONS(...) (&(hora_queue_options){.struct_size = sizeof(hora_queue_options), __VA_ARGS__})
 #define HORA_QUEUE_OPTIONS_INIT {sizeof(hora_queue_options), 0, 0, 0, 0, 0, 0}
 
 /* hora_array_queue_new - a bounded first-in-first-out queue whose memory is allocated at once
@@ -103,8 +102,7 @@ HORA_NODISCARD HORA_API int hora_linked_queue_new(int capacity, const hora_queue
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_synchronous_queue_new(const hora_queue_options *options,
-                                                       hora_queue **ret_queue);
+HORA_NODISCARD HORA_API int hora_synchronous_queue_new(const hora_queue_options *options, hora_queue **ret_queue);
 
 /* hora_priority_queue_new - an unbounded queue whose least element, by options->compare, leaves first
  *
@@ -137,8 +135,7 @@ HORA_API hora_compare_fn hora_priority_queue_comparator(const hora_queue *queue)
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (compare without remaining, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_delay_queue_new(const hora_queue_options *options,
-                                                 hora_queue **ret_queue);
+HORA_NODISCARD HORA_API int hora_delay_queue_new(const hora_queue_options *options, hora_queue **ret_queue);
 
 /* hora_delay_queue_put - put an element that is due after `delay`, by the queue's clock
  *

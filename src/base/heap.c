@@ -84,8 +84,7 @@ int hora__heap_find(const struct hora__heap *heap, const void *item)
 {
     int found = -1;
     for (int i = 0; i < heap->size; i++)
-        if (heap->entries[i].item == item &&
-            (found < 0 || before(heap, &heap->entries[i], &heap->entries[found])))
+        if (heap->entries[i].item == item && (found < 0 || before(heap, &heap->entries[i], &heap->entries[found])))
             found = i;
     return found;
 }

@@ -14,7 +14,7 @@ struct hora__list {
 };
 
 /* The member of type `type` whose field `field` is the link. */
-#define HORA__LIST_ENTRY(link, type, field) ((type *)(void *)((char *)(link)-offsetof(type, field)))
+#define HORA__LIST_ENTRY(link, type, field) ((type *)(void *)((char *)(link) - offsetof(type, field)))
 
 static inline void hora__list_init(struct hora__list *link)
 {

@@ -97,6 +97,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     if (error < 0)
         return error;
     int size = queue->size;
+    assert(size >= 0);
     if (max > 0)
         queue->kind->copy(queue, items, max);
     hora__mutex_unlock(&queue->object.lock);

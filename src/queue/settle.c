@@ -54,8 +54,8 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
         void *item = queue->kind->pop(queue, wakes);
         if (item == NULL)
             break;
-        give(queue, HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers)
-                                                    : hora__waiters_first(&queue->takers),
+        give(queue,
+             HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers),
              item, wakes);
     }
     return leader != queue->leader;

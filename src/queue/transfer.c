@@ -20,7 +20,7 @@ static int begin_waiting_call(hora_queue *queue, hora_thread **ret_thread)
     int error = hora__queue_check(queue);
     if (error == 0)
         error = hora__thread_current(ret_thread);
-    if (error < 0)
+    if (error != 0)
         return error;
     return hora__thread_take_interrupt(*ret_thread) ? HORA_EINTERRUPTED : 0;
 }
@@ -230,7 +230,7 @@ int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
         return HORA_EINVAL;
     hora_thread *thread;
     int error = begin_waiting_call(queue, &thread);
-    if (error < 0)
+    if (error != 0)
         return error;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);

@@ -146,7 +146,7 @@ int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
     int error = latch == NULL ? HORA_EINVAL : hora__object_check(&latch->object);
     if (error == 0)
         error = hora__thread_current(&thread);
-    if (error < 0)
+    if (error != 0)
         return error;
     if (hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;

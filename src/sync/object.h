@@ -12,11 +12,11 @@
 #include "sys/mutex.h"
 
 struct hora__object {
-    hora__atomic references; /* the owner's and one per visitor */
-    int32_t generation;      /* hora__fork_generation() at birth; immutable */
-    const hora_clock *clock; /* immutable, never NULL */
+    hora__atomic references;                      /* the owner's and one per visitor */
+    int32_t generation;                           /* hora__fork_generation() at birth; immutable */
+    const hora_clock *clock;                      /* immutable, never NULL */
     void (*destroy)(struct hora__object *object); /* immutable: releases the memory */
-    hora__mutex lock;        /* rank OBJECT */
+    hora__mutex lock;                             /* rank OBJECT */
 };
 
 /* NULL clock: the monotonic one. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is the parent process's). */

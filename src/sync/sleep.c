@@ -15,7 +15,7 @@ int hora_clock_sleep(const hora_clock *clock, hora_ns duration)
     int error = hora__clock_check(clock);
     if (error == 0)
         error = hora__thread_current(&thread);
-    if (error < 0)
+    if (error != 0)
         return error;
     hora_ns deadline = duration <= 0 ? INT64_MIN : hora__clock_deadline(clock, duration);
     struct hora__waiter waiter;

@@ -138,7 +138,8 @@ int hora__virtual_clock_check(const hora_virtual_clock *clock)
 hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, hora_timeline timeline)
 {
     if (check(clock) < 0)
-        return clock->now[timeline]; /* a child's lone thread; the lock may be held for ever by one that it does not have */
+        return clock
+            ->now[timeline]; /* a child's lone thread; the lock may be held for ever by one that it does not have */
     hora__mutex_lock(&clock->lock);
     hora_ns now = clock->now[timeline];
     hora__mutex_unlock(&clock->lock);

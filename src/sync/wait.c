@@ -70,7 +70,7 @@ void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread)
 
 void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__wakes *wakes)
 {
-    assert(!hora__waiter_is_resolved(waiter)); /* I1 */
+    assert(!hora__waiter_is_resolved(waiter));             /* I1 */
     hora_thread *thread = hora_thread_ref(waiter->thread); /* I2 */
     hora__list_remove(&waiter->link);
     waiter->result = result;

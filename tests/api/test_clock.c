@@ -145,16 +145,14 @@ static void do_nothing(int signal)
 /* Handlers run while the thread waits; the wait goes on. */
 TEST_REAL(waits_are_not_shortened_by_signals, "")
 {
-    struct sigaction action = {.sa_handler = do_nothing}, before, ignore = {.sa_handler = SIG_IGN};
+    const struct sigaction action = {.sa_handler = do_nothing}; /* stays: valgrind may deliver a last one late */
     const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
 
-    CHECK_INT(sigaction(SIGALRM, &action, &before), 0);
+    CHECK_INT(sigaction(SIGALRM, &action, NULL), 0);
     CHECK_INT(setitimer(ITIMER_REAL, &often, NULL), 0);
     for (int i = 0; i < 3; i++)
         check_waits_on(timelines[i]);
     CHECK_INT(setitimer(ITIMER_REAL, &never, NULL), 0);
-    CHECK_INT(sigaction(SIGALRM, &ignore, NULL), 0); /* forgets one that is pending */
-    CHECK_INT(sigaction(SIGALRM, &before, NULL), 0);
 }
 
 /* A delay queue's element is not given out before its time. */

@@ -79,7 +79,8 @@ SCENARIO(delay_new_first_element_is_seen)
     sleep_until(5);
     put(1, 10);
     test_thread_join(taker);
-    bool took_first = other.item == &kinds_values[1]; /* late wake-ups: the other may be due, and taken, before the put */
+    bool took_first =
+        other.item == &kinds_values[1]; /* late wake-ups: the other may be due, and taken, before the put */
     if (test_is_exact())
         CHECK(took_first);
     check_time(&other, took_first ? 10 : 100);

@@ -68,10 +68,10 @@ static void survive(enum kind kind)
     CHECK_OK(hora_virtual_clock_free(clock));
 }
 
-#define SURVIVES(kind)              \
-    SWEEP(queue_survives_##kind)    \
-    {                               \
-        survive(kind);              \
+#define SURVIVES(kind)           \
+    SWEEP(queue_survives_##kind) \
+    {                            \
+        survive(kind);           \
     }
 SURVIVES(ARRAY)
 SURVIVES(LINKED)

@@ -9,10 +9,10 @@ enum { SPAN = 1000 };
 static hora_queue *queue;
 static hora_virtual_clock *vclock;
 
-#define ON_KIND(name, kind)  \
-    SCENARIO(name##_##kind)  \
-    {                        \
-        name(kind);          \
+#define ON_KIND(name, kind) \
+    SCENARIO(name##_##kind) \
+    {                       \
+        name(kind);         \
     }
 #define ON_BOUNDED(name)  ON_KIND(name, ARRAY) ON_KIND(name, LINKED) ON_KIND(name, FAIR) ON_KIND(name, UNFAIR)
 #define ON_ALL(name)      ON_BOUNDED(name) ON_KIND(name, PRIORITY) ON_KIND(name, DELAY)

@@ -24,8 +24,8 @@ static void look_around(void *arg)
     void *stack;
     (void)pthread_getname_np(pthread_self(), report->name, sizeof report->name);
     (void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
-    report->blocks_asynchronous = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1 &&
-                                  sigismember(&mask, SIGALRM) == 1;
+    report->blocks_asynchronous =
+        sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGALRM) == 1;
     report->blocks_faults = sigismember(&mask, SIGSEGV) == 1 || sigismember(&mask, SIGFPE) == 1;
     CHECK_INT(pthread_getattr_np(pthread_self(), &attributes), 0);
     CHECK_INT(pthread_attr_getstack(&attributes, &stack, &report->stack_size), 0);
