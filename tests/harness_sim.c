@@ -357,6 +357,8 @@ static bool run(const struct test_case *test)
     switch (test->kind) {
     case TEST_SCENARIO:
         return run_scenario(test);
+    case TEST_LARGE:
+        return run_mixed(test, arguments.schedules);
     case TEST_SWEEP:
         return run_sweep(test, 1 + arguments.schedules / SWEEP_SHARE);
     default:
@@ -394,6 +396,7 @@ static bool look(const struct test_case *test, uint64_t budget)
     hora__sim_dfs_reset();
     switch (test->kind) {
     case TEST_SCENARIO:
+    case TEST_LARGE:
         return run_mixed(test, budget);
     case TEST_SWEEP:
         return run_sweep(test, budget / 64);
@@ -404,7 +407,7 @@ static bool look(const struct test_case *test, uint64_t budget)
 
 static bool look_everywhere(uint64_t budget)
 {
-    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_SWEEP, TEST_BOTH};
+    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_LARGE, TEST_SWEEP, TEST_BOTH};
     for (size_t i = 0; i < sizeof cheapest_first / sizeof cheapest_first[0]; i++)
         for (const struct test_case *test = test_first(); test != NULL; test = test->next)
             if (test->kind == cheapest_first[i] && is_asked_for(test) && !look(test, budget))

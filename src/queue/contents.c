@@ -161,12 +161,28 @@ int hora_queue_clear(hora_queue *queue)
     return error;
 }
 
-static int snapshot_new(hora_queue *queue, void ***ret_items, int *ret_count)
+/* Copy all elements if there is room for them; returns how many there are. */
+static int copy_held(hora_queue *queue, void **items, int room, void (*hold)(void *item))
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    int size = queue->size;
+    if (size > 0 && size <= room) {
+        queue->kind->copy(queue, items, size);
+        for (int i = 0; i < size && hold != NULL; i++)
+            hold(items[i]);
+    }
+    hora__mutex_unlock(&queue->object.lock);
+    return size;
+}
+
+int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items, int *ret_count)
 {
     void **items = NULL;
     int room = 0;
     int size;
-    while ((size = hora_queue_snapshot(queue, items, room)) > room) {
+    while ((size = copy_held(queue, items, room, hold)) > room) {
         hora__free(items);
         room = size;
         items = hora__alloc((size_t)room, sizeof *items);
@@ -188,7 +204,7 @@ int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *contex
     int count;
     if (visit == NULL)
         return HORA_EINVAL;
-    int result = snapshot_new(queue, &items, &count);
+    int result = hora__queue_copy(queue, NULL, &items, &count);
     if (result < 0)
         return result;
     for (int i = 0; i < count && result == 0; i++)

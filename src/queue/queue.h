@@ -106,6 +106,13 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
 /* A waiter takes itself off its list. */
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
 
+/* ---- looking: contents.c ---- */
+
+/* A snapshot in memory that the caller frees; `hold`, if not NULL, is called for each element while the queue is locked, so that it
+ * can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
+__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
+                                                         int *ret_count);
+
 /* ---- putting: transfer.c ---- */
 
 /* Put without waiting; `put` is prepared. HORA_EFULL. */

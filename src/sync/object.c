@@ -40,6 +40,13 @@ void hora__object_visit(struct hora__object *object)
     (void)hora__atomic_add(&object->references, 1);
 }
 
+void hora__object_ref(struct hora__object *object)
+{
+    int32_t before = hora__atomic_add(&object->references, 1);
+    assert(before > 0);
+    (void)before;
+}
+
 void hora__object_leave(struct hora__object *object)
 {
     int32_t before = hora__atomic_add(&object->references, -1);

@@ -29,6 +29,9 @@ __attribute__((warn_unused_result)) int hora__object_check(const struct hora__ob
 /* A visitor comes (with the lock held). */
 void hora__object_visit(struct hora__object *object);
 
+/* One more reference, by somebody who knows that there is one. */
+void hora__object_ref(struct hora__object *object);
+
 /* A visitor, or the owner, goes. The last one destroys it. */
 void hora__object_leave(struct hora__object *object);
 

@@ -97,6 +97,29 @@ int hora__thread_current(hora_thread **ret_thread)
     return 0;
 }
 
+int hora__thread_prepare(hora_thread **ret_thread)
+{
+    int error = hora__fork_watch();
+    return error < 0 ? error : thread_new(ret_thread);
+}
+
+bool hora__thread_adopt(hora_thread *prepared)
+{
+    bool adopts = hora__thread_existing() == NULL;
+    if (adopts)
+        hora__thread_carry(prepared);
+    else
+        (void)hora_thread_unref(prepared);
+    return adopts;
+}
+
+void hora__thread_disown(hora_thread *thread)
+{
+    assert(hora__thread_existing() == thread);
+    hora__thread_carry(NULL);
+    end_of_thread(thread);
+}
+
 int hora_thread_self(hora_thread **ret_thread)
 {
     if (ret_thread == NULL)

@@ -13,16 +13,18 @@
 
 struct hora_thread {
     hora__atomic references;
-    int32_t generation;       /* hora__fork_generation() at birth; immutable */
-    hora__parker parker;      /* parked on by the thread itself, unparked by anyone */
-    hora__atomic interrupted; /* the flag: read by anyone, written under lock */
-    hora__atomic attached;    /* whether clock is set: read by anyone, written by the thread itself */
+    int32_t generation;          /* hora__fork_generation() at birth; immutable */
+    hora__parker parker;         /* parked on by the thread itself, unparked by anyone */
+    hora__atomic interrupted;    /* the flag: read by anyone, written under lock */
+    hora__atomic attached;       /* whether clock is set: read by anyone, written by the thread itself */
+    struct hora__worker *worker; /* of a pool; NULL: it is none. The thread's own */
 
     hora__mutex lock; /* rank THREAD; guards what follows */
     bool ended;
     bool idle;                        /* attached, parked, and nobody has woken it: see virtual_clock.c */
     struct hora__event interrupt_fd;  /* readable while interrupted */
     struct hora_virtual_clock *clock; /* the clock that it is attached to; NULL: none */
+    struct hora_future *waiting_for;  /* without a time limit; NULL: none */
 };
 
 /* The calling thread's record, made at the first call; borrowed. HORA_ENOMEM, HORA_EAGAIN. */
@@ -30,6 +32,15 @@ __attribute__((warn_unused_result)) int hora__thread_current(hora_thread **ret_t
 
 /* The calling thread's record if it has one, else NULL; borrowed. */
 hora_thread *hora__thread_existing(void);
+
+/* For threads that hora makes: a record made beforehand, so that nothing can fail in the new thread. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__thread_prepare(hora_thread **ret_thread);
+
+/* The calling thread takes a prepared record, unless it has one already; whether it did. If not, the record is gone. */
+bool hora__thread_adopt(hora_thread *prepared);
+
+/* The calling thread, which has adopted this record, is about to end. */
+void hora__thread_disown(hora_thread *thread);
 
 /* End a thread's sleep, or its next one. */
 void hora__thread_wake(hora_thread *thread);

@@ -73,4 +73,19 @@ static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
     atomic_store_explicit(&a->value, value, memory_order_relaxed);
 }
 
+/* A number that is only counted: nothing else is ordered by it, so it is relaxed, and no point for the simulator. */
+typedef struct hora__counter {
+    _Atomic int64_t value;
+} hora__counter;
+
+static inline void hora__counter_add(hora__counter *counter, int64_t value)
+{
+    atomic_fetch_add_explicit(&counter->value, value, memory_order_relaxed);
+}
+
+static inline int64_t hora__counter_read(const hora__counter *counter)
+{
+    return atomic_load_explicit(&counter->value, memory_order_relaxed);
+}
+
 #endif

@@ -22,6 +22,11 @@ __attribute__((warn_unused_result)) int hora__os_thread_start(const struct hora_
                                                               hora__os_thread *ret_thread);
 void hora__os_thread_join(hora__os_thread thread);
 
+hora__os_thread hora__os_thread_self(void);
+
+/* Call run(arg); if that ends the thread instead of returning, call ends(arg) in it. */
+void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg);
+
 /* A number of the calling thread, > 0, unique among those alive. */
 int32_t hora__thread_id(void);
 
@@ -29,5 +34,8 @@ int32_t hora__thread_id(void);
  * it. The first call of set registers at_exit, which is the same in all calls. HORA_ENOMEM or HORA_EAGAIN. */
 void *hora__thread_pointer(void);
 __attribute__((warn_unused_result)) int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer));
+
+/* Carry a pointer, or NULL, without a call at the end of the thread; so it cannot fail. */
+void hora__thread_carry(void *pointer);
 
 #endif

@@ -108,6 +108,18 @@ void hora__os_thread_join(hora__os_thread thread)
     (void)pthread_join((pthread_t)thread.handle, NULL);
 }
 
+hora__os_thread hora__os_thread_self(void)
+{
+    return (hora__os_thread){.handle = (uintptr_t)pthread_self()};
+}
+
+void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)
+{
+    pthread_cleanup_push(ends, arg);
+    run(arg);
+    pthread_cleanup_pop(0);
+}
+
 int32_t hora__thread_id(void)
 {
     static _Atomic int32_t last;
@@ -149,4 +161,9 @@ int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
     if (error == 0)
         carried = pointer;
     return error;
+}
+
+void hora__thread_carry(void *pointer)
+{
+    carried = pointer;
 }

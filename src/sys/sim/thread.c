@@ -63,6 +63,15 @@ static void enter(void)
     hora__sim_reschedule(SIM_GIVES_WAY);
 }
 
+/* By hand: ThreadSanitizer would see the C library write, and does not know that the simulator's threads never run at once. */
+static void copy_name(struct sim_thread *thread, const char *name)
+{
+    size_t i = 0;
+    for (; name[i] != '\0' && i + 1 < sizeof thread->name; i++)
+        thread->name[i] = name[i];
+    thread->name[i] = '\0';
+}
+
 /* NULL if no slot is free. */
 struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const char *name)
 {
@@ -83,7 +92,7 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
     thread->arg = arg;
     thread->name[0] = '\0';
     if (name != NULL)
-        (void)snprintf(thread->name, sizeof thread->name, "%s", name);
+        copy_name(thread, name);
     thread->pointer = NULL;
     thread->held_count = 0;
     hora__sim.used |= sim_bit(thread);
@@ -234,6 +243,12 @@ static bool start_fails(void)
     return options->fail_from_then_on ? number >= options->fail_thread_start : number == options->fail_thread_start;
 }
 
+static hora__os_thread handle_of(const struct sim_thread *thread)
+{
+    uintptr_t number = (uintptr_t)sim_number(thread);
+    return (hora__os_thread){.handle = (uintptr_t)(thread->serial << SLOT_BITS) | number};
+}
+
 /* The new thread may run before the handle is written, as with pthread_create. */
 int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread *ret_thread)
 {
@@ -242,10 +257,22 @@ int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread 
     struct sim_thread *thread = hora__sim_thread_new(spec->run, spec->arg, spec->name);
     if (thread == NULL)
         return HORA_EAGAIN;
-    uintptr_t handle = (uintptr_t)(thread->serial << SLOT_BITS) | (uintptr_t)sim_number(thread);
+    hora__os_thread handle = handle_of(thread);
     hora__sim_after();
-    ret_thread->handle = handle;
+    *ret_thread = handle;
     return 0;
+}
+
+hora__os_thread hora__os_thread_self(void)
+{
+    return handle_of(hora__sim.current);
+}
+
+/* Simulated threads end by returning only. */
+void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)
+{
+    (void)ends;
+    run(arg);
 }
 
 static struct sim_thread *joinable(hora__os_thread handle)
@@ -286,6 +313,11 @@ int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
     exit_hook = at_exit;
     hora__sim.current->pointer = pointer;
     return 0;
+}
+
+void hora__thread_carry(void *pointer)
+{
+    hora__sim.current->pointer = pointer;
 }
 
 /* For threads of the test that wait for each other outside of what is tested: no schedule points. */

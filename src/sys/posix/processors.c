@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* processors.c - processors by affinity, and the quota of the control group (version 2, then version 1) */
+#include "sys/processors.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __linux__
+
+static int by_affinity(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set can name */
+}
+
+/* The first bytes of a file as text; false if it cannot be read. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, size - 1);
+    (void)close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static int processors_of(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0)
+        return 0;
+    return (int)((quota + period - 1) / period);
+}
+
+/* 0: no quota. */
+static int by_quota(void)
+{
+    char text[64];
+    char period[64];
+    if (read_text("/sys/fs/cgroup/cpu.max", text, sizeof text)) { /* "max 100000" or "150000 100000" */
+        char *end;
+        long long quota = strtoll(text, &end, 10);
+        return end == text ? 0 : processors_of(quota, strtoll(end, NULL, 10));
+    }
+    if (read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text) &&
+        read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof period))
+        return processors_of(strtoll(text, NULL, 10), strtoll(period, NULL, 10));
+    return 0;
+}
+
+int hora__processors(void)
+{
+    int count = by_affinity();
+    int quota = by_quota();
+    if (quota > 0 && quota < count)
+        count = quota;
+    return count > 0 ? count : 1;
+}
+
+#else
+
+int hora__processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int)count : 1;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - numbers and processors: nothing here depends on the schedule */
+#include "sys/processors.h"
+#include "sys/serial.h"
+
+int hora__serial_next(void)
+{
+    return 1;
+}
+
+int hora__processors(void)
+{
+    return 2;
+}
