@@ -11,11 +11,11 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help run test test-full bench soak lint format install clean
 
 help:
-	@echo 'make run        build hora and run two short examples'
+	@echo 'make run        build hora and run three short examples'
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
-	@echo 'make bench      measure the queues beside plain pthreads and the JDK'
+	@echo 'make bench      measure queues and pools beside plain pthreads, other libraries and the JDK'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make install    install the library: PREFIX ($(PREFIX)), DESTDIR'
@@ -25,8 +25,9 @@ help:
 run:
 	tools/setup build
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target example_first example_delay_queue
+	$(call build,dev) --target example_first example_pool example_delay_queue
 	build/dev/examples/first
+	build/dev/examples/pool
 	build/dev/examples/delay_queue
 
 test:

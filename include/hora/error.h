@@ -14,21 +14,26 @@
 HORA_BEGIN_DECLS
 
 /* X(name, value, text): the one table from which the constants, the names and the texts are made. */
-#define HORA_ERROR_TABLE(X)                                                        \
-    X(HORA_EINVAL, -EINVAL, "invalid argument")                                    \
-    X(HORA_ENOMEM, -ENOMEM, "out of memory")                                       \
-    X(HORA_EAGAIN, -EAGAIN, "a system limit was reached, try again later")         \
-    X(HORA_EBUSY, -EBUSY, "the object is in use")                                  \
-    X(HORA_EDEADLK, -EDEADLK, "the call would wait for itself")                    \
-    X(HORA_ETIMEDOUT, -ETIMEDOUT, "the time is over")                              \
-    X(HORA_EMFILE, -EMFILE, "the process has no file descriptor left")             \
-    X(HORA_ENFILE, -ENFILE, "the system has no file descriptor left")              \
-    X(HORA_ENOTSUP, -ENOTSUP, "not supported on this system")                      \
-    X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                      \
-    X(HORA_ECLOSED, -4098, "the object is closed")                                 \
-    X(HORA_EFULL, -4099, "the queue has no room, or nobody waits for the element") \
-    X(HORA_EEMPTY, -4100, "nothing can be taken now")                              \
-    X(HORA_EFORKED, -4101, "the object belongs to the parent of this process")
+#define HORA_ERROR_TABLE(X)                                                         \
+    X(HORA_EINVAL, -EINVAL, "invalid argument")                                     \
+    X(HORA_ENOMEM, -ENOMEM, "out of memory")                                        \
+    X(HORA_EAGAIN, -EAGAIN, "a system limit was reached, try again later")          \
+    X(HORA_EBUSY, -EBUSY, "the object is in use")                                   \
+    X(HORA_EDEADLK, -EDEADLK, "the call would wait for itself")                     \
+    X(HORA_ETIMEDOUT, -ETIMEDOUT, "the time is over")                               \
+    X(HORA_ECANCELED, -ECANCELED, "the task was cancelled")                         \
+    X(HORA_EMFILE, -EMFILE, "the process has no file descriptor left")              \
+    X(HORA_ENFILE, -ENFILE, "the system has no file descriptor left")               \
+    X(HORA_ENOTSUP, -ENOTSUP, "not supported on this system")                       \
+    X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                       \
+    X(HORA_ECLOSED, -4098, "the object is closed")                                  \
+    X(HORA_EFULL, -4099, "the queue has no room, or nobody waits for the element")  \
+    X(HORA_EEMPTY, -4100, "nothing can be taken now")                               \
+    X(HORA_EFORKED, -4101, "the object belongs to the parent of this process")      \
+    X(HORA_EFAILED, -4102, "the task failed")                                       \
+    X(HORA_EREJECTED, -4103, "the task was rejected: no thread and no room for it") \
+    X(HORA_EABANDONED, -4104, "the task was abandoned before its end")              \
+    X(HORA_ESHUTDOWN, -4105, "the pool is shut down")
 
 enum hora_error {
 #define HORA_ERROR_CONSTANT(name, value, text) name = (value),

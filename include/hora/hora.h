@@ -5,9 +5,15 @@
 
 #include <hora/base.h>
 #include <hora/clock.h>
+#include <hora/completion.h>
 #include <hora/error.h>
+#include <hora/executor.h>
+#include <hora/future.h>
+#include <hora/group.h>
 #include <hora/latch.h>
+#include <hora/pool.h>
 #include <hora/queue.h>
+#include <hora/task.h>
 #include <hora/thread.h>
 #include <hora/version.h>
 

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* future.c - the states of a future, and who may change them
+ *
+ * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked, from run, complete, fail, abort
+ *                   NEW -> CANCELLED                             cancel
+ *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
+ * How it works      All transitions are made under the lock, so the transient states are seen only by those who look without it
+ *                   (is_done, is_cancelled). The runner is noted under the lock before the body and cleared after it, and a
+ *                   cancel interrupts it under the lock: so the interrupt meets this task or nobody, never the thread's next task.
+ *                   After a transition out of NEW, with the lock free: waiting threads are woken, listeners called, and the
+ *                   argument dropped, unless the body is still running; then its thread does that when it ends.
+ * Invariants        I1 once out of NEW, the outcome never changes.
+ *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
+ *                   I3 a result is dropped or taken, exactly once.
+ *                   I4 threads wait only while the state is NEW.
+ * Locks             object.lock (rank OBJECT); thread->lock is taken under it, to interrupt. */
+#include "exec/future.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sync/wait.h"
+#include "sys/alloc.h"
+
+static_assert(sizeof(struct hora_future) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
+
+static hora_future_state state_of(const hora_future *future)
+{
+    return (hora_future_state)hora__atomic_load(&future->state);
+}
+
+static bool is_done(const hora_future *future)
+{
+    return state_of(future) != HORA_FUTURE_NEW;
+}
+
+/* ---- beginning and end ---- */
+
+static void drop_task(hora_future *future)
+{
+    if (future->task.drop != NULL)
+        future->task.drop(future->task.arg);
+}
+
+static void drop_result(hora_future *future, void *result)
+{
+    if (future->task.drop_result != NULL && result != NULL)
+        future->task.drop_result(result);
+}
+
+/* The last reference is gone: nobody else can see it any more. */
+static void destroy(struct hora__object *object)
+{
+    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
+    assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
+    if (future->owes_drop)
+        drop_task(future); /* I2: it never ran */
+    if (future->has_result)
+        drop_result(future, future->result);           /* I3 */
+    while (!hora__list_is_empty(&future->listeners)) { /* it was never done */
+        struct hora__listener *listener = HORA__LIST_ENTRY(future->listeners.next, struct hora__listener, link);
+        hora__list_remove(&listener->link);
+        if (listener->allocated)
+            hora__free(listener);
+    }
+    hora__ready_fd_destroy(&future->ready, NULL);
+    if (!future->in_caller_memory)
+        hora__free(future);
+    else if (future->reclaimer != NULL)
+        hora__future_gone(future->reclaimer); /* nothing may be touched after this */
+}
+
+int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock)
+{
+    int error = hora__object_init(&future->object, clock, destroy);
+    if (error < 0)
+        return error;
+    hora__atomic_init(&future->state, HORA_FUTURE_NEW);
+    future->task = *task;
+    future->owes_drop = true;
+    hora__list_init(&future->waiters);
+    hora__list_init(&future->listeners);
+    return 0;
+}
+
+int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
+{
+    hora_future *future = hora__alloc(1, sizeof *future);
+    if (future == NULL)
+        return HORA_ENOMEM;
+    int error = hora__future_init(future, task, clock);
+    if (error < 0)
+        hora__free(future);
+    else
+        *ret_future = future;
+    return error;
+}
+
+int hora_future_new(const hora_task *task, hora_future **ret_future)
+{
+    if (task == NULL || task->run == NULL || ret_future == NULL)
+        return HORA_EINVAL;
+    return hora__future_new(task, NULL, ret_future);
+}
+
+int hora_promise_new(void (*drop_result_fn)(void *result), hora_future **ret_future)
+{
+    if (ret_future == NULL)
+        return HORA_EINVAL;
+    return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
+}
+
+hora_future *hora_future_ref(hora_future *future)
+{
+    if (future != NULL)
+        hora__object_ref(&future->object);
+    return future;
+}
+
+hora_future *hora_future_unref(hora_future *future)
+{
+    if (future != NULL)
+        hora__object_leave(&future->object);
+    return NULL;
+}
+
+void hora__future_forget(hora_future *future)
+{
+    future->owes_drop = false;
+    (void)hora_future_unref(future);
+}
+
+static int check(const hora_future *future)
+{
+    return future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+}
+
+static int enter(hora_future *future)
+{
+    int error = check(future);
+    if (error == 0)
+        hora__mutex_lock(&future->object.lock);
+    return error;
+}
+
+/* ---- out of NEW ---- */
+
+/* What remains to be done after a transition, once the lock is free. */
+struct aftermath {
+    struct hora__wakes wakes;
+    bool has_listeners;
+    bool drops_task;
+};
+
+static void begin_aftermath(struct aftermath *after)
+{
+    hora__wakes_init(&after->wakes);
+    after->has_listeners = false;
+    after->drops_task = false;
+}
+
+static void set_state(hora_future *future, hora_future_state state)
+{
+    hora__atomic_store(&future->state, (int32_t)state);
+}
+
+/* The future has just left NEW and is in a final state. */
+static void announce_locked(hora_future *future, struct aftermath *after)
+{
+    assert(hora__mutex_held(&future->object.lock));
+    hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
+    hora__ready_fd_set(&future->ready, future->object.clock, HORA__READY_NOW);
+    after->has_listeners = !hora__list_is_empty(&future->listeners); /* whoever comes later is called at once */
+    after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
+    if (after->drops_task)
+        future->owes_drop = false;
+}
+
+static struct hora__listener *next_listener(hora_future *future)
+{
+    struct hora__listener *listener = NULL;
+    hora__mutex_lock(&future->object.lock);
+    if (!hora__list_is_empty(&future->listeners)) {
+        listener = HORA__LIST_ENTRY(future->listeners.next, struct hora__listener, link);
+        hora__list_remove(&listener->link);
+    }
+    hora__mutex_unlock(&future->object.lock);
+    return listener;
+}
+
+static void call_listener(hora_future *future, struct hora__listener *listener)
+{
+    void (*done)(hora_future *future, void *context) = listener->done;
+    void *context = listener->context;
+    if (listener->allocated)
+        hora__free(listener);
+    done(future, context); /* the listener may be gone after this */
+}
+
+/* With the lock free. The caller has a reference that outlives this. */
+static void finish(hora_future *future, struct aftermath *after)
+{
+    hora__wakes_flush(&after->wakes);
+    struct hora__listener *listener;
+    while (after->has_listeners && (listener = next_listener(future)) != NULL)
+        call_listener(future, listener);
+    if (after->drops_task)
+        drop_task(future);
+}
+
+/* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
+static bool settle_locked(hora_future *future, void *result, int failure, struct aftermath *after)
+{
+    if (is_done(future))
+        return false; /* I1 */
+    set_state(future, HORA_FUTURE_COMPLETING);
+    future->result = failure == 0 ? result : NULL;
+    future->has_result = failure == 0;
+    future->failure = failure;
+    set_state(future, failure == 0 ? HORA_FUTURE_NORMAL : HORA_FUTURE_EXCEPTIONAL);
+    announce_locked(future, after);
+    return true;
+}
+
+static bool settle(hora_future *future, void *result, int failure)
+{
+    struct aftermath after;
+    begin_aftermath(&after);
+    hora__mutex_lock(&future->object.lock);
+    bool settled = settle_locked(future, result, failure, &after);
+    hora__mutex_unlock(&future->object.lock);
+    if (settled)
+        finish(future, &after);
+    return settled;
+}
+
+int hora_future_complete(hora_future *future, void *result)
+{
+    int error = check(future);
+    return error < 0 ? error : settle(future, result, 0);
+}
+
+int hora_future_fail(hora_future *future, int code)
+{
+    int error = check(future);
+    if (error < 0)
+        return error;
+    return code == 0 ? HORA_EINVAL : settle(future, NULL, code);
+}
+
+bool hora__future_abort(hora_future *future, int why)
+{
+    struct aftermath after;
+    begin_aftermath(&after);
+    hora__mutex_lock(&future->object.lock);
+    bool settled = future->runner == NULL && settle_locked(future, NULL, why, &after);
+    hora__mutex_unlock(&future->object.lock);
+    if (settled)
+        finish(future, &after);
+    return settled;
+}
+
+/* ---- running ---- */
+
+static bool begin_run(hora_future *future, hora_thread *thread)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
+    if (runs)
+        future->runner = thread;
+    hora__mutex_unlock(&future->object.lock);
+    return runs;
+}
+
+enum run_kind { ONCE, AND_RESET };
+
+/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
+static bool end_run(hora_future *future, int failure, void *result, enum run_kind kind)
+{
+    struct aftermath after;
+    begin_aftermath(&after);
+    hora__mutex_lock(&future->object.lock);
+    future->runner = NULL;
+    bool stays_new = kind == AND_RESET && failure == 0 && !is_done(future);
+    bool settled = !stays_new && settle_locked(future, result, failure, &after);
+    bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
+    if (drops_late)
+        future->owes_drop = false;
+    hora__mutex_unlock(&future->object.lock);
+    if (!settled || failure != 0)
+        drop_result(future, result); /* I3: nobody will see it */
+    if (settled)
+        finish(future, &after);
+    else if (drops_late && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
+        drop_task(future); /* I2 */
+    return stays_new;
+}
+
+static int run(hora_future *future, enum run_kind kind, bool *ret_stays_new)
+{
+    hora_thread *thread;
+    int error = check(future);
+    if (error == 0)
+        error = future->task.run == NULL ? HORA_EINVAL : hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    if (!begin_run(future, thread))
+        return 0;
+    void *result = NULL;
+    int failure = future->task.run(future->task.arg, &result);
+    *ret_stays_new = end_run(future, failure, result, kind);
+    return 1;
+}
+
+int hora_future_run(hora_future *future)
+{
+    bool stays_new;
+    (void)hora_future_ref(future); /* the task may give the caller's reference back */
+    int ran = run(future, ONCE, &stays_new);
+    (void)hora_future_unref(future);
+    return ran;
+}
+
+int hora_future_run_and_reset(hora_future *future)
+{
+    bool stays_new = false;
+    (void)hora_future_ref(future);
+    int ran = run(future, AND_RESET, &stays_new);
+    (void)hora_future_unref(future);
+    return ran < 0 ? ran : ran == 1 && stays_new;
+}
+
+bool hora__future_run(hora_future *future, hora_thread *thread)
+{
+    if (!begin_run(future, thread))
+        return false;
+    void *result = NULL;
+    int failure = future->task.run(future->task.arg, &result);
+    (void)end_run(future, failure, result, ONCE);
+    return true;
+}
+
+void hora__future_thread_ends(hora_future *future)
+{
+    (void)end_run(future, HORA_EABANDONED, NULL, ONCE);
+}
+
+/* ---- cancelling ---- */
+
+static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aftermath *after)
+{
+    if (is_done(future))
+        return HORA_CANCEL_TOO_LATE;
+    hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
+    if (interrupt) {
+        set_state(future, HORA_FUTURE_INTERRUPTING);
+        if (future->runner != NULL) {
+            (void)hora_thread_interrupt(future->runner);
+            what = HORA_CANCEL_INTERRUPTED;
+        }
+        set_state(future, HORA_FUTURE_INTERRUPTED);
+    } else {
+        set_state(future, HORA_FUTURE_CANCELLED);
+    }
+    announce_locked(future, after);
+    return what;
+}
+
+/* Who must be asked to take the future out of a queue; kept alive by a reference. */
+static struct hora__queue_owner *owner_locked(const hora_future *future)
+{
+    if (future->owner != NULL)
+        hora__object_ref(future->owner->object);
+    return future->owner;
+}
+
+static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
+{
+    struct hora__object *object = owner->object;
+    if (!owner->keeps_cancelled && owner->withdraw(owner, future))
+        owner->ended(owner, future);
+    hora__object_leave(object);
+}
+
+int hora_future_cancel(hora_future *future, bool interrupt)
+{
+    struct aftermath after;
+    begin_aftermath(&after);
+    int error = enter(future);
+    if (error < 0)
+        return error;
+    (void)hora_future_ref(future);
+    hora_cancel what = cancel_locked(future, interrupt, &after);
+    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? owner_locked(future) : NULL;
+    hora__mutex_unlock(&future->object.lock);
+    if (what != HORA_CANCEL_TOO_LATE)
+        finish(future, &after);
+    if (owner != NULL)
+        leave_queue(future, owner);
+    (void)hora_future_unref(future);
+    return (int)what;
+}
+
+/* ---- queues ---- */
+
+void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner)
+{
+    hora__mutex_lock(&future->object.lock);
+    if (future->owner == NULL)
+        future->owner = owner;
+    if (future->owner == owner) /* a second queue at the same time is not followed: its workers meet a done future */
+        future->entries++;
+    hora__mutex_unlock(&future->object.lock);
+}
+
+void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
+{
+    hora__mutex_lock(&future->object.lock);
+    if (future->owner == owner) {
+        assert(future->entries > 0);
+        if (--future->entries == 0)
+            future->owner = NULL;
+    }
+    hora__mutex_unlock(&future->object.lock);
+}
+
+bool hora__future_enlist(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool is_new = !future->listed;
+    future->listed = true;
+    hora__mutex_unlock(&future->object.lock);
+    return is_new;
+}
+
+void hora__future_delist(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    future->listed = false;
+    future->next = NULL;
+    hora__mutex_unlock(&future->object.lock);
+}
+
+/* ---- listeners ---- */
+
+void hora__future_listen(hora_future *future, struct hora__listener *listener)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool done = is_done(future) && hora__list_is_empty(&future->listeners);
+    if (!done)
+        hora__list_add_last(&future->listeners, &listener->link);
+    hora__mutex_unlock(&future->object.lock);
+    if (done)
+        call_listener(future, listener);
+}
+
+int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
+{
+    int error = check(future);
+    if (error < 0 || done == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    struct hora__listener *listener = hora__alloc(1, sizeof *listener);
+    if (listener == NULL)
+        return HORA_ENOMEM;
+    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
+    hora__future_listen(future, listener);
+    return 0;
+}

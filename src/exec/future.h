@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* future.h - a task together with its outcome, as the rest of src/exec sees it */
+#ifndef HORA_EXEC_FUTURE_H
+#define HORA_EXEC_FUTURE_H
+
+#include <hora/future.h>
+
+#include "base/list.h"
+#include "sync/object.h"
+#include "sync/ready_fd.h"
+#include "sync/thread.h"
+#include "sync/wait.h"
+
+struct hora_pool;
+
+/* Told when the future is done, after waiting threads have been woken; with no lock held. */
+struct hora__listener {
+    struct hora__list link;
+    void (*done)(hora_future *future, void *context);
+    void *context;
+    bool allocated; /* to be freed after the call */
+};
+
+/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows nothing more of pools. */
+struct hora__queue_owner {
+    struct hora__object *object; /* kept alive while it is asked */
+    /* Take one entry of the future out of the queue: whether there was one. Its reference passes to the caller. */
+    bool (*withdraw)(struct hora__queue_owner *owner, hora_future *future);
+    /* An entry that was withdrawn has ended: by a cancellation, or by having been run by a waiting worker. */
+    void (*ended)(struct hora__queue_owner *owner, hora_future *future);
+    bool keeps_cancelled;
+};
+
+struct hora_future {
+    struct hora__object object; /* its references are the future's */
+    hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
+    hora_task task;             /* immutable; run is NULL for a promise */
+    bool in_caller_memory;      /* immutable */
+
+    /* guarded by object.lock */
+    bool owes_drop;      /* task.drop has not been called */
+    bool has_result;     /* there is a result that nobody has taken */
+    int failure;         /* EXCEPTIONAL: why; never 0 then */
+    void *result;        /* NORMAL */
+    hora_thread *runner; /* the thread that runs the task, borrowed; NULL: none */
+    struct hora__list waiters;
+    struct hora__list listeners;
+    struct hora__ready_fd ready;
+    struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
+    int entries;                     /* how often */
+
+    bool listed;                    /* it is in a hora_future_list */
+    hora_future *next;              /* there; of whoever has the list */
+    struct hora__waiter *reclaimer; /* who wants the memory back; NULL: nobody */
+};
+
+/* Initialise a future in memory that is all zero, but for in_caller_memory. */
+__attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
+                                                          const hora_clock *clock);
+
+/* Tell the reclaimer that the memory is its own again. */
+void hora__future_gone(struct hora__waiter *reclaimer);
+
+/* Make a future; the clock is that of its timed waits. */
+__attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, const hora_clock *clock,
+                                                         hora_future **ret_future);
+
+/* Give back the only reference to a future that nobody else has seen: the task is the caller's again, so it is not dropped. */
+void hora__future_forget(hora_future *future);
+
+/* The owner is going to run the future: it stands in its queue, or a worker has it. And: the owner is through with one such
+ * entry. In between the future is not given up, even if for a moment it is neither queued nor running. */
+void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner);
+void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
+
+/* Before it is put into a hora_future_list: whether it is in none yet. And after it was taken out. */
+bool hora__future_enlist(hora_future *future);
+void hora__future_delist(hora_future *future);
+
+/* Fail it without a run: HORA_EREJECTED or HORA_EABANDONED. Whether that is the outcome. Not if it runs:
+ * then that was another entry of it, which goes on. */
+bool hora__future_abort(hora_future *future, int why);
+
+/* Run it in the calling thread, whose record is given. Whether it ran. */
+bool hora__future_run(hora_future *future, hora_thread *thread);
+
+/* The thread that runs it is about to end: close its books. The calling thread is that one. */
+void hora__future_thread_ends(hora_future *future);
+
+/* Register a listener that the caller provides; called at once if it is done. */
+void hora__future_listen(hora_future *future, struct hora__listener *listener);
+
+/* The error that stands for the outcome, 0 for NORMAL, HORA_EAGAIN if it is not done. */
+int hora__future_outcome(hora_future *future);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* future_get.c - waiting for a future, and looking at its outcome
+ *
+ * Precedence        done, then interrupted, then timed out.
+ * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs it itself: to sleep
+ *                   would cost the pool the thread that is to run it, and with a single one would never end.
+ * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this one in turn, never
+ *                   ends. Each thread notes what it waits for before it looks along the chain future -> its runner -> what
+ *                   that waits for; so of two that close a ring at the same time at least one sees it. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "exec/future.h"
+#include "exec/help.h"
+#include "sync/clock.h"
+#include "sync/wait.h"
+
+/* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
+int hora__future_outcome(hora_future *future)
+{
+    hora_future_state state = hora_future_get_state(future);
+    if (state == HORA_FUTURE_COMPLETING) { /* wait for whoever is at it */
+        hora__mutex_lock(&future->object.lock);
+        state = hora_future_get_state(future);
+        hora__mutex_unlock(&future->object.lock);
+    }
+    if (state == HORA_FUTURE_NORMAL)
+        return 0;
+    if (state == HORA_FUTURE_NEW)
+        return HORA_EAGAIN;
+    if (state != HORA_FUTURE_EXCEPTIONAL)
+        return HORA_ECANCELED;
+    int failure = future->failure;
+    return failure == HORA_EREJECTED || failure == HORA_EABANDONED ? failure : HORA_EFAILED;
+}
+
+static int answer(hora_future *future, void **ret_result)
+{
+    int outcome = hora__future_outcome(future);
+    assert(outcome != HORA_EAGAIN);
+    if (outcome == 0 && ret_result != NULL)
+        *ret_result = future->result;
+    return outcome;
+}
+
+/* Sleep on the list; called with the lock, returns without it: 0 if it is done. */
+static int wait_locked(hora_future *future, hora_thread *thread, hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__list_add_last(&future->waiters, &waiter.link);
+    hora__object_visit(&future->object);
+    hora__mutex_unlock(&future->object.lock);
+
+    enum hora__wake wake = hora__waiter_park(&waiter, future->object.clock, deadline);
+    if (wake != HORA__WAKE_RESOLVED) {
+        hora__mutex_lock(&future->object.lock);
+        if (hora__waiter_is_resolved(&waiter))
+            wake = HORA__WAKE_RESOLVED;
+        else
+            hora__list_remove(&waiter.link);
+        hora__mutex_unlock(&future->object.lock);
+    }
+    hora__object_leave(&future->object);
+    if (wake == HORA__WAKE_RESOLVED)
+        return 0;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
+{
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(future->object.clock, timeout) : 0;
+    hora__mutex_lock(&future->object.lock);
+    if (hora_future_is_done(future)) {
+        hora__mutex_unlock(&future->object.lock);
+        return 0;
+    }
+    if (timeout <= 0) {
+        hora__mutex_unlock(&future->object.lock);
+        return HORA_ETIMEDOUT;
+    }
+    return wait_locked(future, thread, deadline);
+}
+
+int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
+{
+    hora_thread *thread;
+    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error < 0)
+        return error;
+    if (hora_future_is_done(future))
+        return answer(future, ret_result);
+    error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    if (timeout > 0)
+        hora__help(future, thread);
+    bool may_hang = timeout == HORA_FOREVER;
+    if (may_hang)
+        error = hora__begin_waiting(future, thread);
+    if (error == 0)
+        error = wait(future, thread, timeout);
+    if (may_hang)
+        hora__end_waiting(thread);
+    return error < 0 ? error : answer(future, ret_result);
+}
+
+int hora_future_get(hora_future *future, void **ret_result)
+{
+    return hora_future_get_for(future, HORA_FOREVER, ret_result);
+}
+
+int hora_future_take_result(hora_future *future, void **ret_result)
+{
+    int error = future == NULL || ret_result == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error == 0)
+        error = hora__future_outcome(future);
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&future->object.lock);
+    bool taken = !future->has_result;
+    if (!taken)
+        *ret_result = future->result;
+    future->has_result = false;
+    hora__mutex_unlock(&future->object.lock);
+    return taken ? HORA_EEMPTY : 0;
+}
+
+hora_future_state hora_future_get_state(const hora_future *future)
+{
+    return future == NULL ? HORA_FUTURE_CANCELLED : (hora_future_state)hora__atomic_load(&future->state);
+}
+
+bool hora_future_is_done(const hora_future *future)
+{
+    return hora_future_get_state(future) != HORA_FUTURE_NEW;
+}
+
+bool hora_future_is_cancelled(const hora_future *future)
+{
+    return hora_future_get_state(future) >= HORA_FUTURE_CANCELLED;
+}
+
+int hora_future_failure(hora_future *future)
+{
+    if (future == NULL || hora__object_check(&future->object) < 0)
+        return 0;
+    (void)hora__future_outcome(future); /* not in the middle of completing */
+    return hora_future_get_state(future) == HORA_FUTURE_EXCEPTIONAL ? future->failure : 0;
+}
+
+const hora_task *hora_future_task(const hora_future *future)
+{
+    return future == NULL ? NULL : &future->task;
+}
+
+int hora_future_fd(hora_future *future)
+{
+    int result = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (result < 0)
+        return result;
+    hora__mutex_lock(&future->object.lock);
+    if (hora__ready_fd_get(&future->ready) < 0) {
+        result = hora__ready_fd_init(&future->ready, future->object.clock, false);
+        if (result == 0 && hora_future_is_done(future))
+            hora__ready_fd_set(&future->ready, future->object.clock, HORA__READY_NOW);
+    }
+    if (result == 0)
+        result = hora__ready_fd_get(&future->ready);
+    hora__mutex_unlock(&future->object.lock);
+    return result;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c - futures that are waited for, and cancelled, together
+ *
+ * How it works      Each pending future has a member on the group's list and a listener that takes it off. The last one to leave releases
+ *                   the waiting threads.
+ * Invariants        I1 threads wait only while a member is pending.
+ *                   I2 the descriptor is readable exactly while none is.
+ * Locks             object.lock (rank OBJECT), never together with a future's. A listener touches the group last when it lets the
+ *                   lock go; so whoever has seen the group empty may free it.
+ * Precedence        interrupted, then empty, then timed out. */
+#include <hora/group.h>
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "exec/help.h"
+#include "exec/members.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+struct hora_group {
+    struct hora__object object;
+
+    /* guarded by object.lock */
+    struct hora__members members;
+    int failed;
+    struct hora__list waiters;
+    struct hora__ready_fd ready;
+};
+
+struct group_member {
+    struct hora__member member;
+    hora_group *group;
+};
+
+static void destroy(struct hora__object *object)
+{
+    hora_group *group = HORA__LIST_ENTRY(object, struct hora_group, object);
+    hora__ready_fd_destroy(&group->ready, NULL);
+    hora__free(group);
+}
+
+int hora_group_new(const hora_group_options *options, hora_group **ret_group)
+{
+    hora_group_options own;
+    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
+    if (error < 0 || ret_group == NULL)
+        return HORA_EINVAL;
+    hora_group *group = hora__alloc(1, sizeof *group);
+    if (group == NULL)
+        return HORA_ENOMEM;
+    error = hora__object_init(&group->object, own.clock, destroy);
+    if (error < 0) {
+        hora__free(group);
+        return error;
+    }
+    hora__members_init(&group->members, &group->object);
+    hora__list_init(&group->waiters);
+    *ret_group = group;
+    return 0;
+}
+
+static int check(const hora_group *group)
+{
+    return group == NULL ? HORA_EINVAL : hora__object_check(&group->object);
+}
+
+/* Check the group and lock it. */
+static int enter(hora_group *group)
+{
+    int error = check(group);
+    if (error == 0)
+        hora__mutex_lock(&group->object.lock);
+    return error;
+}
+
+int hora_group_free(hora_group *group)
+{
+    if (group == NULL)
+        return 0;
+    int error = enter(group);
+    if (error < 0)
+        return error;
+    bool in_use = group->members.count > 0 || !hora__list_is_empty(&group->waiters);
+    hora__mutex_unlock(&group->object.lock);
+    if (in_use)
+        return HORA_EBUSY;
+    hora__object_leave(&group->object);
+    return 0;
+}
+
+/* ---- adding and leaving ---- */
+
+static void show_locked(hora_group *group)
+{
+    hora_ns from = group->members.count == 0 ? HORA__READY_NOW : HORA_FOREVER;
+    hora__ready_fd_set(&group->ready, group->object.clock, from); /* I2 */
+}
+
+/* Listener: a member leaves. */
+static void member_done(hora_future *future, void *context)
+{
+    struct group_member *leaving = context;
+    hora_group *group = leaving->group;
+    bool failed = hora__future_outcome(future) != 0;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&group->object.lock);
+    hora__members_remove_locked(&group->members, &leaving->member);
+    group->failed += failed ? 1 : 0;
+    if (group->members.count == 0) {
+        if (!HORA__FAULT(GROUP_WAKES_NOBODY))
+            hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
+        show_locked(group);
+    }
+    hora__mutex_unlock(&group->object.lock); /* from here on the group may be gone */
+    hora__wakes_flush(&wakes);
+    hora__free(leaving);
+    (void)hora_future_unref(future);
+}
+
+static struct group_member *member_new(hora_group *group)
+{
+    struct group_member *added = hora__alloc(1, sizeof *added);
+    if (added != NULL) {
+        added->member.listener = (struct hora__listener){.done = member_done, .context = added};
+        added->group = group;
+    }
+    return added;
+}
+
+/* The member becomes pending; it may leave before this returns. Takes over a reference. */
+static void join(hora_group *group, struct group_member *added, hora_future *future)
+{
+    added->member.future = future;
+    hora__mutex_lock(&group->object.lock);
+    hora__members_add_locked(&group->members, &added->member);
+    if (group->members.count == 1)
+        show_locked(group);
+    hora__mutex_unlock(&group->object.lock);
+    hora__future_listen(future, &added->member.listener);
+}
+
+int hora_group_add(hora_group *group, hora_future *future)
+{
+    int error = check(group);
+    if (error == 0)
+        error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error < 0)
+        return error;
+    struct group_member *added = member_new(group);
+    if (added == NULL)
+        return HORA_ENOMEM;
+    join(group, added, hora_future_ref(future));
+    return 0;
+}
+
+int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task, hora_future **ret_future)
+{
+    int error = check(group);
+    if (error < 0)
+        return error;
+    struct group_member *added = member_new(group);
+    if (added == NULL)
+        return HORA_ENOMEM;
+    hora_future *future;
+    error = hora_submit(executor, task, &future);
+    if (error < 0) {
+        hora__free(added);
+        return error;
+    }
+    if (ret_future != NULL)
+        *ret_future = hora_future_ref(future);
+    join(group, added, future);
+    return 0;
+}
+
+/* ---- cancelling ---- */
+
+int hora_group_cancel(hora_group *group, bool interrupt)
+{
+    int cancelled = 0;
+    int error = enter(group);
+    if (error < 0)
+        return error;
+    struct hora__walk walk = hora__walk_back_locked(&group->members);
+    hora__object_visit(&group->object); /* the last one to leave may let another thread free the group */
+    hora__mutex_unlock(&group->object.lock);
+    hora_future *future;
+    while ((future = hora__walk_next(&group->members, &walk)) != NULL) {
+        cancelled += hora_future_cancel(future, interrupt) > HORA_CANCEL_TOO_LATE ? 1 : 0;
+        (void)hora_future_unref(future);
+    }
+    hora__object_leave(&group->object);
+    return cancelled;
+}
+
+/* ---- waiting ---- */
+
+/* A worker that is about to wait: run what stands in its own pool's queue. HORA_EDEADLK if a member waits for the caller. */
+static int help(hora_group *group, hora_thread *thread, bool may_hang)
+{
+    int error = 0;
+    hora_future *future;
+    hora__mutex_lock(&group->object.lock);
+    struct hora__walk walk = hora__walk_forth_locked(&group->members);
+    hora__mutex_unlock(&group->object.lock);
+    while (error == 0 && (future = hora__walk_next(&group->members, &walk)) != NULL) {
+        hora__help(future, thread);
+        if (may_hang) {
+            error = hora__begin_waiting(future, thread);
+            hora__end_waiting(thread);
+        }
+        (void)hora_future_unref(future);
+    }
+    return error;
+}
+
+/* Wait on the list; called with the lock, returns without it. */
+static int wait_locked(hora_group *group, hora_thread *thread, hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__list_add_last(&group->waiters, &waiter.link);
+    hora__object_visit(&group->object);
+    hora__mutex_unlock(&group->object.lock);
+
+    enum hora__wake wake = hora__waiter_park(&waiter, group->object.clock, deadline);
+    if (wake != HORA__WAKE_RESOLVED) {
+        hora__mutex_lock(&group->object.lock);
+        if (hora__waiter_is_resolved(&waiter))
+            wake = HORA__WAKE_RESOLVED;
+        else
+            hora__list_remove(&waiter.link);
+        hora__mutex_unlock(&group->object.lock);
+    }
+    hora__object_leave(&group->object);
+    if (wake == HORA__WAKE_RESOLVED)
+        return 0;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+int hora_group_wait_for(hora_group *group, hora_ns timeout)
+{
+    hora_thread *thread;
+    int error = check(group);
+    if (error < 0)
+        return error;
+    error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    hora_ns deadline = hora__clock_deadline(group->object.clock, timeout);
+    if (thread->worker != NULL && timeout > 0)
+        error = help(group, thread, timeout == HORA_FOREVER);
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&group->object.lock);
+    if (group->members.count > 0 && timeout > 0)
+        return wait_locked(group, thread, deadline);
+    int result = group->members.count > 0 ? HORA_ETIMEDOUT : 0;
+    hora__mutex_unlock(&group->object.lock);
+    return result;
+}
+
+int hora_group_wait(hora_group *group)
+{
+    return hora_group_wait_for(group, HORA_FOREVER);
+}
+
+/* ---- looking ---- */
+
+int hora_group_pending(hora_group *group)
+{
+    int error = enter(group);
+    if (error < 0)
+        return error;
+    int pending = group->members.count;
+    hora__mutex_unlock(&group->object.lock);
+    return pending;
+}
+
+int hora_group_failed(hora_group *group)
+{
+    int error = enter(group);
+    if (error < 0)
+        return error;
+    int failed = group->failed;
+    hora__mutex_unlock(&group->object.lock);
+    return failed;
+}
+
+int hora_group_fd(hora_group *group)
+{
+    int result = enter(group);
+    if (result < 0)
+        return result;
+    if (hora__ready_fd_get(&group->ready) < 0) {
+        result = hora__ready_fd_init(&group->ready, group->object.clock, false);
+        if (result == 0)
+            show_locked(group);
+    }
+    if (result == 0)
+        result = hora__ready_fd_get(&group->ready);
+    hora__mutex_unlock(&group->object.lock);
+    return result;
+}

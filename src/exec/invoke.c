@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* invoke.c - executing many tasks and waiting for all of them, or for one
+ *
+ * All      All futures are made before any is executed, so that what can fail for want of memory fails with nothing begun. Then they are
+ *          executed one by one, then waited for one by one. In a worker of the same pool that waiting runs what is still queued.
+ * Any      A completion service tells which is done. One more task is executed whenever none is.
+ * Tasks    Once the arguments have been checked all tasks are ours: what has no future when the call ends is dropped by it. */
+#include <assert.h>
+#include <stddef.h>
+
+#include <hora/completion.h>
+#include <hora/executor.h>
+
+#include "base/ns.h"
+#include "exec/future.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+struct batch {
+    const hora_executor *executor;
+    const hora_task *const *tasks;
+    int count;
+    hora_ns deadline;      /* HORA_FOREVER: none */
+    hora_future **futures; /* a reference to each that has been made, */
+    int made;              /* which are the first so many */
+};
+
+static bool is_valid(const hora_executor *executor, const hora_task *const *tasks, int count)
+{
+    if (executor == NULL || executor->execute == NULL || count < 0 || (tasks == NULL && count > 0))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (tasks[i] == NULL || tasks[i]->run == NULL)
+            return false;
+    return true;
+}
+
+/* The time that is left until the deadline. */
+static hora_ns remaining(const struct batch *batch)
+{
+    if (batch->deadline == HORA_FOREVER)
+        return HORA_FOREVER;
+    return hora__ns_sub(batch->deadline, hora_clock_now(batch->executor->clock));
+}
+
+static struct batch begin(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout)
+{
+    const hora_clock *clock = hora__clock_or_default(executor->clock);
+    return (struct batch){
+        .executor = executor, .tasks = tasks, .count = count, .deadline = hora__clock_deadline(clock, timeout)};
+}
+
+/* The last first: those are still queued, and are not to begin because a thread has become free. */
+static void cancel_all(const struct batch *batch)
+{
+    for (int i = batch->made - 1; i >= 0; i--)
+        (void)hora_future_cancel(batch->futures[i], true);
+}
+
+static void release_all(struct batch *batch)
+{
+    for (int i = 0; i < batch->made; i++)
+        (void)hora_future_unref(batch->futures[i]);
+}
+
+/* Drop the tasks that have no future. */
+static void drop_rest(const struct batch *batch)
+{
+    for (int i = batch->made; i < batch->count; i++)
+        if (batch->tasks[i]->drop != NULL)
+            batch->tasks[i]->drop(batch->tasks[i]->arg);
+}
+
+/* ---- all ---- */
+
+static int make_all(struct batch *batch)
+{
+    for (; batch->made < batch->count; batch->made++) {
+        int error = hora__future_new(batch->tasks[batch->made], batch->executor->clock, &batch->futures[batch->made]);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+/* Execute them until the time is over. */
+static int execute_all(const struct batch *batch, bool *ret_over)
+{
+    for (int i = 0; i < batch->count; i++) {
+        *ret_over = remaining(batch) <= 0;
+        if (*ret_over)
+            return 0;
+        int error = batch->executor->execute(batch->futures[i], batch->executor->self);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+/* Whether the answer of hora_future_get is the outcome of the task. */
+static bool is_outcome(int answer)
+{
+    return answer == 0 || answer == HORA_EFAILED || answer == HORA_ECANCELED || answer == HORA_EREJECTED ||
+           answer == HORA_EABANDONED;
+}
+
+/* Wait for them until the time is over. */
+static int await_all(const struct batch *batch, bool *ret_over)
+{
+    for (int i = 0; i < batch->count; i++) {
+        int answer = hora_future_get_for(batch->futures[i], remaining(batch), NULL);
+        *ret_over = answer == HORA_ETIMEDOUT;
+        if (!is_outcome(answer))
+            return *ret_over ? 0 : answer;
+    }
+    return 0;
+}
+
+static int invoke_all(struct batch *batch)
+{
+    bool over = false;
+    int error = make_all(batch);
+    if (error == 0)
+        error = execute_all(batch, &over);
+    if (error == 0 && !over)
+        error = await_all(batch, &over);
+    if (error < 0 || over)
+        cancel_all(batch);
+    return error;
+}
+
+int hora_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout,
+                        hora_future **ret_futures)
+{
+    if (!is_valid(executor, tasks, count) || (ret_futures == NULL && count > 0))
+        return HORA_EINVAL;
+    if (count == 0)
+        return 0;
+    struct batch batch = begin(executor, tasks, count, timeout);
+    batch.futures = hora__alloc((size_t)count, sizeof(hora_future *));
+    int error = batch.futures != NULL ? invoke_all(&batch) : HORA_ENOMEM;
+    if (error < 0) {
+        drop_rest(&batch);
+        release_all(&batch);
+    }
+    for (int i = 0; error == 0 && i < count; i++)
+        ret_futures[i] = batch.futures[i];
+    hora__free(batch.futures);
+    return error;
+}
+
+int hora_invoke_all(const hora_executor *executor, const hora_task *const *tasks, int count, hora_future **ret_futures)
+{
+    return hora_invoke_all_for(executor, tasks, count, HORA_FOREVER, ret_futures);
+}
+
+/* ---- any ---- */
+
+struct race {
+    struct batch batch;
+    hora_completion_service *service;
+    int active;  /* executed, and their end not yet seen */
+    int failure; /* of the last that failed */
+    void *result;
+};
+
+/* Execute one more task. */
+static int enter_next(struct race *race)
+{
+    struct batch *batch = &race->batch;
+    int error = hora_completion_service_submit(race->service, batch->tasks[batch->made], &batch->futures[batch->made]);
+    if (error < 0)
+        return error;
+    batch->made++;
+    race->active++;
+    return 0;
+}
+
+/* A future is done: whether it has won. */
+static bool has_won(struct race *race, hora_future *future)
+{
+    race->active--;
+    int outcome = hora__future_outcome(future);
+    assert(outcome != HORA_EAGAIN);
+    if (outcome == 0)
+        return true;
+    race->failure = outcome == HORA_EFAILED ? hora_future_failure(future) : outcome;
+    return false;
+}
+
+/* Until one has won. HORA_EFAILED if all have failed. */
+static int run_race(struct race *race, hora_future **ret_winner)
+{
+    for (;;) {
+        hora_future *future;
+        int error = hora_completion_service_poll(race->service, &future);
+        if (error == HORA_EEMPTY && race->batch.made < race->batch.count) {
+            error = enter_next(race);
+            if (error < 0)
+                return error;
+            continue;
+        }
+        if (error == HORA_EEMPTY && race->active == 0)
+            return HORA_EFAILED;
+        if (error == HORA_EEMPTY)
+            error = hora_completion_service_poll_for(race->service, remaining(&race->batch), &future);
+        if (error < 0)
+            return error;
+        if (has_won(race, future)) {
+            *ret_winner = future;
+            return 0;
+        }
+        (void)hora_future_unref(future);
+    }
+}
+
+static int invoke_any(struct race *race, void **ret_result)
+{
+    hora_future *winner;
+    int error = hora_completion_service_new(race->batch.executor, NULL, &race->service);
+    if (error < 0)
+        return error;
+    error = run_race(race, &winner);
+    if (error == 0) {
+        if (ret_result != NULL && hora_future_take_result(winner, ret_result) < 0)
+            *ret_result = NULL; /* a hook has taken it */
+        (void)hora_future_unref(winner);
+    }
+    cancel_all(&race->batch);
+    (void)hora_completion_service_free(race->service);
+    return error;
+}
+
+int hora_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout,
+                        void **ret_result, int *reterr_failure)
+{
+    if (!is_valid(executor, tasks, count) || count == 0)
+        return HORA_EINVAL;
+    struct race race = {.batch = begin(executor, tasks, count, timeout)};
+    race.batch.futures = hora__alloc((size_t)count, sizeof(hora_future *));
+    int error = race.batch.futures != NULL ? invoke_any(&race, ret_result) : HORA_ENOMEM;
+    drop_rest(&race.batch);
+    release_all(&race.batch);
+    hora__free(race.batch.futures);
+    if (error == HORA_EFAILED && reterr_failure != NULL)
+        *reterr_failure = race.failure;
+    return error;
+}
+
+int hora_invoke_any(const hora_executor *executor, const hora_task *const *tasks, int count, void **ret_result,
+                    int *reterr_failure)
+{
+    return hora_invoke_any_for(executor, tasks, count, HORA_FOREVER, ret_result, reterr_failure);
+}
+
+/* ---- on a pool ---- */
+
+int hora_pool_invoke_all(hora_pool *pool, const hora_task *const *tasks, int count, hora_future **ret_futures)
+{
+    hora_executor executor = hora_pool_executor(pool);
+    return hora_invoke_all(&executor, tasks, count, ret_futures);
+}
+
+int hora_pool_invoke_all_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
+                             hora_future **ret_futures)
+{
+    hora_executor executor = hora_pool_executor(pool);
+    return hora_invoke_all_for(&executor, tasks, count, timeout, ret_futures);
+}
+
+int hora_pool_invoke_any(hora_pool *pool, const hora_task *const *tasks, int count, void **ret_result,
+                         int *reterr_failure)
+{
+    hora_executor executor = hora_pool_executor(pool);
+    return hora_invoke_any(&executor, tasks, count, ret_result, reterr_failure);
+}
+
+int hora_pool_invoke_any_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
+                             void **ret_result, int *reterr_failure)
+{
+    hora_executor executor = hora_pool_executor(pool);
+    return hora_invoke_any_for(&executor, tasks, count, timeout, ret_result, reterr_failure);
+}

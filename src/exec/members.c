@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* members.c - futures that an object waits for together
+ *
+ * What is done to a member (cancelling, running) may end it, and others, and that takes the object's lock. So a walk holds no
+ * lock between its steps and keeps no pointer to a member: it finds its place again by number. It starts from the end of the list
+ * each time: those that are passed in vain are few, since most members leave when they are dealt with. */
+#include "exec/members.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+void hora__members_init(struct hora__members *members, struct hora__object *object)
+{
+    members->object = object;
+    hora__list_init(&members->pending);
+    members->count = 0;
+    members->last_number = 0;
+}
+
+void hora__members_add_locked(struct hora__members *members, struct hora__member *member)
+{
+    assert(hora__mutex_held(&members->object->lock));
+    member->number = ++members->last_number;
+    hora__list_add_last(&members->pending, &member->link);
+    members->count++;
+}
+
+void hora__members_remove_locked(struct hora__members *members, struct hora__member *member)
+{
+    assert(hora__mutex_held(&members->object->lock) && members->count > 0);
+    hora__list_remove(&member->link);
+    members->count--;
+}
+
+struct hora__walk hora__walk_forth_locked(const struct hora__members *members)
+{
+    assert(hora__mutex_held(&members->object->lock));
+    return (struct hora__walk){.back = false, .at = 0, .end = members->last_number};
+}
+
+struct hora__walk hora__walk_back_locked(const struct hora__members *members)
+{
+    assert(hora__mutex_held(&members->object->lock));
+    return (struct hora__walk){.back = true, .at = members->last_number + 1};
+}
+
+static struct hora__member *next_forth_locked(const struct hora__members *members, const struct hora__walk *walk)
+{
+    for (struct hora__list *link = members->pending.next; link != &members->pending; link = link->next) {
+        struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
+        if (member->number > walk->at)
+            return member->number <= walk->end ? member : NULL;
+    }
+    return NULL;
+}
+
+static struct hora__member *next_back_locked(const struct hora__members *members, const struct hora__walk *walk)
+{
+    for (struct hora__list *link = members->pending.prev; link != &members->pending; link = link->prev) {
+        struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
+        if (member->number < walk->at)
+            return member;
+    }
+    return NULL;
+}
+
+hora_future *hora__walk_next(struct hora__members *members, struct hora__walk *walk)
+{
+    hora_future *future = NULL;
+    hora__mutex_lock(&members->object->lock);
+    const struct hora__member *member = walk->back ? next_back_locked(members, walk) : next_forth_locked(members, walk);
+    if (member != NULL) {
+        walk->at = member->number;
+        future = hora_future_ref(member->future);
+    }
+    hora__mutex_unlock(&members->object->lock);
+    return future;
+}

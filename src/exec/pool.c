@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - a pool's run states, from its making to its end
+ *
+ * States            RUNNING -> SHUTDOWN             hora_pool_shutdown
+ *                   RUNNING, SHUTDOWN -> STOP       hora_pool_stop
+ *                   SHUTDOWN, STOP -> TIDYING       hora__pool_try_terminate, when there is neither worker nor (SHUTDOWN) task
+ *                   TIDYING -> TERMINATED           the same, after the terminated hook
+ * How it works      State and number of workers are one word, so "no worker and shut down" is seen as one fact, by one
+ *                   thread. Whatever may have made it true ends with try_terminate; if only idle workers are in the way, it wakes
+ *                   one, which ends, and does the same.
+ * Invariants        I1 the state never goes back.
+ *                   I2 TIDYING is entered once, with count 0; from then on no worker is added.
+ *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed back.
+ * Locks             object.lock (rank OBJECT), never together with a queue's or a future's. */
+#include "exec/pool.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "exec/options.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+int hora__pool_check(const hora_pool *pool)
+{
+    return pool == NULL ? HORA_EINVAL : hora__object_check(&pool->object);
+}
+
+static enum hora__run_state state_of(const hora_pool *pool)
+{
+    return hora__state_of(hora__atomic_load(&pool->control));
+}
+
+bool hora__pool_queue_is_empty(hora_pool *pool)
+{
+    return hora_queue_size(pool->queue) <=
+           0; /* a poll without an answer would not do: a delay queue may have undue tasks */
+}
+
+/* ---- making ---- */
+
+static void destroy(struct hora__object *object)
+{
+    hora_pool *pool = HORA__LIST_ENTRY(object, struct hora_pool, object);
+    hora__ready_fd_destroy(&pool->idle_fd, NULL);
+    if (pool->owns_queue)
+        (void)hora_queue_free(pool->queue);
+    hora__free(pool);
+}
+
+static bool withdraw(struct hora__queue_owner *owner, hora_future *future)
+{
+    return hora__pool_withdraw(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
+}
+
+/* A cancelled task has left the queue. */
+static void entry_ended(struct hora__queue_owner *owner, hora_future *future)
+{
+    hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+    hora__future_dequeued(future, &pool->owner);
+    hora__pool_end(pool, pool->endings, hora__ending_of(future));
+    (void)hora_future_unref(future);
+    hora__pool_try_terminate(pool);
+}
+
+static int make_queue(hora_pool *pool, const hora_pool_options *options)
+{
+    pool->queue = options->queue;
+    if (pool->queue != NULL)
+        return 0;
+    pool->owns_queue = true;
+    hora_queue_options own = HORA_QUEUE_OPTIONS_INIT;
+    own.clock = options->clock;
+    own.fair = true;
+    if (options->queue_capacity < 0)
+        return hora_synchronous_queue_new(&own, &pool->queue);
+    own.fair = false;
+    return hora_linked_queue_new(options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity, &own,
+                                 &pool->queue);
+}
+
+static void copy_options(hora_pool *pool, const hora_pool_options *options)
+{
+    hora__atomic_init(&pool->core_threads, options->core_threads);
+    hora__atomic_init(&pool->max_threads, hora__pool_max_threads(options));
+    hora__atomic_init(&pool->core_time_out, options->core_time_out ? 1 : 0);
+    pool->keep_alive = options->keep_alive;
+    pool->reject = options->reject;
+    pool->reject_handler = options->reject_handler;
+    pool->reject_timeout = options->reject_timeout == 0 ? HORA_FOREVER : options->reject_timeout;
+    pool->factory = options->factory;
+    pool->before = options->before;
+    pool->after = options->after;
+    pool->terminated = options->terminated;
+    pool->context = options->context;
+    pool->stack_size = options->stack_size;
+    pool->frozen = options->frozen;
+    pool->queue_holds = hora__pool_queue_holds(options);
+    pool->owner = (struct hora__queue_owner){.object = &pool->object,
+                                             .withdraw = withdraw,
+                                             .ended = entry_ended,
+                                             .keeps_cancelled = options->keep_cancelled};
+    hora__pool_name(pool->name, sizeof pool->name, options->name);
+}
+
+static void init_lists(hora_pool *pool)
+{
+    hora__atomic_init(&pool->control, hora__control(HORA__RUNNING, 0));
+    hora__atomic_init(&pool->unfinished, 0);
+    hora__atomic_init(&pool->room_waiters, 0);
+    hora__atomic_init(&pool->idle_watchers, 0);
+    hora__atomic_init(&pool->tidier, 0);
+    pool->next_number = 1;
+    hora__list_init(&pool->workers);
+    hora__list_init(&pool->ended);
+    hora__list_init(&pool->terminations);
+    hora__list_init(&pool->quiescers);
+    hora__list_init(&pool->submitters);
+    hora__list_init(&pool->reapers);
+}
+
+int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, const char **reterr_reason)
+{
+    hora_pool_options own;
+    const char *reason = hora__pool_options(&own, options, ret_pool);
+    if (reason != NULL) {
+        if (reterr_reason != NULL)
+            *reterr_reason = reason;
+        return HORA_EINVAL;
+    }
+    hora_thread *thread; /* whoever makes a pool has what it takes to wait, and so to free it, also without memory */
+    int error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    hora_pool *pool = hora__alloc(1, sizeof *pool);
+    if (pool == NULL)
+        return HORA_ENOMEM;
+    init_lists(pool);
+    copy_options(pool, &own);
+    error = make_queue(pool, &own);
+    if (error == 0) {
+        error = hora__object_init(&pool->object, own.clock, destroy);
+        if (error < 0 && pool->owns_queue)
+            (void)hora_queue_free(pool->queue);
+    }
+    if (error < 0)
+        hora__free(pool);
+    else
+        *ret_pool = pool;
+    return error;
+}
+
+/* ---- termination ---- */
+
+/* I3 */
+static bool books_are_right_locked(const hora_pool *pool)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < HORA__ENDINGS; i++)
+        sum += pool->ended_endings[i] + hora__counter_read(&pool->endings[i]);
+    return sum == hora__counter_read(&pool->accepted);
+}
+
+/* SHUTDOWN, STOP -> TIDYING -> TERMINATED */
+static void terminate(hora_pool *pool)
+{
+    hora__atomic_store(&pool->tidier, hora__thread_id());
+    if (pool->terminated != NULL)
+        pool->terminated(pool, pool->context);
+    hora__atomic_store(&pool->tidier, 0);
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->object.lock);
+    hora__atomic_store(&pool->control, hora__control(HORA__TERMINATED, 0));
+    hora__waiters_resolve_all(&pool->terminations, 0, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
+}
+
+void hora__pool_try_terminate(hora_pool *pool)
+{
+    for (;;) {
+        int32_t control = hora__atomic_load(&pool->control);
+        enum hora__run_state state = hora__state_of(control);
+        if (state == HORA__RUNNING || state >= HORA__TIDYING ||
+            (state == HORA__SHUTDOWN && !hora__pool_queue_is_empty(pool)))
+            return;
+        if (hora__count_of(control) != 0) {
+            hora__mutex_lock(&pool->object.lock);
+            if (!HORA__FAULT(POOL_LAST_IDLE_NOT_WOKEN))
+                hora__workers_interrupt_idle_locked(pool, true);
+            hora__mutex_unlock(&pool->object.lock);
+            return;
+        }
+        if (hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0))) { /* I2 */
+            terminate(pool);
+            return;
+        }
+    }
+}
+
+/* Raise the state; the count stays. */
+static void advance_state(hora_pool *pool, enum hora__run_state target)
+{
+    for (;;) {
+        int32_t control = hora__atomic_load(&pool->control);
+        if (hora__state_of(control) >= target) /* I1 */
+            return;
+        if (hora__atomic_cas(&pool->control, control, hora__control(target, hora__count_of(control))))
+            return;
+    }
+}
+
+void hora__pool_wake_submitters(hora_pool *pool)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->object.lock);
+    hora__waiters_resolve_all(&pool->submitters, 0, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
+}
+
+int hora_pool_shutdown(hora_pool *pool)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&pool->object.lock);
+    advance_state(pool, HORA__SHUTDOWN);
+    hora__workers_interrupt_idle_locked(pool, false);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__pool_wake_submitters(pool); /* they wait in vain from now on */
+    hora__pool_try_terminate(pool);
+    return 0;
+}
+
+/* The next entry of the queue, due or not; NULL: it is empty. */
+static hora_future *strip(hora_pool *pool)
+{
+    void *item;
+    if (hora_queue_drain(pool->queue, &item, 1) == 1)
+        return item;
+    while (hora_queue_peek(pool->queue, &item) == 0)
+        if (hora_queue_remove(pool->queue, item) == 1)
+            return item;
+    return NULL;
+}
+
+static void append(hora_future_list *list, hora_future ***end, hora_future *future)
+{
+    future->next = NULL;
+    **end = future;
+    *end = &future->next;
+    list->count++;
+}
+
+int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0 || (ret_list != NULL && ret_list->first != NULL))
+        return error < 0 ? error : HORA_EINVAL;
+    hora__mutex_lock(&pool->object.lock);
+    advance_state(pool, HORA__STOP);
+    hora__workers_interrupt_all_locked(pool);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__pool_wake_submitters(pool); /* they wait in vain from now on */
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+    hora_future **end = &list.first;
+    hora_future *future;
+    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (future = strip(pool)) != NULL) {
+        enum hora__ending ending = HORA__HANDED_BACK;
+        if (ret_list == NULL) {
+            (void)hora__future_abort(future, HORA_EABANDONED);
+            ending = hora__ending_of(future);
+        }
+        hora__future_dequeued(future, &pool->owner);
+        if (ret_list == NULL || !hora__future_enlist(future))
+            (void)hora_future_unref(future);
+        else
+            append(&list, &end, future);
+        hora__pool_end(pool, pool->endings, ending);
+    }
+    if (ret_list != NULL)
+        *ret_list = list;
+    hora__pool_try_terminate(pool);
+    return 0;
+}
+
+hora_future *hora_future_list_take(hora_future_list *list)
+{
+    if (list == NULL || list->first == NULL)
+        return NULL;
+    hora_future *future = list->first;
+    list->first = future->next;
+    list->count--;
+    hora__future_delist(future);
+    return future;
+}
+
+void hora_future_list_release(hora_future_list *list)
+{
+    hora_future *future;
+    while ((future = hora_future_list_take(list)) != NULL) {
+        (void)hora_future_cancel(future, false);
+        (void)hora_future_unref(future);
+    }
+}
+
+/* ---- waiting ---- */
+
+int hora__pool_wait_locked(hora_pool *pool, struct hora__list *list, hora_thread *thread, hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__list_add_last(list, &waiter.link);
+    hora__object_visit(&pool->object);
+    hora__mutex_unlock(&pool->object.lock);
+    enum hora__wake wake = hora__waiter_park(&waiter, pool->object.clock, deadline);
+    if (wake != HORA__WAKE_RESOLVED) {
+        hora__mutex_lock(&pool->object.lock);
+        if (hora__waiter_is_resolved(&waiter))
+            wake = HORA__WAKE_RESOLVED;
+        else
+            hora__list_remove(&waiter.link);
+        hora__mutex_unlock(&pool->object.lock);
+    }
+    hora__object_leave(&pool->object);
+    if (wake == HORA__WAKE_RESOLVED)
+        return 0;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+/* Whether the pool cannot end before the calling thread has gone on: one of its workers, or in its terminated hook. */
+static bool is_needed_for_the_end(const hora_pool *pool)
+{
+    return hora_pool_current() == pool || hora__atomic_load(&pool->tidier) == hora__thread_id();
+}
+
+static bool is_terminated_locked(hora_pool *pool)
+{
+    return state_of(pool) == HORA__TERMINATED;
+}
+
+static bool is_quiet_locked(hora_pool *pool)
+{
+    return hora__atomic_load(&pool->unfinished) == 0;
+}
+
+/* Wait for a condition that is signalled on a list. Precedence: the condition, the end of the time, interrupts. */
+static int wait_for(hora_pool *pool, bool (*is_so_locked)(hora_pool *pool), struct hora__list *list, hora_ns timeout)
+{
+    hora_thread *thread;
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(pool->object.clock, timeout) : 0;
+    int error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&pool->object.lock);
+    if (!is_so_locked(pool)) {
+        if (timeout <= 0)
+            error = HORA_ETIMEDOUT;
+        else if (timeout == HORA_FOREVER && is_needed_for_the_end(pool))
+            error = HORA_EDEADLK;
+        else
+            return hora__pool_wait_locked(pool, list, thread, deadline);
+    }
+    hora__mutex_unlock(&pool->object.lock);
+    return error;
+}
+
+int hora_pool_await_termination(hora_pool *pool, hora_ns timeout)
+{
+    int error = hora__pool_check(pool);
+    return error < 0 ? error : wait_for(pool, is_terminated_locked, &pool->terminations, timeout);
+}
+
+int hora_pool_quiesce(hora_pool *pool, hora_ns timeout)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    (void)hora__atomic_add(&pool->idle_watchers, 1); /* before looking: see change_unfinished */
+    error = wait_for(pool, is_quiet_locked, &pool->quiescers, timeout);
+    (void)hora__atomic_add(&pool->idle_watchers, -1);
+    return error;
+}
+
+int hora_pool_close(hora_pool *pool, hora_ns timeout)
+{
+    int error = hora_pool_shutdown(pool);
+    if (error == 0)
+        error = hora_pool_await_termination(pool, timeout);
+    if (error != HORA_ETIMEDOUT && error != HORA_EINTERRUPTED)
+        return error;
+    hora_thread *thread = hora__thread_existing();
+    if (error == HORA_EINTERRUPTED && thread != NULL)
+        (void)hora_thread_interrupt(thread); /* it stays pending */
+    (void)hora_pool_stop(pool, NULL);
+    return hora_pool_is_terminated(pool) ? 0 : HORA_ETIMEDOUT;
+}
+
+/* What the end of a pool still has to wait for; NULL: nothing. A task may have left the queue and not yet be in the books:
+ * whoever cancels one does first the one, then the other. */
+static struct hora__list *still_to_come_locked(hora_pool *pool)
+{
+    if (pool->alive > 0)
+        return &pool->reapers;
+    if (!is_terminated_locked(pool))
+        return &pool->terminations;
+    return is_quiet_locked(pool) ? NULL : &pool->quiescers;
+}
+
+/* Wait for all threads to reach their last step. Interrupts are kept for later: the memory is in use until then. */
+static int await_threads(hora_pool *pool)
+{
+    hora_thread *thread;
+    bool interrupted = false;
+    int error = hora__thread_current(&thread);
+    (void)hora__atomic_add(&pool->idle_watchers, 1); /* for good: the pool is at its end */
+    while (error == 0) {
+        hora__mutex_lock(&pool->object.lock);
+        struct hora__list *list = still_to_come_locked(pool);
+        if (list == NULL) {
+            hora__mutex_unlock(&pool->object.lock);
+            break;
+        }
+        if (hora__pool_wait_locked(pool, list, thread, HORA_FOREVER) == HORA_EINTERRUPTED)
+            interrupted = true;
+    }
+    if (interrupted)
+        (void)hora_thread_interrupt(thread);
+    return error;
+}
+
+int hora_pool_free(hora_pool *pool)
+{
+    if (pool == NULL)
+        return 0;
+    int error = hora__pool_check(pool);
+    if (error == 0 && is_needed_for_the_end(pool))
+        error = HORA_EDEADLK;
+    if (error == 0)
+        error = hora_pool_stop(pool, NULL);
+    if (error == 0)
+        error = await_threads(pool);
+    if (error < 0)
+        return error;
+    hora__workers_reap(pool);
+    hora__mutex_lock(&pool->object.lock);
+    bool right = books_are_right_locked(pool);
+    assert(right);
+    (void)right;
+    hora__mutex_unlock(&pool->object.lock);
+    hora__object_leave(&pool->object);
+    return 0;
+}
+
+bool hora_pool_is_shutdown(const hora_pool *pool)
+{
+    return pool != NULL && state_of(pool) >= HORA__SHUTDOWN;
+}
+
+bool hora_pool_is_terminating(const hora_pool *pool)
+{
+    return hora_pool_is_shutdown(pool) && state_of(pool) < HORA__TERMINATED;
+}
+
+bool hora_pool_is_terminated(const hora_pool *pool)
+{
+    return pool != NULL && state_of(pool) == HORA__TERMINATED;
+}
+
+hora_pool *hora_pool_current(void)
+{
+    hora_thread *thread = hora__thread_existing();
+    struct hora__worker *worker = thread != NULL ? thread->worker : NULL;
+    return worker != NULL ? worker->pool : NULL;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.h - the pool's state, shared by the files that make it up: pool.c, worker.c, execute.c, reject.c */
+#ifndef HORA_EXEC_POOL_H
+#define HORA_EXEC_POOL_H
+
+#include <hora/pool.h>
+
+#include "exec/worker.h"
+
+/* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
+enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING, HORA__TERMINATED };
+
+enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
+
+struct hora_pool {
+    struct hora__object object;     /* visited by workers, submitters that wait, and futures that ask its queue */
+    struct hora__queue_owner owner; /* immutable */
+    hora__atomic control;           /* run state and number of workers */
+    hora__atomic unfinished;        /* accepted tasks that have not ended */
+    hora__atomic room_waiters;      /* how many submitters wait for room */
+    hora__atomic idle_watchers;     /* how many want to know when unfinished becomes 0, or no longer is */
+    hora__atomic core_threads;      /* these three are read by anyone, written under the lock */
+    hora__atomic max_threads;
+    hora__atomic core_time_out;
+    hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
+    hora_queue *queue;   /* these are immutable */
+    bool owns_queue;
+    bool queue_holds; /* it is not synchronous */
+    bool frozen;
+    size_t stack_size;
+    char name[32];
+    void *context;
+    hora_before_fn before;
+    hora_after_fn after;
+    hora_terminated_fn terminated;
+    hora_ns reject_timeout;
+
+    /* guarded by object.lock */
+    hora_ns keep_alive;
+    hora_reject reject;
+    hora_reject_fn reject_handler;
+    hora_factory_fn factory;
+    struct hora__list workers; /* that can take tasks */
+    struct hora__list ended;   /* that are about to end, to be joined */
+    int alive;                 /* worker threads that have not reached their last step */
+    int next_number;
+    int largest;
+    int thread_failures;
+    int thread_error;
+    int64_t completed; /* of workers that have ended */
+    int64_t ended_endings[HORA__ENDINGS];
+    struct hora__list terminations; /* threads that wait for termination, */
+    struct hora__list quiescers;    /* for quiet, */
+    struct hora__list submitters;   /* for room, */
+    struct hora__list reapers;      /* for alive == 0 */
+    struct hora__ready_fd idle_fd;
+
+    hora__counter accepted;
+    hora__counter endings[HORA__ENDINGS]; /* that no worker saw */
+};
+
+static inline enum hora__run_state hora__state_of(int32_t control)
+{
+    return (enum hora__run_state)(control >> HORA__COUNT_BITS);
+}
+
+static inline int hora__count_of(int32_t control)
+{
+    return control & HORA__WORKERS_MAX;
+}
+
+static inline int32_t hora__control(enum hora__run_state state, int count)
+{
+    return (int32_t)state << HORA__COUNT_BITS | count;
+}
+
+/* 0, HORA_EINVAL or HORA_EFORKED. */
+__attribute__((warn_unused_result)) int hora__pool_check(const hora_pool *pool);
+
+bool hora__pool_queue_is_empty(hora_pool *pool);
+
+/* Books: a task is taken on; is not, after all; has ended. */
+void hora__pool_accept(hora_pool *pool);
+void hora__pool_unaccept(hora_pool *pool);
+void hora__pool_end(hora_pool *pool, hora__counter *endings, enum hora__ending ending);
+
+/* How a future that is done has ended. */
+enum hora__ending hora__ending_of(hora_future *future);
+
+/* Take one entry of a future out of the queue, with its reference. */
+bool hora__pool_withdraw(hora_pool *pool, hora_future *future);
+
+/* After anything that may have made the end possible. */
+void hora__pool_try_terminate(hora_pool *pool);
+
+/* A place in the queue has become free: let a waiting submitter try. */
+void hora__pool_room(hora_pool *pool);
+
+/* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
+void hora__pool_wake_submitters(hora_pool *pool);
+
+/* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);
+
+/* Place a future, or apply the pool's rule for those that find no place. */
+__attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora_future *future);
+
+__attribute__((warn_unused_result)) int hora__pool_reject(hora_pool *pool, hora_future *future, int why);
+
+/* Wait on one of the pool's lists. Called with the lock, returns without it: the result, HORA_ETIMEDOUT or HORA_EINTERRUPTED. */
+__attribute__((warn_unused_result)) int hora__pool_wait_locked(hora_pool *pool, struct hora__list *list,
+                                                               hora_thread *thread, hora_ns deadline);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reject.c - what becomes of a task that finds no place
+ *
+ * In the submitting thread, with no lock held. What is dropped is completed as rejected, so that nobody waits for it in vain. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/pool.h"
+#include "sync/clock.h"
+
+static bool is_shut_down(const hora_pool *pool)
+{
+    return hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING;
+}
+
+static int drop(hora_future *future)
+{
+    (void)hora__future_abort(future, HORA_EREJECTED);
+    return 0;
+}
+
+static int caller_runs(hora_pool *pool, hora_future *future)
+{
+    if (is_shut_down(pool))
+        return drop(future);
+    int ran = hora_future_run(future);
+    return ran < 0 ? ran : 0;
+}
+
+/* Whether there was one to drop. */
+static bool drop_oldest(hora_pool *pool)
+{
+    void *oldest;
+    if (hora_queue_poll(pool->queue, &oldest) < 0)
+        return false;
+    hora__future_dequeued(oldest, &pool->owner);
+    (void)drop(oldest);
+    hora__pool_end(pool, pool->endings, hora__ending_of(oldest));
+    (void)hora_future_unref(oldest);
+    return true;
+}
+
+static int discard_oldest(hora_pool *pool, hora_future *future)
+{
+    while (!is_shut_down(pool) && drop_oldest(pool)) {
+        int error = hora__pool_place(pool, future);
+        if (error != HORA_EFULL)
+            return error == HORA_ESHUTDOWN ? drop(future) : error;
+    }
+    return drop(future); /* shut down, or a queue that never holds anything */
+}
+
+void hora__pool_room(hora_pool *pool)
+{
+    if (hora__atomic_load(&pool->room_waiters) == 0 || HORA__FAULT(POOL_ROOM_UNSEEN))
+        return;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->object.lock);
+    if (!hora__list_is_empty(&pool->submitters))
+        hora__waiter_resolve(hora__waiters_first(&pool->submitters), 0, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
+}
+
+/* Wait for room once, and try: registering comes before trying, so that room made in between is not missed. */
+static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread, hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__mutex_lock(&pool->object.lock);
+    hora__list_add_last(&pool->submitters, &waiter.link);
+    hora__object_visit(&pool->object);
+    hora__mutex_unlock(&pool->object.lock);
+
+    int error = hora__pool_place(pool, future);
+    enum hora__wake wake = HORA__WAKE_NUDGED;
+    if (error == HORA_EFULL)
+        wake = hora__waiter_park(&waiter, pool->object.clock, deadline);
+    hora__mutex_lock(&pool->object.lock);
+    bool resolved = hora__waiter_is_resolved(&waiter);
+    if (!resolved)
+        hora__list_remove(&waiter.link);
+    hora__mutex_unlock(&pool->object.lock);
+    if (resolved && error != HORA_EFULL)
+        hora__pool_room(pool); /* the call was not needed: it is for the next who waits */
+    hora__object_leave(&pool->object);
+    if (error != HORA_EFULL || resolved)
+        return error;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+static int block(hora_pool *pool, hora_future *future)
+{
+    hora_thread *thread;
+    int error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    if (is_shut_down(pool))
+        return HORA_EREJECTED;
+    if (hora_pool_current() == pool)
+        return HORA_EDEADLK; /* its own thread may be the one that is to make room */
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    hora_ns deadline = hora__clock_deadline(pool->object.clock, pool->reject_timeout);
+    (void)hora__atomic_add(&pool->room_waiters, 1);
+    do
+        error = try_or_wait(pool, future, thread, deadline);
+    while (error == HORA_EFULL);
+    (void)hora__atomic_add(&pool->room_waiters, -1);
+    return error == HORA_ETIMEDOUT || error == HORA_ESHUTDOWN ? HORA_EREJECTED : error;
+}
+
+static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler)
+{
+    int answer = handler(pool, future, pool->context);
+    return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
+}
+
+int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
+{
+    (void)why;
+    hora__mutex_lock(&pool->object.lock);
+    hora_reject rule = pool->reject;
+    hora_reject_fn handler = pool->reject_handler;
+    hora__mutex_unlock(&pool->object.lock);
+    switch (rule) {
+    case HORA_REJECT_CALLER_RUNS:
+        return caller_runs(pool, future);
+    case HORA_REJECT_DISCARD:
+        return drop(future);
+    case HORA_REJECT_DISCARD_OLDEST:
+        return discard_oldest(pool, future);
+    case HORA_REJECT_BLOCK:
+        return block(pool, future);
+    case HORA_REJECT_CALLBACK:
+        return ask(pool, future, handler);
+    case HORA_REJECT_ABORT:
+    default:
+        return HORA_EREJECTED;
+    }
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.c - changing a pool while it works, and looking at it */
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "exec/pool.h"
+#include "queue/queue.h"
+#include "sys/alloc.h"
+
+/* Check that the pool may be changed, and lock it. */
+static int enter(hora_pool *pool, bool allowed)
+{
+    int error = hora__pool_check(pool);
+    if (error == 0 && pool->frozen)
+        error = HORA_ENOTSUP;
+    if (error == 0 && !allowed)
+        error = HORA_EINVAL;
+    if (error == 0)
+        hora__mutex_lock(&pool->object.lock);
+    return error;
+}
+
+static int leave(hora_pool *pool, int result)
+{
+    hora__mutex_unlock(&pool->object.lock);
+    return result;
+}
+
+static int count_of(const hora_pool *pool)
+{
+    return hora__count_of(hora__atomic_load(&pool->control));
+}
+
+/* More core threads: start as many as have work, and stop when the queue is empty. */
+static void start_more(hora_pool *pool, int more)
+{
+    int queued = hora_queue_size(pool->queue);
+    for (int i = 0; i < more && i < queued; i++)
+        if (hora__worker_add(pool, NULL, true) < 0 || hora__pool_queue_is_empty(pool))
+            break;
+}
+
+int hora_pool_set_core_threads(hora_pool *pool, int threads)
+{
+    int error = enter(pool, threads >= 0);
+    if (error < 0)
+        return error;
+    if (threads > hora__atomic_load(&pool->max_threads))
+        return leave(pool, HORA_EINVAL);
+    int more = threads - hora__atomic_exchange(&pool->core_threads, threads);
+    bool fewer = count_of(pool) > threads;
+    if (fewer)
+        hora__workers_interrupt_idle_locked(pool, false);
+    (void)leave(pool, 0);
+    if (!fewer && more > 0)
+        start_more(pool, more);
+    return 0;
+}
+
+int hora_pool_set_max_threads(hora_pool *pool, int threads)
+{
+    int error = enter(pool, threads >= 1 && threads <= HORA__WORKERS_MAX);
+    if (error < 0)
+        return error;
+    if (threads < hora__atomic_load(&pool->core_threads))
+        return leave(pool, HORA_EINVAL);
+    bool more = threads > hora__atomic_exchange(&pool->max_threads, threads);
+    if (count_of(pool) > threads)
+        hora__workers_interrupt_idle_locked(pool, false);
+    (void)leave(pool, 0);
+    if (more)
+        hora__pool_wake_submitters(pool);
+    return 0;
+}
+
+int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive)
+{
+    int error = enter(pool, keep_alive >= 0);
+    if (error < 0)
+        return error;
+    if (keep_alive == 0 && hora__atomic_load(&pool->core_time_out))
+        return leave(pool, HORA_EINVAL);
+    bool shorter = keep_alive < pool->keep_alive;
+    pool->keep_alive = keep_alive;
+    if (shorter)
+        hora__workers_interrupt_idle_locked(pool, false);
+    return leave(pool, 0);
+}
+
+int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out)
+{
+    int error = enter(pool, true);
+    if (error < 0)
+        return error;
+    if (core_time_out && pool->keep_alive == 0)
+        return leave(pool, HORA_EINVAL);
+    bool is_new = !hora__atomic_exchange(&pool->core_time_out, core_time_out ? 1 : 0) && core_time_out;
+    if (is_new)
+        hora__workers_interrupt_idle_locked(pool, false);
+    return leave(pool, 0);
+}
+
+int hora_pool_set_factory(hora_pool *pool, hora_factory_fn factory)
+{
+    int error = enter(pool, factory != NULL);
+    if (error < 0)
+        return error;
+    pool->factory = factory;
+    return leave(pool, 0);
+}
+
+int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler)
+{
+    bool known = (int)reject >= 0 && reject <= HORA_REJECT_CALLBACK;
+    int error = enter(pool, known && (reject == HORA_REJECT_CALLBACK) == (handler != NULL));
+    if (error < 0)
+        return error;
+    if (reject == HORA_REJECT_BLOCK && !pool->queue_holds)
+        return leave(pool, HORA_EINVAL);
+    pool->reject = reject;
+    pool->reject_handler = handler;
+    return leave(pool, 0);
+}
+
+/* ---- workers and queue ---- */
+
+int hora_pool_prestart(hora_pool *pool)
+{
+    int error = hora__pool_check(pool);
+    if (error == 0)
+        error = hora__worker_add(pool, NULL, true);
+    return error == HORA_EFULL ? 0 : error < 0 ? error : 1;
+}
+
+int hora_pool_prestart_all(hora_pool *pool)
+{
+    int started = 0;
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    while (hora__worker_add(pool, NULL, true) == 0)
+        started++;
+    return started;
+}
+
+int hora_pool_remove(hora_pool *pool, hora_future *future)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0 || future == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    if (!hora__pool_withdraw(pool, future))
+        return 0;
+    hora__future_dequeued(future, &pool->owner);
+    hora__pool_end(pool, pool->endings, HORA__HANDED_BACK);
+    (void)hora_future_unref(future);
+    hora__pool_try_terminate(pool);
+    return 1;
+}
+
+static void hold(void *item)
+{
+    (void)hora_future_ref(item);
+}
+
+int hora_pool_purge(hora_pool *pool)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    void **items;
+    int count;
+    error = hora__queue_copy(pool->queue, hold, &items, &count);
+    if (error < 0)
+        return error;
+    int purged = 0;
+    for (int i = 0; i < count; i++) {
+        if (hora_future_is_cancelled(items[i]) && hora__pool_withdraw(pool, items[i])) {
+            hora__future_dequeued(items[i], &pool->owner);
+            hora__pool_end(pool, pool->endings, HORA__CANCELLED);
+            (void)hora_future_unref(items[i]); /* the entry's */
+            purged++;
+        }
+        (void)hora_future_unref(items[i]);
+    }
+    hora__free(items);
+    hora__pool_try_terminate(pool);
+    return purged;
+}
+
+hora_queue *hora_pool_queue(hora_pool *pool)
+{
+    return pool != NULL ? pool->queue : NULL;
+}
+
+/* ---- looking ---- */
+
+static const char *state_name(enum hora__run_state state)
+{
+    switch (state) {
+    case HORA__RUNNING:
+        return "Running";
+    case HORA__SHUTDOWN:
+        return "Shutting down";
+    case HORA__STOP:
+        return "Stopping";
+    case HORA__TIDYING:
+        return "Tidying";
+    case HORA__TERMINATED:
+    default:
+        return "Terminated";
+    }
+}
+
+static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t *endings)
+{
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        stats->active += hora__worker_is_active(worker) ? 1 : 0;
+        stats->completed += hora__counter_read(&worker->completed);
+        for (int i = 0; i < HORA__ENDINGS; i++)
+            endings[i] += hora__counter_read(&worker->endings[i]);
+    }
+}
+
+static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
+{
+    stats->core_threads = hora__atomic_load(&pool->core_threads);
+    stats->max_threads = hora__atomic_load(&pool->max_threads);
+    stats->keep_alive = pool->keep_alive;
+    stats->core_time_out = hora__atomic_load(&pool->core_time_out) != 0;
+    stats->reject = pool->reject;
+    stats->reject_handler = pool->reject_handler;
+    stats->factory = pool->factory;
+    stats->thread_failures = pool->thread_failures;
+    stats->thread_error = pool->thread_error;
+    stats->largest = pool->largest;
+}
+
+int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0 || ret_stats == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    hora_pool_stats stats = {.struct_size = sizeof stats};
+    int64_t endings[HORA__ENDINGS];
+    stats.queued = hora_queue_size(pool->queue);
+    hora__mutex_lock(&pool->object.lock);
+    enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
+    stats.state = state_name(state);
+    stats.completed = pool->completed;
+    for (int i = 0; i < HORA__ENDINGS; i++)
+        endings[i] = pool->ended_endings[i] + hora__counter_read(&pool->endings[i]);
+    read_settings_locked(pool, &stats);
+    read_workers_locked(pool, &stats, endings);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
+        stats.threads++;
+    stats.accepted = hora__counter_read(&pool->accepted);
+    hora__mutex_unlock(&pool->object.lock);
+    if (state >= HORA__TIDYING)
+        stats.threads = 0;
+    stats.done = endings[HORA__DONE];
+    stats.failed = endings[HORA__FAILED];
+    stats.cancelled = endings[HORA__CANCELLED];
+    stats.rejected = endings[HORA__REJECTED];
+    stats.abandoned = endings[HORA__ABANDONED];
+    stats.handed_back = endings[HORA__HANDED_BACK];
+    stats.tasks = stats.completed + stats.active + stats.queued;
+    *ret_stats = stats;
+    return 0;
+}
+
+int hora_pool_active_count(hora_pool *pool)
+{
+    hora_pool_stats stats;
+    int error = hora_pool_get_stats(pool, &stats);
+    return error < 0 ? error : stats.active;
+}
+
+int hora_pool_describe(hora_pool *pool, char *text, size_t size)
+{
+    hora_pool_stats stats;
+    int error = text == NULL && size > 0 ? HORA_EINVAL : hora_pool_get_stats(pool, &stats);
+    if (error < 0)
+        return error;
+    return snprintf(text, size,
+                    "%s[%s, pool size = %d, active threads = %d, queued tasks = %d, completed tasks = %lld]",
+                    pool->name, stats.state, stats.threads, stats.active, stats.queued, (long long)stats.completed);
+}
+
+int hora_pool_idle_fd(hora_pool *pool)
+{
+    int result = hora__pool_check(pool);
+    if (result < 0)
+        return result;
+    hora__mutex_lock(&pool->object.lock);
+    if (hora__ready_fd_get(&pool->idle_fd) < 0) {
+        (void)hora__atomic_add(&pool->idle_watchers, 1); /* for good, and before looking: see change_unfinished */
+        result = hora__ready_fd_init(&pool->idle_fd, pool->object.clock, false);
+        if (result == 0 && hora__atomic_load(&pool->unfinished) == 0)
+            hora__ready_fd_set(&pool->idle_fd, pool->object.clock, HORA__READY_NOW);
+    }
+    if (result == 0)
+        result = hora__ready_fd_get(&pool->idle_fd);
+    hora__mutex_unlock(&pool->object.lock);
+    return result;
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c - the life of a worker: start, get a task, run it, end, be replaced
+ *
+ * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count lowered -> off the
+ *                   list -> perhaps replaced -> on the ended list -> joined by the next that ends, or by hora_pool_free.
+ * Activity          IDLE       waits for work, or is between two tasks
+ *                   ACTIVE     runs a task, hooks included
+ *                   DISTURBED  is being interrupted because it was IDLE
+ *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock and turns IDLE to
+ *                   DISTURBED and back; a worker that finds itself DISTURBED when it wants to become ACTIVE waits for the
+ *                   lock. Then it clears its interrupt flag, so nothing left over from before reaches the task.
+ * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and there are more than
+ *                   core_threads, or core workers may time out; but never the last one while tasks are queued. It lowers
+ *                   the count by compare-and-swap: if that fails it decides anew.
+ * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
+ *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
+ *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
+#include "exec/worker.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "exec/pool.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+enum { IDLE, ACTIVE, DISTURBED };
+
+struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker)
+{
+    return &worker->pool->owner;
+}
+
+bool hora__worker_is_active(const struct hora__worker *worker)
+{
+    return hora__atomic_load(&worker->activity) == ACTIVE;
+}
+
+/* ---- interrupts ---- */
+
+void hora__workers_interrupt_idle_locked(hora_pool *pool, bool only_one)
+{
+    assert(hora__mutex_held(&pool->object.lock));
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, IDLE, DISTURBED))
+            continue;
+        (void)hora_thread_interrupt(worker->thread);
+        hora__atomic_store(&worker->activity, IDLE);
+        if (only_one)
+            return;
+    }
+}
+
+void hora__workers_interrupt_all_locked(hora_pool *pool)
+{
+    assert(hora__mutex_held(&pool->object.lock));
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        if (worker->thread != NULL)
+            (void)hora_thread_interrupt(worker->thread);
+    }
+}
+
+static void become_active(struct hora__worker *worker)
+{
+    bool active = hora__worker_is_active(worker); /* from the start, with a first task */
+    while (!active && !hora__atomic_cas(&worker->activity, IDLE, ACTIVE)) {
+        hora__mutex_lock(&worker->pool->object.lock); /* whoever disturbs has it */
+        hora__mutex_unlock(&worker->pool->object.lock);
+    }
+    if (HORA__FAULT(POOL_INTERRUPT_LEAKS))
+        return;
+    /* From STOP on the task is to find its flag set; before, to find it clear. The state may change in between. */
+    bool stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
+    if (!stopping) {
+        (void)hora__thread_take_interrupt(worker->thread);
+        stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
+    }
+    if (stopping)
+        (void)hora_thread_interrupt(worker->thread);
+}
+
+/* ---- running a task ---- */
+
+/* The task of an entry has been dealt with by this worker: book it and let go. */
+static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
+{
+    hora__future_dequeued(future, &worker->pool->owner);
+    hora__counter_add(&worker->completed, 1);
+    hora__pool_end(worker->pool, worker->endings, ending);
+    (void)hora_future_unref(future);
+}
+
+/* Whether the before hook let it run; if not, the worker is to end. */
+static bool run_with_hooks(struct hora__worker *worker, hora_future *future)
+{
+    hora_pool *pool = worker->pool;
+    int refused = pool->before != NULL ? pool->before(pool, future, pool->context) : 0;
+    if (refused != 0) {
+        (void)hora__future_abort(future, refused);
+        return false;
+    }
+    (void)hora__future_run(future, worker->thread);
+    if (pool->after != NULL)
+        pool->after(pool, future, hora_future_failure(future), pool->context);
+    return true;
+}
+
+static bool run_task(struct hora__worker *worker, hora_future *future)
+{
+    become_active(worker);
+    worker->current = future;
+    bool goes_on = run_with_hooks(worker, future);
+    worker->current = NULL;
+    hora__atomic_store(&worker->activity, IDLE);
+    close_entry(worker, future, hora__ending_of(future));
+    return goes_on;
+}
+
+/* The task that a worker runs has ended its thread: close the task's books. */
+static void abandon_current(struct hora__worker *worker)
+{
+    hora_future *future = worker->current;
+    worker->current = NULL;
+    if (future == NULL)
+        return;
+    hora__future_thread_ends(future);
+    if (worker->pool->after != NULL)
+        worker->pool->after(worker->pool, future, HORA_EABANDONED, worker->pool->context);
+    close_entry(worker, future, hora__ending_of(future)); /* I3 */
+}
+
+/* A task that is run while another one of the same worker waits for it. */
+struct hora__nested {
+    struct hora__worker *worker;
+    hora_future *outer;
+    const struct hora__nested *below; /* if the outer one is nested, too */
+};
+
+static void run_nested(void *arg)
+{
+    const struct hora__nested *nested = arg;
+    (void)run_with_hooks(nested->worker, nested->worker->current);
+}
+
+/* It has ended the thread: its own books are closed here, those of the outer one by whoever guards that. */
+static void nested_ends(void *arg)
+{
+    const struct hora__nested *nested = arg;
+    abandon_current(nested->worker);
+    nested->worker->current = nested->outer;
+    nested->worker->nested = nested->below;
+}
+
+static bool is_interrupted(const hora_future *future)
+{
+    hora_future_state state = hora_future_get_state(future);
+    return state == HORA_FUTURE_INTERRUPTING || state == HORA_FUTURE_INTERRUPTED;
+}
+
+/* An interrupt that was meant for the nested task must not reach those that wait for it; one that was meant for them must. */
+static void clear_interrupt_of(const hora_future *future, const struct hora__nested *nested)
+{
+    const struct hora__worker *worker = nested->worker;
+    if (!is_interrupted(future) || !hora__thread_take_interrupt(worker->thread))
+        return;
+    bool wanted = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
+    for (const struct hora__nested *at = nested; at != NULL && !wanted; at = at->below)
+        wanted = is_interrupted(at->outer);
+    if (wanted)
+        (void)hora_thread_interrupt(worker->thread);
+}
+
+void hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
+{
+    if (!hora__pool_withdraw(worker->pool, future))
+        return;
+    struct hora__nested nested = {worker, worker->current, worker->nested};
+    worker->current = future;
+    worker->nested = &nested;
+    hora__os_thread_guard(run_nested, nested_ends, &nested);
+    worker->current = nested.outer;
+    worker->nested = nested.below;
+    clear_interrupt_of(future, &nested);
+    close_entry(worker, future, hora__ending_of(future));
+}
+
+/* ---- getting a task ---- */
+
+/* What a worker must know to decide, as of now; each may change at any moment, and who changes it wakes the idle workers. */
+struct bounds {
+    int core_threads;
+    int max_threads;
+    bool core_time_out;
+};
+
+static struct bounds read_bounds(const hora_pool *pool)
+{
+    return (struct bounds){.core_threads = hora__atomic_load(&pool->core_threads),
+                           .max_threads = hora__atomic_load(&pool->max_threads),
+                           .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
+}
+
+static hora_ns read_keep_alive(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->object.lock);
+    hora_ns keep_alive = pool->keep_alive;
+    hora__mutex_unlock(&pool->object.lock);
+    return keep_alive;
+}
+
+static void lower_count(hora_pool *pool)
+{
+    (void)hora__atomic_add(&pool->control, -1);
+}
+
+static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
+{
+    void *item;
+    int error =
+        timed ? hora_queue_poll_for(pool->queue, read_keep_alive(pool), &item) : hora_queue_take(pool->queue, &item);
+    *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
+    if (error < 0)
+        return NULL;
+    hora__pool_room(pool);
+    return item;
+}
+
+/* The next task, with the reference of its entry; NULL: the worker is to end, and its count has been lowered. */
+static hora_future *get_task(hora_pool *pool)
+{
+    bool timed_out = false;
+    for (;;) {
+        int32_t control = hora__atomic_load(&pool->control);
+        enum hora__run_state state = hora__state_of(control);
+        if (state >= HORA__STOP || (state >= HORA__SHUTDOWN && hora__pool_queue_is_empty(pool))) {
+            lower_count(pool);
+            return NULL;
+        }
+        struct bounds bounds = read_bounds(pool);
+        int count = hora__count_of(control);
+        bool timed = bounds.core_time_out || count > bounds.core_threads;
+        if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
+            if (hora__atomic_cas(&pool->control, control, control - 1))
+                return NULL;
+            continue;
+        }
+        hora_future *future = take_entry(pool, timed, &timed_out);
+        if (future != NULL)
+            return future;
+    }
+}
+
+/* ---- the end of a worker ---- */
+
+static int least_workers(hora_pool *pool)
+{
+    struct bounds bounds = read_bounds(pool);
+    int least = bounds.core_time_out ? 0 : bounds.core_threads;
+    return least == 0 && !hora__pool_queue_is_empty(pool) ? 1 : least;
+}
+
+static void replace(hora_pool *pool, bool abrupt)
+{
+    int32_t control = hora__atomic_load(&pool->control);
+    if (hora__state_of(control) >= HORA__STOP)
+        return;
+    if (!abrupt && hora__count_of(control) >= least_workers(pool))
+        return;
+    (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the pool runs with what it has */
+}
+
+static void leave_list(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    hora__mutex_lock(&pool->object.lock);
+    pool->completed += hora__counter_read(&worker->completed);
+    for (int i = 0; i < HORA__ENDINGS; i++)
+        pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
+    hora__list_remove(&worker->link);
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+static struct hora__worker *take_ended(hora_pool *pool, const struct hora__worker *but)
+{
+    struct hora__worker *worker = NULL;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->ended.next; link != &pool->ended && worker == NULL; link = link->next)
+        if (HORA__LIST_ENTRY(link, struct hora__worker, link) != but)
+            worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+    if (worker != NULL)
+        hora__list_remove(&worker->link);
+    hora__mutex_unlock(&pool->object.lock);
+    return worker;
+}
+
+static void reap(hora_pool *pool, const struct hora__worker *but)
+{
+    struct hora__worker *worker;
+    while ((worker = take_ended(pool, but)) != NULL) {
+        if (worker->joinable)
+            hora__os_thread_join(worker->os_thread);
+        hora__free(worker);
+    }
+}
+
+void hora__workers_reap(hora_pool *pool)
+{
+    reap(pool, NULL);
+}
+
+/* The last step: from here on the thread touches nothing of the pool. */
+static void last_step(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    reap(pool, worker);
+    if (worker->attached)
+        (void)hora_virtual_clock_detach(pool->object.clock->source);
+    bool adopted = worker->adopted;
+    hora__mutex_lock(&pool->object.lock);
+    hora_thread *thread = worker->thread;
+    worker->thread = NULL;
+    hora__list_add_last(&pool->ended, &worker->link); /* from here on it may be joined and freed */
+    if (--pool->alive == 0)
+        hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
+    thread->worker = NULL;
+    if (adopted)
+        hora__thread_disown(thread);
+    (void)hora_thread_unref(thread);
+    hora__object_leave(&pool->object);
+}
+
+static void process_exit(struct hora__worker *worker, bool abrupt)
+{
+    hora_pool *pool = worker->pool;
+    if (abrupt)
+        lower_count(pool); /* else get_task has done it */
+    leave_list(worker);
+    if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
+        hora__pool_try_terminate(pool);
+    replace(pool, abrupt);
+    hora__pool_room(pool); /* if it was not replaced, a submitter that waits may start one */
+    last_step(worker);
+}
+
+/* ---- the thread ---- */
+
+static bool loop(struct hora__worker *worker)
+{
+    hora_future *future = worker->first;
+    worker->first = NULL;
+    while (future != NULL || (future = get_task(worker->pool)) != NULL) {
+        if (!run_task(worker, future))
+            return false;
+        future = NULL;
+    }
+    return true;
+}
+
+static void work(void *arg)
+{
+    struct hora__worker *worker = arg;
+    bool regular = loop(worker);
+    process_exit(worker, !regular);
+}
+
+/* The task has ended its thread: close its books, then the worker's. */
+static void thread_ends(void *arg)
+{
+    struct hora__worker *worker = arg;
+    abandon_current(worker);
+    process_exit(worker, true);
+}
+
+/* A thread of hora takes the record that was prepared for it; one that a factory made may have its own. */
+static void take_record(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    worker->adopted = hora__thread_adopt(worker->prepared);
+    worker->prepared = NULL;
+    hora_thread *thread = hora__thread_existing();
+    thread->worker = worker;
+    hora__mutex_lock(&pool->object.lock);
+    worker->thread = hora_thread_ref(thread);
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+/* The pool's virtual clock expects a thread; but a factory's may be attached to a clock of its own. */
+static void attach(struct hora__worker *worker)
+{
+    hora_virtual_clock *clock = worker->pool->object.clock->source;
+    if (clock == NULL)
+        return;
+    worker->attached = hora_virtual_clock_attach(clock) == 0;
+    if (!worker->attached)
+        (void)hora_virtual_clock_expect(clock, -1);
+}
+
+static void begin(void *arg)
+{
+    struct hora__worker *worker = arg;
+    worker->os_thread = hora__os_thread_self();
+    take_record(worker);
+    attach(worker);
+    hora__os_thread_guard(work, thread_ends, worker);
+}
+
+/* ---- adding a worker ---- */
+
+/* Raise the count, if the state and the bound allow it. */
+static int raise_count(hora_pool *pool, bool has_first, bool core)
+{
+    for (;;) {
+        int32_t control = hora__atomic_load(&pool->control);
+        enum hora__run_state state = hora__state_of(control);
+        bool only_for_queue = state == HORA__SHUTDOWN && !has_first && !hora__pool_queue_is_empty(pool);
+        if (state != HORA__RUNNING && !only_for_queue)
+            return HORA_ESHUTDOWN;
+        struct bounds bounds = read_bounds(pool);
+        if (hora__count_of(control) >= (core ? bounds.core_threads : bounds.max_threads))
+            return HORA_EFULL;
+        if (hora__atomic_cas(&pool->control, control, control + 1))
+            return 0;
+    }
+}
+
+/* Put the worker on the list, unless the pool has been shut down since. */
+static int enlist(hora_pool *pool, struct hora__worker *worker, int *ret_number, hora_factory_fn *ret_factory)
+{
+    hora__mutex_lock(&pool->object.lock);
+    enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
+    bool allowed = state == HORA__RUNNING || (state < HORA__STOP && worker->first == NULL);
+    if (allowed) {
+        hora__list_add_last(&pool->workers, &worker->link);
+        pool->alive++;
+        int size = hora__count_of(hora__atomic_load(&pool->control));
+        if (size > pool->largest)
+            pool->largest = size;
+        *ret_number = pool->next_number++;
+        *ret_factory = pool->factory;
+        hora__object_visit(&pool->object);
+    }
+    hora__mutex_unlock(&pool->object.lock);
+    return allowed ? 0 : HORA_ESHUTDOWN;
+}
+
+static void delist(hora_pool *pool, struct hora__worker *worker)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->object.lock);
+    hora__list_remove(&worker->link);
+    if (--pool->alive == 0)
+        hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
+    hora__object_leave(&pool->object);
+}
+
+static void note_thread_failure(hora_pool *pool, int error)
+{
+    hora__mutex_lock(&pool->object.lock);
+    pool->thread_failures++;
+    pool->thread_error = error;
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+static int start_thread(hora_pool *pool, struct hora__worker *worker, int number, hora_factory_fn factory)
+{
+    char name[48];
+    (void)snprintf(name, sizeof name, "%s%d", pool->name, number);
+    hora_virtual_clock *virtual_clock = pool->object.clock->source;
+    if (virtual_clock != NULL)
+        (void)hora_virtual_clock_expect(virtual_clock, 1);
+    int error;
+    if (factory != NULL) {
+        error = factory(begin, worker, name, pool->context);
+    } else {
+        worker->joinable = true;
+        struct hora__thread_spec spec = {.run = begin, .arg = worker, .name = name, .stack_size = pool->stack_size};
+        hora__os_thread
+            thread; /* the worker may have ended, and be freed, when this returns: it notes its thread itself */
+        error = hora__os_thread_start(&spec, &thread);
+    }
+    if (error != 0 && virtual_clock != NULL)
+        (void)hora_virtual_clock_expect(virtual_clock, -1);
+    return error > 0 ? HORA_EAGAIN : error;
+}
+
+/* While the count was raised, somebody may have queued a task and seen that there is a worker, which now there is not. */
+static void stand_in(hora_pool *pool)
+{
+    int32_t control = hora__atomic_load(&pool->control);
+    bool needed =
+        hora__count_of(control) == 0 && hora__state_of(control) < HORA__STOP && !hora__pool_queue_is_empty(pool);
+    if (needed && !HORA__FAULT(POOL_COUNTED_ON_NOBODY))
+        (void)hora__worker_add(pool, NULL, false);
+}
+
+static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker **ret_worker)
+{
+    struct hora__worker *worker = hora__alloc(1, sizeof *worker);
+    if (worker == NULL)
+        return HORA_ENOMEM;
+    int error = hora__thread_prepare(&worker->prepared);
+    if (error < 0) {
+        hora__free(worker);
+        return error;
+    }
+    worker->pool = pool;
+    worker->first = first;
+    hora__atomic_init(&worker->activity, first != NULL ? ACTIVE : IDLE);
+    *ret_worker = worker;
+    return 0;
+}
+
+/* Enlist and start it; if that fails nothing of it is left but the worker itself. */
+static int launch(hora_pool *pool, struct hora__worker *worker)
+{
+    int number;
+    hora_factory_fn factory;
+    int error = enlist(pool, worker, &number, &factory);
+    if (error < 0)
+        return error;
+    error = start_thread(pool, worker, number, factory);
+    if (error < 0) {
+        note_thread_failure(pool, error);
+        delist(pool, worker);
+    }
+    return error;
+}
+
+int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
+{
+    struct hora__worker *worker;
+    int error = raise_count(pool, first != NULL, core);
+    if (error < 0)
+        return error;
+    error = worker_new(pool, first, &worker);
+    if (error == 0) {
+        error = launch(pool, worker);
+        if (error == 0)
+            return 0;
+        (void)hora_thread_unref(worker->prepared);
+        hora__free(worker);
+    }
+    if (!HORA__FAULT(POOL_KEEPS_COUNT_OF_FAILED_START))
+        lower_count(pool); /* I1 */
+    hora__pool_try_terminate(pool);
+    if (first != NULL)
+        stand_in(pool);
+    return error;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.h - a thread of a pool */
+#ifndef HORA_EXEC_WORKER_H
+#define HORA_EXEC_WORKER_H
+
+#include "exec/future.h"
+#include "sys/thread.h"
+
+/* How accepted tasks end; a pool's counters. */
+enum hora__ending {
+    HORA__DONE,
+    HORA__FAILED,
+    HORA__CANCELLED,
+    HORA__REJECTED,
+    HORA__ABANDONED,
+    HORA__HANDED_BACK,
+    HORA__ENDINGS
+};
+
+struct hora__worker {
+    struct hora__list link;            /* in the pool's workers or ended list; guarded by the pool's lock */
+    struct hora_pool *pool;            /* immutable */
+    hora_thread *prepared;             /* a record for a thread that has none; its own once it runs */
+    bool adopted;                      /* it took that record; its own */
+    bool attached;                     /* it is attached to the pool's virtual clock; its own */
+    hora_thread *thread;               /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
+    hora_future *first;                /* the task that it starts with, a reference; its own once it runs */
+    hora_future *current;              /* the task that it runs, for a thread that ends meanwhile; its own */
+    const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
+    hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
+    hora__counter completed;
+    hora__counter endings[HORA__ENDINGS];
+    hora__os_thread os_thread; /* written before it can be seen in the ended list */
+    bool joinable;             /* made by hora */
+};
+
+/* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is core_threads, else
+ * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
+int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
+
+/* Interrupt workers that are waiting for work: all, or one. Caller holds the pool's lock. */
+void hora__workers_interrupt_idle_locked(struct hora_pool *pool, bool only_one);
+
+/* Interrupt all workers that have started. Caller holds the pool's lock. */
+void hora__workers_interrupt_all_locked(struct hora_pool *pool);
+
+bool hora__worker_is_active(const struct hora__worker *worker);
+
+/* Join threads that have ended. */
+void hora__workers_reap(struct hora_pool *pool);
+
+/* The pool as the owner of its queue. */
+struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker);
+
+/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run it. */
+void hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
+
+#endif
