@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora.c - hora's fixed pool: execute, and submit with a future */
+#include <stddef.h>
+
+#include <hora/hora.h>
+
+#include "peer.h"
+
+static hora_pool *pool;
+
+static int count(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    peer_ran();
+    return 0;
+}
+
+static void open_pool(void)
+{
+    MUST(hora_fixed_pool_new(PEER_WORKERS, NULL, &pool) == 0);
+}
+
+static void execute(long tasks)
+{
+    for (long i = 0; i < tasks; i++)
+        MUST(hora_pool_execute(pool, HORA_TASK(count, NULL)) == 0);
+}
+
+static void submit(void)
+{
+    hora_future *future;
+    MUST(hora_pool_submit(pool, HORA_TASK(count, NULL), &future) == 0);
+    MUST(hora_future_get(future, NULL) == 0);
+    hora_future_unref(future);
+}
+
+static void close_pool(void)
+{
+    MUST(hora_pool_free(pool) == 0);
+}
+
+const struct peer peer = {open_pool, execute, submit, close_pool};
