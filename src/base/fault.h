@@ -18,7 +18,7 @@
     X(WITHDRAW_IGNORES_HANDOVER, "a time-out wins over an element already handed over")           \
     X(LATCH_WAKES_ONE, "the last count-down releases one waiter only")                            \
     X(LATCH_COUNTS_BELOW_ZERO, "the count goes on falling at zero")                               \
-    X(LATCH_FORGETS_WAITER, "an interrupted waiter stays on the list")                            \
+    X(WAIT_FORGETS_WAITER, "an interrupted waiter stays on the list")                             \
     X(DRAIN_KEEPS_PUTTERS_OUT, "drain makes room but lets nobody in")                             \
     X(REMOVE_KEEPS_PUTTERS_OUT, "remove makes room but lets nobody in")                           \
     X(HANDOVER_TO_LATEST, "the latest waiter is served first")                                    \

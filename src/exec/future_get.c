@@ -43,33 +43,6 @@ static int answer(hora_future *future, void **ret_result)
     return outcome;
 }
 
-/* Sleep on the list; called with the lock, returns without it: 0 if it is done. */
-static int wait_locked(hora_future *future, hora_thread *thread, hora_ns deadline)
-{
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
-    hora__list_add_last(&future->waiters, &waiter.link);
-    hora__object_visit(&future->object);
-    hora__mutex_unlock(&future->object.lock);
-
-    enum hora__wake wake = hora__waiter_park(&waiter, future->object.clock, deadline);
-    if (wake != HORA__WAKE_RESOLVED) {
-        hora__mutex_lock(&future->object.lock);
-        if (hora__waiter_is_resolved(&waiter))
-            wake = HORA__WAKE_RESOLVED;
-        else
-            hora__list_remove(&waiter.link);
-        hora__mutex_unlock(&future->object.lock);
-    }
-    hora__object_leave(&future->object);
-    if (wake == HORA__WAKE_RESOLVED)
-        return 0;
-    if (wake == HORA__WAKE_TIME)
-        return HORA_ETIMEDOUT;
-    (void)hora__thread_take_interrupt(thread);
-    return HORA_EINTERRUPTED;
-}
-
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(future->object.clock, timeout) : 0;
@@ -82,7 +55,7 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
         hora__mutex_unlock(&future->object.lock);
         return HORA_ETIMEDOUT;
     }
-    return wait_locked(future, thread, deadline);
+    return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
 }
 
 int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)

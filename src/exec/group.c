@@ -218,33 +218,6 @@ static int help(hora_group *group, hora_thread *thread, bool may_hang)
     return error;
 }
 
-/* Wait on the list; called with the lock, returns without it. */
-static int wait_locked(hora_group *group, hora_thread *thread, hora_ns deadline)
-{
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
-    hora__list_add_last(&group->waiters, &waiter.link);
-    hora__object_visit(&group->object);
-    hora__mutex_unlock(&group->object.lock);
-
-    enum hora__wake wake = hora__waiter_park(&waiter, group->object.clock, deadline);
-    if (wake != HORA__WAKE_RESOLVED) {
-        hora__mutex_lock(&group->object.lock);
-        if (hora__waiter_is_resolved(&waiter))
-            wake = HORA__WAKE_RESOLVED;
-        else
-            hora__list_remove(&waiter.link);
-        hora__mutex_unlock(&group->object.lock);
-    }
-    hora__object_leave(&group->object);
-    if (wake == HORA__WAKE_RESOLVED)
-        return 0;
-    if (wake == HORA__WAKE_TIME)
-        return HORA_ETIMEDOUT;
-    (void)hora__thread_take_interrupt(thread);
-    return HORA_EINTERRUPTED;
-}
-
 int hora_group_wait_for(hora_group *group, hora_ns timeout)
 {
     hora_thread *thread;
@@ -263,7 +236,7 @@ int hora_group_wait_for(hora_group *group, hora_ns timeout)
         return error;
     hora__mutex_lock(&group->object.lock);
     if (group->members.count > 0 && timeout > 0)
-        return wait_locked(group, thread, deadline);
+        return hora__object_wait_locked(&group->object, &group->waiters, thread, deadline);
     int result = group->members.count > 0 ? HORA_ETIMEDOUT : 0;
     hora__mutex_unlock(&group->object.lock);
     return result;

@@ -312,31 +312,6 @@ void hora_future_list_release(hora_future_list *list)
 
 /* ---- waiting ---- */
 
-int hora__pool_wait_locked(hora_pool *pool, struct hora__list *list, hora_thread *thread, hora_ns deadline)
-{
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
-    hora__list_add_last(list, &waiter.link);
-    hora__object_visit(&pool->object);
-    hora__mutex_unlock(&pool->object.lock);
-    enum hora__wake wake = hora__waiter_park(&waiter, pool->object.clock, deadline);
-    if (wake != HORA__WAKE_RESOLVED) {
-        hora__mutex_lock(&pool->object.lock);
-        if (hora__waiter_is_resolved(&waiter))
-            wake = HORA__WAKE_RESOLVED;
-        else
-            hora__list_remove(&waiter.link);
-        hora__mutex_unlock(&pool->object.lock);
-    }
-    hora__object_leave(&pool->object);
-    if (wake == HORA__WAKE_RESOLVED)
-        return 0;
-    if (wake == HORA__WAKE_TIME)
-        return HORA_ETIMEDOUT;
-    (void)hora__thread_take_interrupt(thread);
-    return HORA_EINTERRUPTED;
-}
-
 /* Whether the pool cannot end before the calling thread has gone on: one of its workers, or in its terminated hook. */
 static bool is_needed_for_the_end(const hora_pool *pool)
 {
@@ -368,7 +343,7 @@ static int wait_for(hora_pool *pool, bool (*is_so_locked)(hora_pool *pool), stru
         else if (timeout == HORA_FOREVER && is_needed_for_the_end(pool))
             error = HORA_EDEADLK;
         else
-            return hora__pool_wait_locked(pool, list, thread, deadline);
+            return hora__object_wait_locked(&pool->object, list, thread, deadline);
     }
     hora__mutex_unlock(&pool->object.lock);
     return error;
@@ -430,7 +405,7 @@ static int await_threads(hora_pool *pool)
             hora__mutex_unlock(&pool->object.lock);
             break;
         }
-        if (hora__pool_wait_locked(pool, list, thread, HORA_FOREVER) == HORA_EINTERRUPTED)
+        if (hora__object_wait_locked(&pool->object, list, thread, HORA_FOREVER) == HORA_EINTERRUPTED)
             interrupted = true;
     }
     if (interrupted)

@@ -107,8 +107,4 @@ __attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora
 
 __attribute__((warn_unused_result)) int hora__pool_reject(hora_pool *pool, hora_future *future, int why);
 
-/* Wait on one of the pool's lists. Called with the lock, returns without it: the result, HORA_ETIMEDOUT or HORA_EINTERRUPTED. */
-__attribute__((warn_unused_result)) int hora__pool_wait_locked(hora_pool *pool, struct hora__list *list,
-                                                               hora_thread *thread, hora_ns deadline);
-
 #endif

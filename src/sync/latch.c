@@ -112,34 +112,6 @@ int hora_latch_count(hora_latch *latch)
     return count;
 }
 
-/* Wait on the list; called with the lock, returns without it. */
-static int wait_locked(hora_latch *latch, hora_thread *thread, hora_ns deadline)
-{
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
-    hora__list_add_last(&latch->waiters, &waiter.link);
-    hora__object_visit(&latch->object);
-    hora__mutex_unlock(&latch->object.lock);
-
-    enum hora__wake wake = hora__waiter_park(&waiter, latch->object.clock, deadline);
-    if (wake != HORA__WAKE_RESOLVED) {
-        hora__mutex_lock(&latch->object.lock);
-        if (hora__waiter_is_resolved(&waiter))
-            wake = HORA__WAKE_RESOLVED;
-        else if (!HORA__FAULT(LATCH_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
-            hora__list_remove(&waiter.link);
-        hora__mutex_unlock(&latch->object.lock);
-    }
-    hora__object_leave(&latch->object);
-
-    if (wake == HORA__WAKE_RESOLVED)
-        return waiter.result;
-    if (wake == HORA__WAKE_TIME)
-        return HORA_ETIMEDOUT;
-    (void)hora__thread_take_interrupt(thread);
-    return HORA_EINTERRUPTED;
-}
-
 int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
 {
     hora_thread *thread;
@@ -153,7 +125,7 @@ int hora_latch_await_for(hora_latch *latch, hora_ns timeout)
     hora_ns deadline = hora__clock_deadline(latch->object.clock, timeout);
     hora__mutex_lock(&latch->object.lock);
     if (latch->count > 0 && timeout > 0)
-        return wait_locked(latch, thread, deadline);
+        return hora__object_wait_locked(&latch->object, &latch->waiters, thread, deadline);
     int result = latch->count > 0 ? HORA_ETIMEDOUT : 0;
     hora__mutex_unlock(&latch->object.lock);
     return result;

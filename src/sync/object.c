@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c - birth and end of the objects that threads wait on; see object.h */
+/* object.c - birth and end of the objects that threads wait on, and the wait itself; see object.h and wait.h */
 #include "sync/object.h"
 
 #include <assert.h>
 
 #include <hora/error.h>
 
+#include "base/fault.h"
 #include "sync/clock.h"
+#include "sync/thread.h"
+#include "sync/wait.h"
 #include "sys/fork.h"
 
 int hora__object_init(struct hora__object *object, const hora_clock *clock,
@@ -56,4 +59,38 @@ void hora__object_leave(struct hora__object *object)
     hora__clock_release(object->clock);
     hora__mutex_destroy(&object->lock);
     object->destroy(object);
+}
+
+/* The waiting thread woke by itself, or thinks so: off the list, unless it has been resolved meanwhile, which then counts. */
+static enum hora__wake withdraw(struct hora__object *object, struct hora__waiter *waiter, enum hora__wake wake)
+{
+    hora__mutex_lock(&object->lock);
+    if (hora__waiter_is_resolved(waiter))
+        wake = HORA__WAKE_RESOLVED;
+    else if (!HORA__FAULT(WAIT_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
+        hora__list_remove(&waiter->link);
+    hora__mutex_unlock(&object->lock);
+    return wake;
+}
+
+int hora__object_wait_locked(struct hora__object *object, struct hora__list *list, hora_thread *thread,
+                             hora_ns deadline)
+{
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    hora__list_add_last(list, &waiter.link);
+    hora__object_visit(object);
+    hora__mutex_unlock(&object->lock);
+
+    enum hora__wake wake = hora__waiter_park(&waiter, object->clock, deadline);
+    if (wake != HORA__WAKE_RESOLVED)
+        wake = withdraw(object, &waiter, wake);
+    hora__object_leave(object);
+
+    if (wake == HORA__WAKE_RESOLVED)
+        return waiter.result;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
 }

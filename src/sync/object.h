@@ -8,7 +8,9 @@
 #define HORA_SYNC_OBJECT_H
 
 #include <hora/clock.h>
+#include <hora/thread.h>
 
+#include "base/list.h"
 #include "sys/mutex.h"
 
 struct hora__object {
@@ -34,5 +36,10 @@ void hora__object_ref(struct hora__object *object);
 
 /* A visitor, or the owner, goes. The last one destroys it. */
 void hora__object_leave(struct hora__object *object);
+
+/* Wait on one of the object's lists until resolved. Called with the lock, returns without it: the result that the waiter was
+ * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, or HORA_EINTERRUPTED, with the flag cleared. */
+__attribute__((warn_unused_result)) int hora__object_wait_locked(struct hora__object *object, struct hora__list *list,
+                                                                 hora_thread *thread, hora_ns deadline);
 
 #endif
