@@ -13,7 +13,6 @@
 #include "exec/future.h"
 #include "exec/help.h"
 #include "sync/clock.h"
-#include "sync/wait.h"
 
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)

@@ -16,7 +16,6 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/options.h"
