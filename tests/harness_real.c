@@ -16,7 +16,7 @@
 
 #include "harness_internal.h"
 
-enum { TEST_SECONDS = 60, WATCH_MILLISECONDS = 200 };
+enum { TEST_SECONDS = 60 };
 
 struct test_thread {
     pthread_t id;
@@ -35,7 +35,16 @@ static pthread_cond_t got_ready = PTHREAD_COND_INITIALIZER;
 static _Atomic(const struct test_case *) current;
 static int failures; /* guarded by lock */
 static atomic_int threads_not_joined;
-static atomic_llong stuck_after_ms; /* on the monotonic clock; 0: nothing runs */
+
+/* The watchdog; all under its lock. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* on the monotonic clock */
+    pthread_t thread;
+    struct timespec stuck_at; /* on the monotonic clock */
+    bool armed;               /* a test runs */
+    bool over;
+} watchdog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static uint64_t seed = 1;
 static _Atomic uint64_t random_state;
 
@@ -76,34 +85,69 @@ void test_fail(const char *file, int line, const char *format, ...)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static long long now_ms(void)
+static void report_stuck(void)
+{
+    const struct test_case *test = atomic_load(&current);
+    printf("%s is stuck\n", test == NULL ? "?" : test->name);
+    (void)fflush(stdout);
+    abort();
+}
+
+static bool is_over_time(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    const struct timespec *limit = &watchdog.stuck_at;
+    return now.tv_sec > limit->tv_sec || (now.tv_sec == limit->tv_sec && now.tv_nsec >= limit->tv_nsec);
 }
 
 static void *watch(void *unused)
 {
     (void)unused;
-    for (;;) {
-        struct timespec pause = {0, WATCH_MILLISECONDS * 1000000L};
-        (void)nanosleep(&pause, NULL);
-        long long limit = atomic_load(&stuck_after_ms);
-        if (limit == 0 || now_ms() < limit)
-            continue;
-        const struct test_case *test = atomic_load(&current);
-        printf("%s is stuck\n", test == NULL ? "?" : test->name);
-        (void)fflush(stdout);
-        abort();
+    (void)pthread_mutex_lock(&watchdog.lock);
+    while (!watchdog.over) {
+        if (watchdog.armed && is_over_time())
+            report_stuck();
+        if (watchdog.armed)
+            (void)pthread_cond_timedwait(&watchdog.changed, &watchdog.lock, &watchdog.stuck_at);
+        else
+            (void)pthread_cond_wait(&watchdog.changed, &watchdog.lock);
     }
+    (void)pthread_mutex_unlock(&watchdog.lock);
+    return NULL;
 }
 
-static void start_watch(void)
+static void arm_watch(void)
 {
-    pthread_t watcher;
-    if (pthread_create(&watcher, NULL, watch, NULL) == 0)
-        (void)pthread_detach(watcher);
+    (void)pthread_mutex_lock(&watchdog.lock);
+    (void)clock_gettime(CLOCK_MONOTONIC, &watchdog.stuck_at);
+    watchdog.stuck_at.tv_sec += (time_t)(TEST_SECONDS * test_time_factor());
+    watchdog.armed = true;
+    (void)pthread_cond_signal(&watchdog.changed);
+    (void)pthread_mutex_unlock(&watchdog.lock);
+}
+
+static void disarm_watch(bool over)
+{
+    (void)pthread_mutex_lock(&watchdog.lock);
+    watchdog.armed = false;
+    watchdog.over = over;
+    (void)pthread_cond_signal(&watchdog.changed);
+    (void)pthread_mutex_unlock(&watchdog.lock);
+}
+
+static bool start_watch(void)
+{
+    pthread_condattr_t monotonic;
+    return pthread_condattr_init(&monotonic) == 0 && pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
+           pthread_cond_init(&watchdog.changed, &monotonic) == 0 &&
+           pthread_create(&watchdog.thread, NULL, watch, NULL) == 0;
+}
+
+static void end_watch(void)
+{
+    disarm_watch(true);
+    (void)pthread_join(watchdog.thread, NULL);
 }
 
 static void publish(test_thread *thread)
@@ -192,9 +236,9 @@ static bool run(const struct test_case *test)
     atomic_store(&random_state, seed);
     atomic_store(&threads_not_joined, 0);
     atomic_store(&current, test);
-    atomic_store(&stuck_after_ms, now_ms() + (long long)(TEST_SECONDS * 1000 * test_time_factor()));
+    arm_watch();
     test->run();
-    atomic_store(&stuck_after_ms, 0);
+    disarm_watch(false);
     if (hora_interrupted())
         test_fail(__FILE__, __LINE__, "the interrupt flag of the main thread is left set");
     int left = atomic_load(&threads_not_joined);
@@ -235,13 +279,17 @@ int main(int count, char **arguments)
         test_list(runs_here, names, name_count);
         return 0;
     }
-    start_watch();
+    if (!start_watch()) {
+        fprintf(stderr, "the watchdog could not be started\n");
+        return 2;
+    }
     int passed = 0;
     int failed = 0;
     for (; repeat > 0; repeat--, seed++)
         for (const struct test_case *test = test_first(); test != NULL; test = test->next)
             if (runs_here(test) && test_is_asked_for(test, names, name_count))
                 (void)(run(test) ? passed++ : failed++);
+    end_watch();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

@@ -3,21 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "pool_support.h"
-
-static int report_fd;
-
-/* The child tells its parent the line where it failed, and ends. */
-static void child_check(bool ok, int line)
-{
-    if (ok)
-        return;
-    if (write(report_fd, &line, sizeof(line)) < 0)
-        _exit(2);
-    _exit(1);
-}
-#define CHILD_CHECK(condition) child_check((condition), __LINE__)
-#define CHILD_FORKED(call)     child_check((call) == HORA_EFORKED, __LINE__)
 
 /* What the parent made. */
 struct family {
@@ -27,30 +14,6 @@ struct family {
     hora_future_storage storage;
     hora_future *stored;
 };
-
-/* Run a function in a child process; a child that hangs is ended by its alarm. */
-static void in_child(void (*run)(struct family *family), struct family *family)
-{
-    int ends[2], line = 0, status = -1;
-    pid_t child;
-
-    CHECK_INT(pipe(ends), 0);
-    child = fork();
-    if (child == 0) {
-        alarm(20);
-        report_fd = ends[1];
-        run(family);
-        _exit(0);
-    }
-    CHECK(child > 0);
-    close(ends[1]);
-    if (read(ends[0], &line, sizeof(line)) > 0)
-        test_fail(__FILE__, line, "not so in the child");
-    close(ends[0]);
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_INT(WEXITSTATUS(status), 0);
-}
 
 static void call_pool(struct family *family)
 {
