@@ -11,6 +11,7 @@
 #define HORA__FAULT_LIST(X)                                                                       \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                        \
     X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                        \
+    X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper") \
     X(INTERRUPT_DOES_NOT_WAKE, "an interrupt only sets the flag")                                 \
     X(INTERRUPT_NOT_CLEARED, "a call that reports an interrupt leaves the flag set")              \
     X(WAIT_TRUSTS_WAKEUP, "a waiter takes any wake-up for the event it waits for")                \

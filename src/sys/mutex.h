@@ -24,19 +24,28 @@ enum hora__rank {
 typedef struct hora__mutex {
     hora__native_mutex native;
     enum hora__rank rank;
-    hora__atomic owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only */
+    hora__atomic
+        owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only, in builds with assertions */
 } hora__mutex;
 
 __attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
 void hora__mutex_destroy(hora__mutex *mutex);
+
+/* Without assertions, and with the lock in one word, all is so short that it is inline: posix/quick_mutex.h. */
+#if defined(NDEBUG) && !defined(HORA_SIM) && !defined(HORA_PARKER_COND)
+#include "sys/posix/quick_mutex.h"
+#else
 void hora__mutex_lock(hora__mutex *mutex);
 void hora__mutex_unlock(hora__mutex *mutex);
 
-/* Whether the calling thread holds the lock. Exact for the caller's own thread, whoever else holds it. */
-bool hora__mutex_held(const hora__mutex *mutex);
-
 /* Whether the calling thread holds the lock of some object: it is then in a callback that runs under it. */
 bool hora__mutex_holds_object(void);
+#endif
+
+/* Whether the calling thread holds the lock; for assertions. Exact for the caller's own thread, whoever else holds it. */
+bool hora__mutex_held(const hora__mutex *mutex);
+
+#if defined(HORA_SIM) || defined(HORA_PARKER_COND)
 
 typedef struct hora__cond {
     hora__native_cond native;
@@ -47,5 +56,7 @@ void hora__cond_destroy(hora__cond *cond);
 /* Wait until signalled, or until the monotonic clock shows deadline_ns. May return for no reason. */
 void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns);
 void hora__cond_signal(hora__cond *cond);
+
+#endif
 
 #endif

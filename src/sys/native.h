@@ -13,6 +13,12 @@ typedef struct hora__native_cond {
     int unused; /* waiters are found by this object's address */
 } hora__native_cond;
 
+#elif !defined(HORA_PARKER_COND)
+
+#include "sys/word_lock.h"
+
+typedef hora__atomic hora__native_mutex;
+
 #else
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutex.c - locks and conditions on pthreads
+/* mutex.c - locks, on the futex or on pthreads; see also quick_mutex.h
  *
  * Invariants   I1 mutex->owner is the holder's id while the lock is held, else 0.
  *              I2 a thread takes locks in rising order of rank (checked with assertions on).
@@ -7,17 +7,16 @@
 #include "sys/mutex.h"
 
 #include <assert.h>
-#include <time.h>
 
-#include "sys/posix/timespec.h"
+#include "sys/posix/thread_local.h"
 #include "sys/thread.h"
 
 #ifndef NDEBUG
 
 /* The ranks that the calling thread holds, rising. The number of ranks is the limit. */
 enum { HELD_MAX = 8 };
-static _Thread_local enum hora__rank held[HELD_MAX];
-static _Thread_local int held_count;
+static HORA__THREAD_LOCAL enum hora__rank held[HELD_MAX];
+static HORA__THREAD_LOCAL int held_count;
 
 static void note_locked(enum hora__rank rank)
 {
@@ -37,7 +36,7 @@ static void note_unlocked(enum hora__rank rank)
         held[i] = held[i + 1];
 }
 
-#else
+#elif !defined(HORA__MUTEX_IS_INLINE)
 
 static void note_locked(enum hora__rank rank)
 {
@@ -51,28 +50,93 @@ static void note_unlocked(enum hora__rank rank)
 
 #endif
 
-static _Thread_local int objects_held;
+#ifdef HORA_PARKER_COND
+
+static int init_native(hora__native_mutex *native)
+{
+    return -pthread_mutex_init(native, NULL);
+}
+
+static void destroy_native(hora__native_mutex *native)
+{
+    int error = pthread_mutex_destroy(native);
+    assert(error == 0);
+    (void)error;
+}
+
+static void lock_native(hora__native_mutex *native)
+{
+    int error = pthread_mutex_lock(native);
+    assert(error == 0);
+    (void)error;
+}
+
+static void unlock_native(hora__native_mutex *native)
+{
+    int error = pthread_mutex_unlock(native);
+    assert(error == 0);
+    (void)error;
+}
+
+#else
+
+static int init_native(hora__native_mutex *native)
+{
+    hora__atomic_init(native, HORA__LOCK_FREE);
+    return 0;
+}
+
+static void destroy_native(const hora__native_mutex *native)
+{
+    assert(hora__atomic_load_relaxed(native) == HORA__LOCK_FREE);
+    (void)native;
+}
+
+#ifndef HORA__MUTEX_IS_INLINE
+
+static void lock_native(hora__native_mutex *native)
+{
+    hora__word_lock(native);
+}
+
+static void unlock_native(hora__native_mutex *native)
+{
+    hora__word_unlock(native);
+}
+
+#endif
+
+#endif
 
 int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
 {
     mutex->rank = rank;
     hora__atomic_init(&mutex->owner, 0);
-    return -pthread_mutex_init(&mutex->native, NULL);
+    return init_native(&mutex->native);
 }
 
 void hora__mutex_destroy(hora__mutex *mutex)
 {
-    int error = pthread_mutex_destroy(&mutex->native);
-    assert(error == 0);
-    (void)error;
+    destroy_native(&mutex->native);
 }
+
+bool hora__mutex_held(const hora__mutex *mutex)
+{
+    return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
+}
+
+#ifdef HORA__MUTEX_IS_INLINE
+
+HORA__THREAD_LOCAL int hora__objects_held;
+
+#else
+
+static HORA__THREAD_LOCAL int objects_held;
 
 void hora__mutex_lock(hora__mutex *mutex)
 {
     assert(!hora__mutex_held(mutex));
-    int error = pthread_mutex_lock(&mutex->native);
-    assert(error == 0);
-    (void)error;
+    lock_native(&mutex->native);
     note_locked(mutex->rank);
     hora__atomic_store_relaxed(&mutex->owner, hora__thread_id());
     if (mutex->rank == HORA__RANK_OBJECT)
@@ -86,14 +150,7 @@ void hora__mutex_unlock(hora__mutex *mutex)
         objects_held--; /* I3 */
     hora__atomic_store_relaxed(&mutex->owner, 0);
     note_unlocked(mutex->rank);
-    int error = pthread_mutex_unlock(&mutex->native);
-    assert(error == 0);
-    (void)error;
-}
-
-bool hora__mutex_held(const hora__mutex *mutex)
-{
-    return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
+    unlock_native(&mutex->native);
 }
 
 bool hora__mutex_holds_object(void)
@@ -101,39 +158,4 @@ bool hora__mutex_holds_object(void)
     return objects_held > 0;
 }
 
-int hora__cond_init(hora__cond *cond)
-{
-    pthread_condattr_t attributes;
-    int error = pthread_condattr_init(&attributes);
-    if (error != 0)
-        return -error;
-    error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (error == 0)
-        error = pthread_cond_init(&cond->native, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return -error;
-}
-
-void hora__cond_destroy(hora__cond *cond)
-{
-    int error = pthread_cond_destroy(&cond->native);
-    assert(error == 0);
-    (void)error;
-}
-
-void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns)
-{
-    assert(hora__mutex_held(mutex));
-    hora__atomic_store_relaxed(&mutex->owner, 0);
-    struct timespec deadline = hora__timespec(deadline_ns);
-    if (deadline_ns == INT64_MAX)
-        (void)pthread_cond_wait(&cond->native, &mutex->native);
-    else
-        (void)pthread_cond_timedwait(&cond->native, &mutex->native, &deadline);
-    hora__atomic_store_relaxed(&mutex->owner, hora__thread_id());
-}
-
-void hora__cond_signal(hora__cond *cond)
-{
-    (void)pthread_cond_signal(&cond->native);
-}
+#endif

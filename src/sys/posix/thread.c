@@ -14,6 +14,7 @@
 #include <hora/error.h>
 
 #include "sys/alloc.h"
+#include "sys/posix/thread_local.h"
 
 #if defined(__linux__)
 enum { NAME_SIZE = 16 }; /* the kernel's limit, with the final NUL */
@@ -123,7 +124,7 @@ void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void
 int32_t hora__thread_id(void)
 {
     static _Atomic int32_t last;
-    static _Thread_local int32_t id;
+    static HORA__THREAD_LOCAL int32_t id;
     if (id == 0)
         id = 1 + (atomic_fetch_add(&last, 1) & INT32_MAX) % INT32_MAX;
     return id;
@@ -133,7 +134,7 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static int key_error;
 static void (*_Atomic exit_hook)(void *pointer);
-static _Thread_local void *carried;
+static HORA__THREAD_LOCAL void *carried;
 
 static void end_of_thread(void *pointer)
 {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quick_mutex.h - locking without assertions: what mutex.c does, without the checks; included by sys/mutex.h */
+#ifndef HORA_SYS_POSIX_QUICK_MUTEX_H
+#define HORA_SYS_POSIX_QUICK_MUTEX_H
+
+#include "sys/posix/thread_local.h"
+
+#define HORA__MUTEX_IS_INLINE
+
+extern HORA__THREAD_LOCAL int hora__objects_held; /* how many object locks the thread holds */
+
+static inline void hora__mutex_lock(hora__mutex *mutex)
+{
+    hora__word_lock(&mutex->native);
+    if (mutex->rank == HORA__RANK_OBJECT)
+        hora__objects_held++;
+}
+
+static inline void hora__mutex_unlock(hora__mutex *mutex)
+{
+    if (mutex->rank == HORA__RANK_OBJECT)
+        hora__objects_held--;
+    hora__word_unlock(&mutex->native);
+}
+
+static inline bool hora__mutex_holds_object(void)
+{
+    return hora__objects_held > 0;
+}
+
+#endif
