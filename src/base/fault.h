@@ -34,6 +34,12 @@
     X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")            \
     X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")     \
     X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")               \
+    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                       \
+    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                       \
+    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something") \
+    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")   \
+    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")            \
+    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                    \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                 \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")               \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                   \

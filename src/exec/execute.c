@@ -20,7 +20,10 @@ static void show_idleness(hora_pool *pool)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
-    bool idle = hora__atomic_load(&pool->unfinished) == 0;
+    hora__atomic_store(&pool->shows_idle, 1); /* before looking: see tell_watchers */
+    bool idle = hora__books_are_even(&pool->books);
+    if (!idle)
+        hora__atomic_store(&pool->shows_idle, 0);
     hora__ready_fd_set(&pool->idle_fd, pool->object.clock, idle ? HORA__READY_NOW : HORA_FOREVER);
     if (idle)
         hora__waiters_resolve_all(&pool->quiescers, 0, &wakes);
@@ -28,31 +31,54 @@ static void show_idleness(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-static void change_unfinished(hora_pool *pool, int by)
+/* Something has been finished, or there was nothing to do before what has just come. Who watches says so before it passes through the locks of
+ * the queue and looks, and this is called after the books were changed under them: one of the two sees the other. */
+static void tell_watchers(hora_pool *pool)
 {
-    int32_t before = hora__atomic_add(&pool->unfinished, by);
-    assert(before + by >= 0);
-    /* Who watches says so before it looks, and this looks for watchers after the change: one of the two sees the other. */
-    if ((before == 0 || before + by == 0) && hora__atomic_load(&pool->idle_watchers) > 0)
+    if (hora__atomic_load(&pool->idle_watchers) > 0)
         show_idleness(pool);
+}
+
+/* The same for what has come, which changes nothing unless idleness is shown. */
+static void tell_watchers_of_work(hora_pool *pool)
+{
+    if (hora__atomic_load(&pool->idle_watchers) > 0 && hora__atomic_load(&pool->shows_idle))
+        show_idleness(pool);
+}
+
+static void book(hora_pool *pool, enum hora__booking what)
+{
+    hora__queue_book(pool->queue, &pool->books, what);
+}
+
+void hora__pool_watch(hora_pool *pool, int by)
+{
+    (void)hora__atomic_add(&pool->idle_watchers, by);
+    book(pool, HORA__NOTHING); /* see tell_watchers */
 }
 
 void hora__pool_accept(hora_pool *pool)
 {
-    hora__counter_add(&pool->accepted, 1);
-    change_unfinished(pool, 1);
+    book(pool, HORA__ACCEPTED);
+    tell_watchers_of_work(pool);
 }
 
 void hora__pool_unaccept(hora_pool *pool)
 {
-    hora__counter_add(&pool->accepted, -1);
-    change_unfinished(pool, -1);
+    book(pool, HORA__WITHDRAWN);
+    tell_watchers(pool);
 }
 
-void hora__pool_end(hora_pool *pool, hora__counter *endings, enum hora__ending ending)
+void hora__pool_finish(hora_pool *pool)
 {
-    hora__counter_add(&endings[ending], 1);
-    change_unfinished(pool, -1);
+    book(pool, HORA__FINISHED);
+    tell_watchers(pool);
+}
+
+void hora__pool_end(hora_pool *pool, enum hora__ending ending)
+{
+    hora__counter_add(&pool->endings[ending], 1);
+    hora__pool_finish(pool);
 }
 
 enum hora__ending hora__ending_of(hora_future *future)
@@ -83,29 +109,51 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
     return true;
 }
 
-static int put_into_queue(hora_pool *pool, hora_future *future)
+/* Whose a future is when a place is sought for it. */
+enum standing {
+    KNOWN, /* others may use it at the same time */
+    FRESH, /* nobody but the caller has seen it */
+    GIVEN, /* the same, and with success the caller's only reference passes to the pool */
+};
+
+/* The future becomes the pool's to run, with the reference of the entry. */
+static void enter(hora_pool *pool, hora_future *future, enum standing standing)
 {
-    hora__pool_accept(pool);
-    (void)hora_future_ref(future); /* the entry's */
-    hora__future_enqueued(future, &pool->owner);
-    int error = hora_queue_offer(pool->queue, future);
-    if (error < 0) {
-        hora__future_dequeued(future, &pool->owner);
-        (void)hora_future_unref(future);
-        hora__pool_unaccept(pool);
+    if (standing == KNOWN) {
+        (void)hora_future_ref(future);
+        hora__future_enqueued(future, &pool->owner);
+    } else {
+        hora__future_born_enqueued(future, &pool->owner, standing == GIVEN ? 1 : 2);
     }
+}
+
+/* It found no place, or was taken back: as if it had not entered. The caller has the reference of the entry. */
+static void back_out(hora_pool *pool, hora_future *future, enum standing standing)
+{
+    hora__future_dequeued(future, &pool->owner);
+    if (standing != GIVEN)
+        (void)hora_future_unref(future);
+}
+
+static int put_into_queue(hora_pool *pool, hora_future *future, enum standing standing)
+{
+    enter(pool, future, standing);
+    int error = hora__queue_offer(pool->queue, future, &pool->books);
+    if (error < 0)
+        back_out(pool, future, standing);
+    else
+        tell_watchers_of_work(pool);
     return error;
 }
 
 /* After queueing: HORA_ESHUTDOWN if the task had to be taken back. */
-static int look_again(hora_pool *pool, hora_future *future)
+static int look_again(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (HORA__FAULT(POOL_NO_RECHECK))
         return 0;
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) != HORA__RUNNING && hora__pool_withdraw(pool, future)) {
-        hora__future_dequeued(future, &pool->owner);
-        (void)hora_future_unref(future);
+        back_out(pool, future, standing);
         hora__pool_unaccept(pool);
         hora__pool_try_terminate(pool);
         return HORA_ESHUTDOWN;
@@ -117,14 +165,14 @@ static int look_again(hora_pool *pool, hora_future *future)
 
 /* ---- placing ---- */
 
-static int start_with(hora_pool *pool, hora_future *future, bool core)
+/* With the worker, not in the queue; but the pool's to run. */
+static int start_with(hora_pool *pool, hora_future *future, enum standing standing, bool core)
 {
     hora__pool_accept(pool);
-    hora__future_enqueued(future, &pool->owner); /* with the worker, not in the queue; but the pool's to run */
-    int error = hora__worker_add(pool, hora_future_ref(future), core);
+    enter(pool, future, standing);
+    int error = hora__worker_add(pool, future, core);
     if (error < 0) {
-        hora__future_dequeued(future, &pool->owner);
-        (void)hora_future_unref(future);
+        back_out(pool, future, standing);
         hora__pool_unaccept(pool);
     }
     return error;
@@ -135,26 +183,36 @@ static bool below_core(const hora_pool *pool)
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
 }
 
-int hora__pool_place(hora_pool *pool, hora_future *future)
+static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
-    if (below_core(pool) && start_with(pool, future, true) == 0)
+    if (below_core(pool) && start_with(pool, future, standing, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;
     if (hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING) {
-        refused = put_into_queue(pool, future);
+        refused = put_into_queue(pool, future, standing);
         if (refused == 0)
-            return look_again(pool, future);
+            return look_again(pool, future, standing);
     }
-    int error = start_with(pool, future, false);
+    int error = start_with(pool, future, standing, false);
     if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN)
         return error == 0 ? 0 : refused == HORA_ENOMEM ? HORA_ENOMEM : error;
     return refused == HORA_EFULL ? HORA_EFULL : error; /* saturated, or no memory, or no thread and no queue */
 }
 
+int hora__pool_place(hora_pool *pool, hora_future *future)
+{
+    return place(pool, future, KNOWN);
+}
+
+static bool is_refusal(int error)
+{
+    return error == HORA_EFULL || error == HORA_ESHUTDOWN;
+}
+
 int hora__pool_execute(hora_pool *pool, hora_future *future)
 {
     int error = hora__pool_place(pool, future);
-    return error == HORA_EFULL || error == HORA_ESHUTDOWN ? hora__pool_reject(pool, future, error) : error;
+    return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
@@ -166,16 +224,24 @@ int hora_pool_execute_future(hora_pool *pool, hora_future *future)
     return error < 0 ? error : hora__pool_execute(pool, future);
 }
 
-static int submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
+static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     int error = hora__pool_check(pool);
     if (error < 0 || task == NULL || task->run == NULL)
         return error < 0 ? error : HORA_EINVAL;
+    hora__depot_supply(&pool->depot);
+    return hora__future_new(task, pool->object.clock, ret_future);
+}
+
+int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
+{
     hora_future *future;
-    error = hora__future_new(task, pool->object.clock, &future);
+    int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
-    error = hora__pool_execute(pool, future);
+    error = place(pool, future, FRESH);
+    if (is_refusal(error))
+        error = hora__pool_reject(pool, future, error);
     if (error < 0)
         hora__future_forget(future);
     else
@@ -183,16 +249,20 @@ static int submit(hora_pool *pool, const hora_task *task, hora_future **ret_futu
     return error;
 }
 
-int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
-{
-    return ret_future == NULL ? HORA_EINVAL : submit(pool, task, ret_future);
-}
-
 int hora_pool_execute(hora_pool *pool, const hora_task *task)
 {
     hora_future *future;
-    int error = submit(pool, task, &future);
+    int error = make(pool, task, &future);
+    if (error < 0)
+        return error;
+    error = place(pool, future, GIVEN);
     if (error == 0)
+        return 0; /* its reference has passed: it may be gone already */
+    if (is_refusal(error))
+        error = hora__pool_reject(pool, future, error);
+    if (error < 0)
+        hora__future_forget(future);
+    else
         (void)hora_future_unref(future);
     return error;
 }

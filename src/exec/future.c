@@ -7,6 +7,9 @@
  * How it works      All transitions are made under the lock, so the transient states are seen only by those who look without it
  *                   (is_done, is_cancelled). The runner is noted under the lock before the body and cleared after it, and a
  *                   cancel interrupts it under the lock: so the interrupt meets this task or nobody, never the thread's next task.
+ *                   The thread that makes a future for a pool writes to it without the lock until it has been put into a queue or handed to a
+ *                   worker (born_enqueued): nobody else can see it before. An owner's entry ends together with the run, under the
+ *                   same lock; from then on the future is done, and its owner has no part in it.
  *                   After a transition out of NEW, with the lock free: waiting threads are woken, listeners called, and the
  *                   argument dropped, unless the body is still running; then its thread does that when it ends.
  * Invariants        I1 once out of NEW, the outcome never changes.
@@ -20,6 +23,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "exec/spares.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
 
@@ -64,34 +68,45 @@ static void destroy(struct hora__object *object)
         if (listener->allocated)
             hora__free(listener);
     }
-    hora__ready_fd_destroy(&future->ready, NULL);
+    hora__event_destroy(&future->event);
     if (!future->in_caller_memory)
-        hora__free(future);
+        hora__spares_put(future);
     else if (future->reclaimer != NULL)
         hora__future_gone(future->reclaimer); /* nothing may be touched after this */
 }
 
-int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock)
+int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
 {
     int error = hora__object_init(&future->object, clock, destroy);
     if (error < 0)
         return error;
     hora__atomic_init(&future->state, HORA_FUTURE_NEW);
-    future->task = *task;
+    future->in_caller_memory = in_caller_memory;
     future->owes_drop = true;
+    future->has_result = false;
+    future->listed = false;
+    future->failure = 0;
+    future->entries = 0;
+    future->result = NULL;
+    future->runner = NULL;
+    future->owner = NULL;
     hora__list_init(&future->waiters);
     hora__list_init(&future->listeners);
+    future->task = *task;
+    future->next = NULL;
+    future->reclaimer = NULL;
+    future->event = HORA__EVENT_NONE;
     return 0;
 }
 
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
 {
-    hora_future *future = hora__alloc(1, sizeof *future);
+    hora_future *future = hora__spares_get(sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
-    int error = hora__future_init(future, task, clock);
+    int error = hora__future_init(future, task, clock, false);
     if (error < 0)
-        hora__free(future);
+        hora__spares_put(future);
     else
         *ret_future = future;
     return error;
@@ -170,7 +185,7 @@ static void announce_locked(hora_future *future, struct aftermath *after)
 {
     assert(hora__mutex_held(&future->object.lock));
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
-    hora__ready_fd_set(&future->ready, future->object.clock, HORA__READY_NOW);
+    hora__event_set(&future->event, true);
     after->has_listeners = !hora__list_is_empty(&future->listeners); /* whoever comes later is called at once */
     after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
     if (after->drops_task)
@@ -263,12 +278,24 @@ bool hora__future_abort(hora_future *future, int why)
 
 /* ---- running ---- */
 
-static bool begin_run(hora_future *future, hora_thread *thread)
+/* The owner, if there is one, is through with an entry. */
+static void leave_owner_locked(hora_future *future, const struct hora__queue_owner *owner)
+{
+    if (owner == NULL || future->owner != owner)
+        return;
+    assert(future->entries > 0);
+    if (--future->entries == 0)
+        future->owner = NULL;
+}
+
+static bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
     if (runs)
         future->runner = thread;
+    else
+        leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
     return runs;
 }
@@ -276,12 +303,14 @@ static bool begin_run(hora_future *future, hora_thread *thread)
 enum run_kind { ONCE, AND_RESET };
 
 /* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
-static bool end_run(hora_future *future, int failure, void *result, enum run_kind kind)
+static bool end_run(hora_future *future, int failure, void *result, enum run_kind kind,
+                    const struct hora__queue_owner *owner)
 {
     struct aftermath after;
     begin_aftermath(&after);
     hora__mutex_lock(&future->object.lock);
     future->runner = NULL;
+    leave_owner_locked(future, owner);
     bool stays_new = kind == AND_RESET && failure == 0 && !is_done(future);
     bool settled = !stays_new && settle_locked(future, result, failure, &after);
     bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
@@ -305,11 +334,11 @@ static int run(hora_future *future, enum run_kind kind, bool *ret_stays_new)
         error = future->task.run == NULL ? HORA_EINVAL : hora__thread_current(&thread);
     if (error != 0)
         return error;
-    if (!begin_run(future, thread))
+    if (!begin_run(future, thread, NULL))
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, failure, result, kind);
+    *ret_stays_new = end_run(future, failure, result, kind, NULL);
     return 1;
 }
 
@@ -331,19 +360,19 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-bool hora__future_run(hora_future *future, hora_thread *thread)
+bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)
 {
-    if (!begin_run(future, thread))
+    if (!begin_run(future, thread, owner))
         return false;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    (void)end_run(future, failure, result, ONCE);
+    (void)end_run(future, failure, result, ONCE, owner);
     return true;
 }
 
-void hora__future_thread_ends(hora_future *future)
+void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner)
 {
-    (void)end_run(future, HORA_EABANDONED, NULL, ONCE);
+    (void)end_run(future, HORA_EABANDONED, NULL, ONCE, owner);
 }
 
 /* ---- cancelling ---- */
@@ -414,14 +443,18 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner)
     hora__mutex_unlock(&future->object.lock);
 }
 
+void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
+{
+    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
+    hora__atomic_init(&future->object.references, references);
+    future->owner = owner;
+    future->entries = 1;
+}
+
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 {
     hora__mutex_lock(&future->object.lock);
-    if (future->owner == owner) {
-        assert(future->entries > 0);
-        if (--future->entries == 0)
-            future->owner = NULL;
-    }
+    leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
 }
 

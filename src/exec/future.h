@@ -7,9 +7,9 @@
 
 #include "base/list.h"
 #include "sync/object.h"
-#include "sync/ready_fd.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
+#include "sys/event.h"
 
 struct hora_pool;
 
@@ -31,32 +31,32 @@ struct hora__queue_owner {
     bool keeps_cancelled;
 };
 
+/* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
 struct hora_future {
     struct hora__object object; /* its references are the future's */
     hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
-    hora_task task;             /* immutable; run is NULL for a promise */
     bool in_caller_memory;      /* immutable */
 
     /* guarded by object.lock */
-    bool owes_drop;      /* task.drop has not been called */
-    bool has_result;     /* there is a result that nobody has taken */
-    int failure;         /* EXCEPTIONAL: why; never 0 then */
-    void *result;        /* NORMAL */
-    hora_thread *runner; /* the thread that runs the task, borrowed; NULL: none */
+    bool owes_drop;                  /* task.drop has not been called */
+    bool has_result;                 /* there is a result that nobody has taken */
+    bool listed;                     /* it is in a hora_future_list */
+    int failure;                     /* EXCEPTIONAL: why; never 0 then */
+    int entries;                     /* how often its owner is going to run it */
+    void *result;                    /* NORMAL */
+    hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
+    struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
     struct hora__list waiters;
     struct hora__list listeners;
-    struct hora__ready_fd ready;
-    struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
-    int entries;                     /* how often */
-
-    bool listed;                    /* it is in a hora_future_list */
-    hora_future *next;              /* there; of whoever has the list */
+    hora_task task;                 /* immutable; run is NULL for a promise */
+    hora_future *next;              /* in a hora_future_list; of whoever has the list */
     struct hora__waiter *reclaimer; /* who wants the memory back; NULL: nobody */
+    struct hora__event event;       /* readable when it is done */
 };
 
-/* Initialise a future in memory that is all zero, but for in_caller_memory. */
+/* Initialise a future in memory with any contents. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
-                                                          const hora_clock *clock);
+                                                          const hora_clock *clock, bool in_caller_memory);
 
 /* Tell the reclaimer that the memory is its own again. */
 void hora__future_gone(struct hora__waiter *reclaimer);
@@ -73,6 +73,9 @@ void hora__future_forget(hora_future *future);
 void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner);
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
+/* The same as the first, for a future that nobody but the caller has seen: with so many references from now on. */
+void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references);
+
 /* Before it is put into a hora_future_list: whether it is in none yet. And after it was taken out. */
 bool hora__future_enlist(hora_future *future);
 void hora__future_delist(hora_future *future);
@@ -81,11 +84,11 @@ void hora__future_delist(hora_future *future);
  * then that was another entry of it, which goes on. */
 bool hora__future_abort(hora_future *future, int why);
 
-/* Run it in the calling thread, whose record is given. Whether it ran. */
-bool hora__future_run(hora_future *future, hora_thread *thread);
+/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run. Whether it ran. */
+bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner);
 
-/* The thread that runs it is about to end: close its books. The calling thread is that one. */
-void hora__future_thread_ends(hora_future *future);
+/* The thread that runs it, for the owner, is about to end: close its books. The calling thread is that one. */
+void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner);
 
 /* Register a listener that the caller provides; called at once if it is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);

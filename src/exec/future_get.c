@@ -137,13 +137,13 @@ int hora_future_fd(hora_future *future)
     if (result < 0)
         return result;
     hora__mutex_lock(&future->object.lock);
-    if (hora__ready_fd_get(&future->ready) < 0) {
-        result = hora__ready_fd_init(&future->ready, future->object.clock, false);
+    if (future->event.fd < 0) {
+        result = hora__event_init(&future->event);
         if (result == 0 && hora_future_is_done(future))
-            hora__ready_fd_set(&future->ready, future->object.clock, HORA__READY_NOW);
+            hora__event_set(&future->event, true);
     }
     if (result == 0)
-        result = hora__ready_fd_get(&future->ready);
+        result = future->event.fd;
     hora__mutex_unlock(&future->object.lock);
     return result;
 }

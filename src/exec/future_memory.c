@@ -5,7 +5,6 @@
  * caller's stack, as the last thing it does, and touches the future no more. */
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "exec/future.h"
 #include "sync/clock.h"
@@ -16,9 +15,7 @@ int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_f
     if (storage == NULL || task == NULL || task->run == NULL || ret_future == NULL)
         return HORA_EINVAL;
     hora_future *future = (hora_future *)(void *)storage;
-    memset(future, 0, sizeof *future);
-    future->in_caller_memory = true;
-    int error = hora__future_init(future, task, NULL);
+    int error = hora__future_init(future, task, NULL, true);
     if (error == 0)
         *ret_future = future;
     return error;

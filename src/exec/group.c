@@ -18,6 +18,7 @@
 #include "exec/help.h"
 #include "exec/members.h"
 #include "sync/clock.h"
+#include "sync/ready_fd.h"
 #include "sys/alloc.h"
 
 struct hora_group {

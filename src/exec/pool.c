@@ -20,6 +20,7 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "exec/options.h"
+#include "queue/backlog.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -47,6 +48,7 @@ static void destroy(struct hora__object *object)
     hora__ready_fd_destroy(&pool->idle_fd, NULL);
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
+    hora__depot_destroy(&pool->depot);
     hora__free(pool);
 }
 
@@ -60,7 +62,7 @@ static void entry_ended(struct hora__queue_owner *owner, hora_future *future)
 {
     hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
     hora__future_dequeued(future, &pool->owner);
-    hora__pool_end(pool, pool->endings, hora__ending_of(future));
+    hora__pool_end(pool, hora__ending_of(future));
     (void)hora_future_unref(future);
     hora__pool_try_terminate(pool);
 }
@@ -77,8 +79,8 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     if (options->queue_capacity < 0)
         return hora_synchronous_queue_new(&own, &pool->queue);
     own.fair = false;
-    return hora_linked_queue_new(options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity, &own,
-                                 &pool->queue);
+    return hora__backlog_new(options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity, &own,
+                             &pool->queue);
 }
 
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
@@ -108,9 +110,9 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
 static void init_lists(hora_pool *pool)
 {
     hora__atomic_init(&pool->control, hora__control(HORA__RUNNING, 0));
-    hora__atomic_init(&pool->unfinished, 0);
     hora__atomic_init(&pool->room_waiters, 0);
     hora__atomic_init(&pool->idle_watchers, 0);
+    hora__atomic_init(&pool->shows_idle, 1);
     hora__atomic_init(&pool->tidier, 0);
     pool->next_number = 1;
     hora__list_init(&pool->workers);
@@ -139,16 +141,24 @@ int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, const 
         return HORA_ENOMEM;
     init_lists(pool);
     copy_options(pool, &own);
-    error = make_queue(pool, &own);
-    if (error == 0) {
-        error = hora__object_init(&pool->object, own.clock, destroy);
-        if (error < 0 && pool->owns_queue)
-            (void)hora_queue_free(pool->queue);
-    }
+    error = hora__depot_init(&pool->depot);
     if (error < 0)
-        hora__free(pool);
-    else
-        *ret_pool = pool;
+        goto no_depot;
+    error = make_queue(pool, &own);
+    if (error < 0)
+        goto no_queue;
+    error = hora__object_init(&pool->object, own.clock, destroy);
+    if (error < 0)
+        goto no_object;
+    *ret_pool = pool;
+    return 0;
+no_object:
+    if (pool->owns_queue)
+        (void)hora_queue_free(pool->queue);
+no_queue:
+    hora__depot_destroy(&pool->depot);
+no_depot:
+    hora__free(pool);
     return error;
 }
 
@@ -160,7 +170,7 @@ static bool books_are_right_locked(const hora_pool *pool)
     int64_t sum = 0;
     for (int i = 0; i < HORA__ENDINGS; i++)
         sum += pool->ended_endings[i] + hora__counter_read(&pool->endings[i]);
-    return sum == hora__counter_read(&pool->accepted);
+    return sum == hora__pool_accepted(pool);
 }
 
 /* SHUTDOWN, STOP -> TIDYING -> TERMINATED */
@@ -281,7 +291,7 @@ int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
             (void)hora_future_unref(future);
         else
             append(&list, &end, future);
-        hora__pool_end(pool, pool->endings, ending);
+        hora__pool_end(pool, ending);
     }
     if (ret_list != NULL)
         *ret_list = list;
@@ -324,7 +334,7 @@ static bool is_terminated_locked(hora_pool *pool)
 
 static bool is_quiet_locked(hora_pool *pool)
 {
-    return hora__atomic_load(&pool->unfinished) == 0;
+    return hora__books_are_even(&pool->books);
 }
 
 /* Wait for a condition that is signalled on a list. Precedence: the condition, the end of the time, interrupts. */
@@ -359,9 +369,9 @@ int hora_pool_quiesce(hora_pool *pool, hora_ns timeout)
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
-    (void)hora__atomic_add(&pool->idle_watchers, 1); /* before looking: see change_unfinished */
+    hora__pool_watch(pool, 1);
     error = wait_for(pool, is_quiet_locked, &pool->quiescers, timeout);
-    (void)hora__atomic_add(&pool->idle_watchers, -1);
+    hora__pool_watch(pool, -1);
     return error;
 }
 
@@ -396,7 +406,7 @@ static int await_threads(hora_pool *pool)
     hora_thread *thread;
     bool interrupted = false;
     int error = hora__thread_current(&thread);
-    (void)hora__atomic_add(&pool->idle_watchers, 1); /* for good: the pool is at its end */
+    hora__pool_watch(pool, 1); /* for good: the pool is at its end */
     while (error == 0) {
         hora__mutex_lock(&pool->object.lock);
         struct hora__list *list = still_to_come_locked(pool);

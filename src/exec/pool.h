@@ -5,7 +5,10 @@
 
 #include <hora/pool.h>
 
+#include "exec/spares.h"
 #include "exec/worker.h"
+#include "queue/queue.h"
+#include "sync/ready_fd.h"
 
 /* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
 enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING, HORA__TERMINATED };
@@ -16,9 +19,9 @@ struct hora_pool {
     struct hora__object object;     /* visited by workers, submitters that wait, and futures that ask its queue */
     struct hora__queue_owner owner; /* immutable */
     hora__atomic control;           /* run state and number of workers */
-    hora__atomic unfinished;        /* accepted tasks that have not ended */
     hora__atomic room_waiters;      /* how many submitters wait for room */
-    hora__atomic idle_watchers;     /* how many want to know when unfinished becomes 0, or no longer is */
+    hora__atomic idle_watchers;     /* how many want to know when nothing is unfinished, or no longer so */
+    hora__atomic shows_idle;        /* perhaps they have been told so; written under the lock */
     hora__atomic core_threads;      /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
@@ -55,8 +58,13 @@ struct hora_pool {
     struct hora__list reapers;      /* for alive == 0 */
     struct hora__ready_fd idle_fd;
 
-    hora__counter accepted;
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw */
+
+    /* What changes with each task lies apart from what is only read: else each change would slow down all who read. */
+    char apart[HORA__CACHE_LINE];
+    struct hora__books books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
+    char apart_too[HORA__CACHE_LINE];
+    struct hora__depot depot; /* memory for futures */
 };
 
 static inline enum hora__run_state hora__state_of(int32_t control)
@@ -79,10 +87,23 @@ __attribute__((warn_unused_result)) int hora__pool_check(const hora_pool *pool);
 
 bool hora__pool_queue_is_empty(hora_pool *pool);
 
-/* Books: a task is taken on; is not, after all; has ended. */
+/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by the hand of a worker that has
+ * counted it, or otherwise. */
 void hora__pool_accept(hora_pool *pool);
 void hora__pool_unaccept(hora_pool *pool);
-void hora__pool_end(hora_pool *pool, hora__counter *endings, enum hora__ending ending);
+void hora__pool_finish(hora_pool *pool);
+void hora__pool_end(hora_pool *pool, enum hora__ending ending);
+
+/* There is one more, or one less, who wants to know when nothing is unfinished; before it looks. */
+void hora__pool_watch(hora_pool *pool, int by);
+
+/* How many tasks were taken on. */
+static inline int64_t hora__pool_accepted(const hora_pool *pool)
+{
+    const struct hora__books *books = &pool->books;
+    return hora__counter_read(&books->posted) + hora__counter_read(&books->accepted) -
+           hora__counter_read(&books->withdrawn);
+}
 
 /* How a future that is done has ended. */
 enum hora__ending hora__ending_of(hora_future *future);

@@ -35,7 +35,7 @@ static bool drop_oldest(hora_pool *pool)
         return false;
     hora__future_dequeued(oldest, &pool->owner);
     (void)drop(oldest);
-    hora__pool_end(pool, pool->endings, hora__ending_of(oldest));
+    hora__pool_end(pool, hora__ending_of(oldest));
     (void)hora_future_unref(oldest);
     return true;
 }

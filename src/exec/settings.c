@@ -152,7 +152,7 @@ int hora_pool_remove(hora_pool *pool, hora_future *future)
     if (!hora__pool_withdraw(pool, future))
         return 0;
     hora__future_dequeued(future, &pool->owner);
-    hora__pool_end(pool, pool->endings, HORA__HANDED_BACK);
+    hora__pool_end(pool, HORA__HANDED_BACK);
     (void)hora_future_unref(future);
     hora__pool_try_terminate(pool);
     return 1;
@@ -177,7 +177,7 @@ int hora_pool_purge(hora_pool *pool)
     for (int i = 0; i < count; i++) {
         if (hora_future_is_cancelled(items[i]) && hora__pool_withdraw(pool, items[i])) {
             hora__future_dequeued(items[i], &pool->owner);
-            hora__pool_end(pool, pool->endings, HORA__CANCELLED);
+            hora__pool_end(pool, HORA__CANCELLED);
             (void)hora_future_unref(items[i]); /* the entry's */
             purged++;
         }
@@ -255,7 +255,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     read_workers_locked(pool, &stats, endings);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
         stats.threads++;
-    stats.accepted = hora__counter_read(&pool->accepted);
+    stats.accepted = hora__pool_accepted(pool);
     hora__mutex_unlock(&pool->object.lock);
     if (state >= HORA__TIDYING)
         stats.threads = 0;
@@ -293,15 +293,18 @@ int hora_pool_idle_fd(hora_pool *pool)
     int result = hora__pool_check(pool);
     if (result < 0)
         return result;
+    hora__pool_watch(pool, 1); /* for good, if it is the first */
     hora__mutex_lock(&pool->object.lock);
-    if (hora__ready_fd_get(&pool->idle_fd) < 0) {
-        (void)hora__atomic_add(&pool->idle_watchers, 1); /* for good, and before looking: see change_unfinished */
+    bool is_first = hora__ready_fd_get(&pool->idle_fd) < 0;
+    if (is_first) {
         result = hora__ready_fd_init(&pool->idle_fd, pool->object.clock, false);
-        if (result == 0 && hora__atomic_load(&pool->unfinished) == 0)
+        if (result == 0 && hora__books_are_even(&pool->books))
             hora__ready_fd_set(&pool->idle_fd, pool->object.clock, HORA__READY_NOW);
     }
     if (result == 0)
         result = hora__ready_fd_get(&pool->idle_fd);
     hora__mutex_unlock(&pool->object.lock);
+    if (!is_first || result < 0)
+        hora__pool_watch(pool, -1);
     return result;
 }

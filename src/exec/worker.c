@@ -3,8 +3,8 @@
  *
  * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count lowered -> off the
  *                   list -> perhaps replaced -> on the ended list -> joined by the next that ends, or by hora_pool_free.
- * Activity          IDLE       waits for work, or is between two tasks
- *                   ACTIVE     runs a task, hooks included
+ * Activity          IDLE       waits for work, or looks whether it is to wait
+ *                   ACTIVE     runs a task, hooks included, or takes the next one without waiting
  *                   DISTURBED  is being interrupted because it was IDLE
  *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock and turns IDLE to
  *                   DISTURBED and back; a worker that finds itself DISTURBED when it wants to become ACTIVE waits for the
@@ -12,6 +12,8 @@
  * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and there are more than
  *                   core_threads, or core workers may time out; but never the last one while tasks are queued. It lowers
  *                   the count by compare-and-swap: if that fails it decides anew.
+ * Books             A task that a worker has run is booked as finished together with taking the next one; if there is none, the worker first
+ *                   becomes IDLE: when the books say that nothing is left to do, nobody is active.
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
@@ -85,13 +87,22 @@ static void become_active(struct hora__worker *worker)
 
 /* ---- running a task ---- */
 
-/* The task of an entry has been dealt with by this worker: book it and let go. */
+/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. It remains to be booked as
+ * finished. */
 static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
 {
-    hora__future_dequeued(future, &worker->pool->owner);
-    hora__counter_add(&worker->completed, 1);
-    hora__pool_end(worker->pool, worker->endings, ending);
+    hora__counter_add_alone(&worker->completed, 1);
+    hora__counter_add_alone(&worker->endings[ending], 1);
+    worker->owes_end = true; /* what follows may be code of the user, which may end the thread */
     (void)hora_future_unref(future);
+}
+
+static void book_end(struct hora__worker *worker)
+{
+    if (!worker->owes_end)
+        return;
+    worker->owes_end = false;
+    hora__pool_finish(worker->pool);
 }
 
 /* Whether the before hook let it run; if not, the worker is to end. */
@@ -101,22 +112,44 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future)
     int refused = pool->before != NULL ? pool->before(pool, future, pool->context) : 0;
     if (refused != 0) {
         (void)hora__future_abort(future, refused);
+        hora__future_dequeued(future, &pool->owner);
         return false;
     }
-    (void)hora__future_run(future, worker->thread);
+    (void)hora__future_run(future, worker->thread, &pool->owner);
     if (pool->after != NULL)
         pool->after(pool, future, hora_future_failure(future), pool->context);
     return true;
 }
 
-static bool run_task(struct hora__worker *worker, hora_future *future)
+/* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is enough to take it and to
+ * book the one before as finished. */
+static hora_future *take_next(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    int32_t control = hora__atomic_load(&pool->control);
+    if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
+        return NULL;
+    hora_future *next = hora__queue_next(pool->queue, &pool->books);
+    if (next != NULL) {
+        worker->owes_end = false;
+        hora__pool_room(pool);
+    }
+    return next;
+}
+
+/* Run it; whether the worker goes on, and with which task, if that is known already. */
+static bool run_task(struct hora__worker *worker, hora_future *future, hora_future **ret_next)
 {
     become_active(worker);
     worker->current = future;
     bool goes_on = run_with_hooks(worker, future);
     worker->current = NULL;
-    hora__atomic_store(&worker->activity, IDLE);
     close_entry(worker, future, hora__ending_of(future));
+    *ret_next = goes_on ? take_next(worker) : NULL;
+    if (*ret_next == NULL) {
+        hora__atomic_store(&worker->activity, IDLE); /* before the books say that nothing is left to do */
+        book_end(worker);
+    }
     return goes_on;
 }
 
@@ -127,10 +160,11 @@ static void abandon_current(struct hora__worker *worker)
     worker->current = NULL;
     if (future == NULL)
         return;
-    hora__future_thread_ends(future);
+    hora__future_thread_ends(future, &worker->pool->owner);
     if (worker->pool->after != NULL)
         worker->pool->after(worker->pool, future, HORA_EABANDONED, worker->pool->context);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
+    book_end(worker);
 }
 
 /* A task that is run while another one of the same worker waits for it. */
@@ -186,6 +220,7 @@ void hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
     worker->nested = nested.below;
     clear_interrupt_of(future, &nested);
     close_entry(worker, future, hora__ending_of(future));
+    book_end(worker);
 }
 
 /* ---- getting a task ---- */
@@ -233,6 +268,7 @@ static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
 static hora_future *get_task(hora_pool *pool)
 {
     bool timed_out = false;
+    hora__pool_tidy(pool);
     for (;;) {
         int32_t control = hora__atomic_load(&pool->control);
         enum hora__run_state state = hora__state_of(control);
@@ -357,9 +393,10 @@ static bool loop(struct hora__worker *worker)
     hora_future *future = worker->first;
     worker->first = NULL;
     while (future != NULL || (future = get_task(worker->pool)) != NULL) {
-        if (!run_task(worker, future))
+        hora_future *next;
+        if (!run_task(worker, future, &next))
             return false;
-        future = NULL;
+        future = next;
     }
     return true;
 }
@@ -376,6 +413,7 @@ static void thread_ends(void *arg)
 {
     struct hora__worker *worker = arg;
     abandon_current(worker);
+    book_end(worker);
     process_exit(worker, true);
 }
 

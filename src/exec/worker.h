@@ -26,6 +26,7 @@ struct hora__worker {
     hora_thread *thread;               /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;                /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;              /* the task that it runs, for a thread that ends meanwhile; its own */
+    bool owes_end;                     /* a task that it has counted is not booked as finished yet; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
     hora__counter completed;

@@ -47,9 +47,12 @@ int hora__queue_check(const hora_queue *queue)
 int hora__queue_enter(hora_queue *queue)
 {
     int error = hora__queue_check(queue);
-    if (error == 0)
-        hora__mutex_lock(&queue->object.lock);
-    return error;
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&queue->object.lock);
+    if (queue->kind->absorb != NULL)
+        queue->kind->absorb(queue);
+    return 0;
 }
 
 void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
@@ -90,10 +93,13 @@ int hora_queue_close(hora_queue *queue)
         return error;
     hora__queue_settle(queue, NULL, &wakes); /* what has become due goes to those who waited for it */
     queue->closed = true;
+    if (queue->kind->seal != NULL)
+        queue->kind->seal(queue);
     if (!HORA__FAULT(CLOSE_FORGETS_PUTTERS))
         hora__waiters_resolve_all(&queue->putters, HORA_ECLOSED, &wakes);
     hora__waiters_resolve_all(&queue->takers, HORA_ECLOSED, &wakes);
     queue->leader = NULL;
+    queue->searcher = NULL;
     hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return 0;

@@ -13,12 +13,22 @@
 #include "sync/ready_fd.h"
 #include "sync/wait.h"
 
+/* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with. They change under
+ * the locks of the queue, which are taken for each element anyway, and only grow. */
+struct hora__books {
+    hora__counter posted;    /* accepted by way of the inbox, under its lock */
+    hora__counter accepted;  /* in any other way; this and what follows under the queue's lock */
+    hora__counter withdrawn; /* of these, taken back as if they had never come: finished as well */
+    hora__counter finished;
+};
+
 /* What is being put. */
 struct hora__put {
     void *item;
-    hora_ns due;  /* delay queue: when it can be taken, */
-    bool has_due; /* if that was said */
-    void *memory; /* linked queue: the node for it, made before the lock is taken */
+    struct hora__books *books; /* NULL: none */
+    hora_ns due;               /* delay queue: when it can be taken, */
+    bool has_due;              /* if that was said */
+    void *memory;              /* linked queue: the node for it, made before the lock is taken */
 };
 
 /* A thread that waits to put or to take. */
@@ -49,7 +59,15 @@ struct hora__queue_kind {
     hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
     /* Release the container, which is empty, and the queue's memory. */
     void (*destroy)(hora_queue *queue);
+    /* For kinds with an inbox; else NULL. It has a lock of its own, rank INBOX, so that those who put do not meet those who take.
+     * post puts an element into it, without the queue's lock: HORA_ENOMEM, HORA_ECLOSED; whether somebody wanted one is told. absorb
+     * moves what is there into the container. want says whether one is wanted. seal lets nothing in any more. */
+    int (*post)(hora_queue *queue, void *item, struct hora__books *books, bool *ret_wanted);
+    void (*absorb)(hora_queue *queue);
+    void (*want)(hora_queue *queue, bool wanted);
+    void (*seal)(hora_queue *queue);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
+    bool is_searched;    /* takers are told to look, one at a time, instead of being handed elements; see settle.c */
 };
 
 struct hora_queue {
@@ -66,6 +84,7 @@ struct hora_queue {
     struct hora__list takers;
     struct hora__list putters;
     struct hora__ready_fd ready;
+    struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
 
     /* delay queue: of the takers, the one that sleeps until the first element is due; see settle.c */
     struct hora__waiter *leader; /* NULL: none */
@@ -103,6 +122,9 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
  * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or NULL. */
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
+/* A taker of a kind that is searched is awake, and looks: what it finds, with its waiter off the list, or NULL. */
+void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
+
 /* A waiter takes itself off its list. */
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
 
@@ -114,6 +136,24 @@ __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void
                                                          int *ret_count);
 
 /* ---- putting: transfer.c ---- */
+
+/* As hora_queue_offer, of a queue that the caller knows to be usable; what is put is in the books. */
+__attribute__((warn_unused_result)) int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books);
+
+/* If there is an element, take it, and book the one taken before as finished; NULL: there is none. */
+void *hora__queue_next(hora_queue *queue, struct hora__books *books);
+
+enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTHING };
+
+/* Book something. In any case what happens in the books after this is ordered after what the caller did before. */
+void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
+
+static inline bool hora__books_are_even(const struct hora__books *books)
+{
+    /* Both only grow, and this is read first: so if they are even, they were even at that moment. */
+    int64_t finished = hora__counter_read(&books->finished);
+    return finished == hora__counter_read(&books->posted) + hora__counter_read(&books->accepted);
+}
 
 /* Put without waiting; `put` is prepared. HORA_EFULL. */
 __attribute__((warn_unused_result)) int hora__queue_put_now(hora_queue *queue, struct hora__put *put);

@@ -9,13 +9,19 @@
  *                   In a delay queue elements become available by the mere passing of time, so somebody must wake up for
  *                   the first one: the leader, a taker that sleeps until it is due. The others sleep until they are
  *                   served or made leader.
+ *                   A kind that is searched hands nothing over: to wake a thread for each element costs far more than the element.
+ *                   Instead one waiting taker, the searcher, is told to look. As long as it is on its way no other is woken, however much is
+ *                   put meanwhile; when it looks it ceases to be the searcher first, and if more is left than it takes, it
+ *                   tells the next. So those who are awake take what there is, and more of them wake only as fast as they find work.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
- *                   I2 no taker waits while an element can be taken (delay queue: as of the last time somebody looked).
+ *                   I2 no taker waits while an element can be taken (delay queue: as of the last time somebody looked);
+ *                      or, of a kind that is searched, there is a searcher; with an inbox, if there is none then one is wanted.
  *                   I3 if a delay queue has an element with a due time, and a taker would wait that long, then
  *                      there is a leader, and it does not sleep beyond the due time of the first element.
  *                   I4 the leader is on the takers' list.
- *                   I5 the descriptor, if made, is readable exactly while something can be taken or the queue is closed. */
+ *                   I5 the descriptor, if made, is readable exactly while something can be taken or the queue is closed.
+ *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -59,6 +65,57 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
              item, wakes);
     }
     return leader != queue->leader;
+}
+
+/* Nothing is left for a taker that waits: those who post are told before the last look at what they have posted. So either that is seen, or
+ * they see that it is wanted. */
+static void look_into_inbox(hora_queue *queue)
+{
+    if (queue->kind->absorb == NULL)
+        return;
+    if (HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
+        queue->kind->absorb(queue);
+    queue->kind->want(queue, true);
+    if (!HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
+        queue->kind->absorb(queue);
+}
+
+static void do_not_want(hora_queue *queue)
+{
+    if (queue->kind->want != NULL)
+        queue->kind->want(queue, false);
+}
+
+/* I2, I6 */
+static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
+{
+    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers)) {
+        do_not_want(queue);
+        return;
+    }
+    if (queue->size == 0)
+        look_into_inbox(queue);
+    if (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS))
+        return;
+    do_not_want(queue);
+    queue->searcher = hora__waiters_last(&queue->takers); /* the one that has slept least is the quickest to be there */
+    hora__waiter_nudge(queue->searcher, wakes);
+}
+
+void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (queue->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
+        queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
+    if (queue->size == 0 && queue->searcher == NULL)
+        look_into_inbox(queue);
+    void *item = queue->kind->pop(queue, wakes);
+    if (item == NULL)
+        return NULL;
+    hora__list_remove(&self->link);
+    if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
+        hora__queue_settle(queue, NULL, wakes);
+    return item;
 }
 
 static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uint64_t element,
@@ -118,6 +175,13 @@ static hora_ns ready_from(hora_queue *queue)
     return queue->capacity == 0 && !hora__list_is_empty(&queue->putters) ? HORA__READY_NOW : HORA_FOREVER;
 }
 
+/* I5 */
+static void show_ready(hora_queue *queue)
+{
+    if (queue->ready.kind != HORA__READY_NONE)
+        hora__ready_fd_set(&queue->ready, queue->object.clock, ready_from(queue));
+}
+
 static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct hora__wakes *wakes)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next)
@@ -129,13 +193,19 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
 {
     assert(hora__mutex_held(&queue->object.lock));
     admit_putters(queue, wakes);
+    if (queue->kind->is_searched) {
+        call_searcher(queue, wakes);
+        if (queue->ready.kind != HORA__READY_NONE)
+            look_into_inbox(queue); /* the descriptor wants to know of everything, always */
+        show_ready(queue);
+        return;
+    }
     bool leader_served = serve_takers(queue, wakes);
     if (HORA__FAULT(PUT_WAKES_ALL))
         nudge_all(queue, self, wakes);
     if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
         choose_leader(queue, self, wakes);
-    if (queue->ready.kind != HORA__READY_NONE)
-        hora__ready_fd_set(&queue->ready, queue->object.clock, ready_from(queue)); /* I5 */
+    show_ready(queue);
 }
 
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter)
@@ -143,5 +213,7 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter)
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->leader == waiter)
         queue->leader = NULL; /* I4 */
+    if (queue->searcher == waiter)
+        queue->searcher = NULL; /* I6 */
     hora__list_remove(&waiter->link);
 }

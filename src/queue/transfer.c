@@ -32,9 +32,12 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
     if (queue->closed)
         return HORA_ECLOSED;
     int error = queue->kind->push(queue, put, wakes);
-    if (error == 0)
-        hora__queue_settle(queue, NULL, wakes);
-    return error;
+    if (error < 0)
+        return error;
+    if (put->books != NULL)
+        hora__counter_add_alone(&put->books->accepted, 1);
+    hora__queue_settle(queue, NULL, wakes);
+    return 0;
 }
 
 int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
@@ -93,10 +96,8 @@ static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *t
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
-    int error = hora__queue_enter(queue);
-    if (error < 0)
-        return error;
-    error = put_locked(queue, put, &wakes);
+    hora__mutex_lock(&queue->object.lock);
+    int error = put_locked(queue, put, &wakes);
     if (error == HORA_EFULL && thread != NULL && timeout > 0)
         return wait_to_put(queue, thread, put, deadline);
     hora__queue_exit(queue, &wakes);
@@ -104,17 +105,16 @@ static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *t
 }
 
 /* Put, waiting at most for timeout if there is a thread to wait. */
-static int put(hora_queue *queue, void *item, hora_thread *thread, hora_ns timeout)
+static int put(hora_queue *queue, struct hora__put *what, hora_thread *thread, hora_ns timeout)
 {
-    struct hora__put what = {.item = item};
     if (queue->kind->prepare != NULL) {
-        int error = queue->kind->prepare(queue, &what);
+        int error = queue->kind->prepare(queue, what);
         if (error < 0)
             return error;
     }
-    int error = put_prepared(queue, &what, thread, timeout);
+    int error = put_prepared(queue, what, thread, timeout);
     if (error < 0 && queue->kind->prepare != NULL)
-        queue->kind->discard(queue, &what);
+        queue->kind->discard(queue, what);
     return error;
 }
 
@@ -127,7 +127,7 @@ int hora_queue_offer_for(hora_queue *queue, void *item, hora_ns timeout)
     hora_thread *thread;
     int error = begin_waiting_call(queue, &thread);
     if (error == 0)
-        error = put(queue, item, thread, timeout);
+        error = put(queue, &(struct hora__put){.item = item}, thread, timeout);
     return error == HORA_EFULL ? HORA_ETIMEDOUT : error;
 }
 
@@ -141,7 +141,42 @@ int hora_queue_offer(hora_queue *queue, void *item)
     if (queue == NULL || item == NULL)
         return HORA_EINVAL;
     int error = hora__queue_check(queue);
-    return error < 0 ? error : put(queue, item, NULL, 0);
+    return error < 0 ? error : put(queue, &(struct hora__put){.item = item}, NULL, 0);
+}
+
+/* A posted element is wanted by somebody who sleeps. */
+static void call_searcher(hora_queue *queue)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+}
+
+int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
+{
+    bool wanted;
+    if (queue->kind->post == NULL)
+        return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
+    int error = queue->kind->post(queue, item, books, &wanted);
+    if (error == 0 && wanted)
+        call_searcher(queue);
+    return error;
+}
+
+void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
+{
+    hora__mutex_lock(&queue->object.lock);
+    if (what == HORA__ACCEPTED)
+        hora__counter_add_alone(&books->accepted, 1);
+    if (what == HORA__WITHDRAWN)
+        hora__counter_add_alone(&books->withdrawn, 1);
+    if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
+        hora__counter_add_alone(&books->finished, 1);
+    if (queue->kind->absorb != NULL)
+        queue->kind->absorb(queue); /* through the lock of the inbox, too */
+    hora__mutex_unlock(&queue->object.lock);
 }
 
 /* ---- taking ---- */
@@ -168,12 +203,17 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
         return HORA__FAULT(WITHDRAW_IGNORES_HANDOVER) && wake == HORA__WAKE_TIME ? HORA_ETIMEDOUT : 0;
     if (wake == HORA__WAKE_INTERRUPTED) {
         hora__queue_withdraw(queue, self);
-        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
+        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT) && !HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
             hora__queue_settle(queue, NULL, wakes);
         return HORA_EINTERRUPTED;
     }
     hora__waiter_heard(self);
-    if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
+    if (queue->kind->is_searched) {
+        struct hora__queue_waiter *taker = HORA__LIST_ENTRY(self, struct hora__queue_waiter, waiter);
+        taker->item = hora__queue_search(queue, self, wakes);
+        if (taker->item != NULL)
+            return 0;
+    } else if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
         hora__queue_settle(queue, self, wakes); /* what became due together with the end of the time is still served, */
     if (hora__waiter_is_resolved(self))         /* and a leader whose time is over hands the lead on */
         return 0;
@@ -199,6 +239,20 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
     return outcome;
 }
 
+/* A taker is on the list: 0, without the lock, if it has found something after all; else STAY_WAITING. */
+static int begin_to_wait(hora_queue *queue, struct hora__queue_waiter *self, struct hora__wakes *wakes)
+{
+    if (!queue->kind->is_searched) {
+        hora__queue_settle(queue, &self->waiter, wakes); /* this thread may have to lead */
+        return STAY_WAITING;
+    }
+    self->item = hora__queue_search(queue, &self->waiter, wakes);
+    if (self->item == NULL)
+        return STAY_WAITING;
+    hora__queue_exit(queue, wakes);
+    return 0;
+}
+
 /* Wait for an element; called with the lock, returns without it. */
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, void **ret_item,
                         struct hora__wakes *wakes)
@@ -207,12 +261,9 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
     hora__object_visit(&queue->object);
-    hora__queue_settle(queue, &self.waiter, wakes); /* this thread may have to lead */
-
-    int outcome;
-    do
+    int outcome = begin_to_wait(queue, &self, wakes);
+    while (outcome == STAY_WAITING)
         outcome = wait_once(queue, &self.waiter, wakes);
-    while (outcome == STAY_WAITING);
     hora__object_leave(&queue->object);
 
     if (outcome == 0)
@@ -246,6 +297,18 @@ int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
 int hora_queue_take(hora_queue *queue, void **ret_item)
 {
     return hora_queue_poll_for(queue, HORA_FOREVER, ret_item);
+}
+
+void *hora__queue_next(hora_queue *queue, struct hora__books *books)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    void *item = NULL;
+    hora__mutex_lock(&queue->object.lock);
+    if (take_locked(queue, &item, &wakes) == 0)
+        hora__counter_add_alone(&books->finished, 1);
+    hora__queue_exit(queue, &wakes);
+    return item;
 }
 
 int hora_queue_poll(hora_queue *queue, void **ret_item)

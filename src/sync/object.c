@@ -50,11 +50,19 @@ void hora__object_ref(struct hora__object *object)
     (void)before;
 }
 
-void hora__object_leave(struct hora__object *object)
+/* Who has the only reference is alone: nobody is left who could give or take one. */
+static bool was_last(struct hora__object *object)
 {
+    if (hora__atomic_load(&object->references) == 1)
+        return true;
     int32_t before = hora__atomic_add(&object->references, -1);
     assert(before > 0);
-    if (before > 1)
+    return before == 1;
+}
+
+void hora__object_leave(struct hora__object *object)
+{
+    if (!was_last(object))
         return;
     hora__clock_release(object->clock);
     hora__mutex_destroy(&object->lock);

@@ -30,6 +30,7 @@ static void end_of_thread(void *pointer)
     if (thread->generation != hora__fork_generation())
         return;
     hora__virtual_clock_thread_ends(thread);
+    hora__blocks_free(&thread->spares);
     hora__mutex_lock(&thread->lock);
     thread->ended = true;
     hora__atomic_store(&thread->interrupted, 0); /* I2 */

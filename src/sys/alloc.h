@@ -6,10 +6,63 @@
 #define HORA_SYS_ALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* What is written by several threads should lie that far from what others only read. */
+enum { HORA__CACHE_LINE = 64 };
 
 void hora__free(void *memory);
 
 /* `count` objects of `size` bytes, all zero; NULL if there is no memory or the product overflows. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc(size_t count, size_t size);
+
+/* The same for one object, with any contents. */
+__attribute__((warn_unused_result, malloc)) void *hora__alloc_dirty(size_t size);
+
+/* Whether memory may be kept to be used again, instead of being freed: not where somebody checks how it is used. */
+#if defined(HORA_SIM) || defined(__SANITIZE_ADDRESS__)
+enum { HORA__KEEPS_MEMORY = 0 };
+#else
+enum { HORA__KEEPS_MEMORY = 1 };
+#endif
+
+/* A block of memory will be used soon: let the processor fetch its beginning meanwhile. May be NULL, or memory that is gone. */
+static inline void hora__prefetch(const void *block)
+{
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch((const char *)((uintptr_t)block + (uintptr_t)(i * HORA__CACHE_LINE)), 1);
+}
+
+/* Blocks of one size that are kept, linked through their first word. For one thread at a time. */
+struct hora__blocks {
+    void *first;
+    int count;
+};
+
+static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
+{
+    *(void **)block = blocks->first;
+    blocks->first = block;
+    blocks->count++;
+}
+
+/* NULL: there is none. */
+static inline void *hora__blocks_pop(struct hora__blocks *blocks)
+{
+    void *block = blocks->first;
+    if (block != NULL) {
+        blocks->first = *(void **)block;
+        blocks->count--;
+        hora__prefetch(blocks->first);
+    }
+    return block;
+}
+
+static inline void hora__blocks_free(struct hora__blocks *blocks)
+{
+    void *block;
+    while ((block = hora__blocks_pop(blocks)) != NULL)
+        hora__free(block);
+}
 
 #endif

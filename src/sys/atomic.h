@@ -3,7 +3,8 @@
  *
  * Every operation is sequentially consistent: the simulator explores exactly those orders, so what it
  * proves holds on the machine. There are no fences: ThreadSanitizer does not understand them. The two relaxed forms
- * are for words of which a thread only asks whether it wrote them itself (the owner of a lock).
+ * are for words of which a thread only asks whether it wrote them itself (the owner of a lock), and for those that change
+ * only under a lock, by whoever has it.
  *
  * In the simulated build each operation is first a point where another thread may run. That is the
  * only difference between the two builds of the code above src/sys. */
@@ -81,6 +82,13 @@ typedef struct hora__counter {
 static inline void hora__counter_add(hora__counter *counter, int64_t value)
 {
     atomic_fetch_add_explicit(&counter->value, value, memory_order_relaxed);
+}
+
+/* The same, where no two threads add at the same time. */
+static inline void hora__counter_add_alone(hora__counter *counter, int64_t value)
+{
+    int64_t before = atomic_load_explicit(&counter->value, memory_order_relaxed);
+    atomic_store_explicit(&counter->value, before + value, memory_order_relaxed);
 }
 
 static inline int64_t hora__counter_read(const hora__counter *counter)

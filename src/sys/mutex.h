@@ -16,9 +16,11 @@
 
 enum hora__rank {
     HORA__RANK_OBJECT = 1, /* a queue or a latch */
-    HORA__RANK_THREAD = 2, /* a thread record: interrupt flag, descriptor, idleness */
-    HORA__RANK_CLOCK = 3,  /* a virtual clock */
-    HORA__RANK_PARKER = 4, /* inside the portable parker */
+    HORA__RANK_INBOX = 2,  /* where elements are posted for a queue */
+    HORA__RANK_THREAD = 3, /* a thread record: interrupt flag, descriptor, idleness */
+    HORA__RANK_CLOCK = 4,  /* a virtual clock */
+    HORA__RANK_PARKER = 5, /* inside the portable parker */
+    HORA__RANK_DEPOT = 6,  /* spare memory of a pool */
 };
 
 typedef struct hora__mutex {

@@ -468,3 +468,26 @@ TEST(pool_task_may_be_queued_several_times, "CP-TPE37 CP-TPE33")
     rig_close(&r);
     CHECK_JOB(&job, 1);
 }
+
+/* What is posted to a pool's own queue is seen by those who poll it, whoever waits there or not. */
+TEST(pool_queue_has_a_descriptor, "")
+{
+    struct rig r;
+    struct job jobs[3] = {A_WAITING_JOB(&r), A_WAITING_JOB(&r), A_WAITING_JOB(&r)};
+
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
+    int fd = hora_queue_fd(hora_pool_queue(r.pool));
+    CHECK(fd >= 0);
+    CHECK(!is_readable(fd));
+    execute_job(&r, &jobs[0]);
+    CHECK_INT(rig_stats(&r).active, 1);
+    CHECK(!is_readable(fd));
+    execute_job(&r, &jobs[1]);
+    CHECK(is_readable(fd));
+    execute_job(&r, &jobs[2]);
+    CHECK(is_readable(fd));
+    rig_open_gate(&r);
+    CHECK_INT(rig_stats(&r).done, 3);
+    CHECK(!is_readable(fd));
+    rig_close(&r);
+}

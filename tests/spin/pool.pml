@@ -325,6 +325,31 @@ out:
 
 /* ---- a worker ---- */
 
+inline CHOOSE()
+{
+    if
+    :: queued[0] -> task = 0
+#if TASKS > 1
+    :: queued[1] -> task = 1
+#endif
+#if TASKS > 2
+    :: queued[2] -> task = 2
+#endif
+    fi;
+    TAKE_OUT(task)
+}
+
+/* The worker has run a task: if it may, and there is another, it stays active; else it is idle before it looks at anything else. */
+inline TAKE_NEXT()
+{
+    READ_CONTROL();
+    if
+    :: atomic { s < STOP && c <= MAX && size > 0 -> CHOOSE() }
+    :: else -> workers[me].activity = IDLE
+    fi;
+    d_step { s = 0; c = 0 }
+}
+
 /* Wait for a task, an interrupt or, if there are more workers than CORE, the end of the time, which may never come. */
 inline TAKE()
 {
@@ -334,17 +359,7 @@ inline TAKE()
     fi;
     timed_out = false;
     if
-    :: atomic { size > 0 ->
-        if
-        :: queued[0] -> task = 0
-#if TASKS > 1
-        :: queued[1] -> task = 1
-#endif
-#if TASKS > 2
-        :: queued[2] -> task = 2
-#endif
-        fi;
-        TAKE_OUT(task) }
+    :: atomic { size > 0 -> CHOOSE() }
     :: atomic { workers[me].interrupted -> workers[me].interrupted = false }
     :: atomic { timed && size == 0 -> timed_out = true }
     fi
@@ -417,12 +432,12 @@ inline RUN_TASK()
 #endif
     d_step {
         assert(IS_UNDISTURBED);
-        if
-        :: !abrupt -> workers[me].activity = IDLE
-        :: else
-        fi;
         task = NONE
-    }
+    };
+    if
+    :: !abrupt -> TAKE_NEXT()
+    :: else
+    fi
 }
 
 inline PROCESS_EXIT()

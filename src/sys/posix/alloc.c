@@ -9,6 +9,11 @@ void *hora__alloc(size_t count, size_t size)
     return calloc(count, size);
 }
 
+void *hora__alloc_dirty(size_t size)
+{
+    return malloc(size);
+}
+
 void hora__free(void *memory)
 {
     free(memory);

@@ -19,7 +19,7 @@
 
 #include "sys/sim/internal.h"
 
-enum { POISON = 0xdd, FENCE = 0xfd, UNIT = 16, FIRST_BLOCKS = 256 };
+enum { POISON = 0xdd, FENCE = 0xfd, DIRT = 0xb5, UNIT = 16, FIRST_BLOCKS = 256 };
 
 struct header {
     uint64_t index;
@@ -172,6 +172,14 @@ void *hora__alloc(size_t count, size_t size)
     memset(block->start + bytes, FENCE, whole - sizeof *header - bytes);
     memory.live++;
     return block->start;
+}
+
+void *hora__alloc_dirty(size_t size)
+{
+    void *start = hora__alloc(1, size);
+    if (start != NULL)
+        memset(start, DIRT, size);
+    return start;
 }
 
 void hora__free(void *start)

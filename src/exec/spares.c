@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spares.c - see spares.h
+ *
+ * How much          A thread keeps at most 2 * BATCH blocks. A depot keeps at most MOST batches, about 12 MB: whatever is in it was in use a
+ *                   moment ago, and whoever needs a block takes it there before asking the system; so there is never more memory than
+ *                   was needed at the same time. Each time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
+ *                   KEPT batches.
+ * Invariants        I1 a batch is a chain of BATCH blocks; its first one begins with a struct hora__batch.
+ *                   I2 depot->count is the number of batches that hang on depot->first. */
+#include "exec/spares.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "exec/pool.h"
+
+enum { BATCH = 32, KEPT = 32, MOST = 2048, PARTS = 8 };
+
+struct hora__batch {
+    void *rest;               /* of the chain: what hora__blocks links */
+    struct hora__batch *next; /* in the depot */
+};
+
+static_assert(sizeof(struct hora__batch) <= sizeof(struct hora_future), "a batch is written into memory of futures");
+
+int hora__depot_init(struct hora__depot *depot)
+{
+    hora__atomic_init(&depot->count, 0);
+    depot->first = NULL;
+    return hora__mutex_init(&depot->lock, HORA__RANK_DEPOT);
+}
+
+static void put_batch(struct hora__depot *depot, struct hora__batch *batch)
+{
+    hora__mutex_lock(&depot->lock);
+    batch->next = depot->first;
+    depot->first = batch;
+    (void)hora__atomic_add(&depot->count, 1); /* I2 */
+    hora__mutex_unlock(&depot->lock);
+}
+
+/* NULL: there is none, or not more than `but`. */
+static struct hora__batch *take_batch(struct hora__depot *depot, int but)
+{
+    if (hora__atomic_load(&depot->count) <= but)
+        return NULL;
+    hora__mutex_lock(&depot->lock);
+    struct hora__batch *batch = hora__atomic_load(&depot->count) > but ? depot->first : NULL;
+    if (batch != NULL) {
+        depot->first = batch->next;
+        (void)hora__atomic_add(&depot->count, -1); /* I2 */
+    }
+    hora__mutex_unlock(&depot->lock);
+    return batch;
+}
+
+static bool free_batch(struct hora__depot *depot, int but)
+{
+    struct hora__blocks blocks = {.first = take_batch(depot, but), .count = BATCH};
+    if (blocks.first == NULL)
+        return false;
+    hora__blocks_free(&blocks);
+    return true;
+}
+
+void hora__depot_destroy(struct hora__depot *depot)
+{
+    while (free_batch(depot, 0)) {
+    }
+    hora__mutex_destroy(&depot->lock);
+}
+
+void hora__pool_tidy(hora_pool *pool)
+{
+    int count = hora__atomic_load(&pool->depot.count);
+    int excess = count > KEPT ? (count - KEPT + PARTS - 1) / PARTS : 0;
+    while (excess-- > 0 && hora__pool_queue_is_empty(pool) && free_batch(&pool->depot, KEPT)) {
+    }
+}
+
+void hora__depot_supply(struct hora__depot *depot)
+{
+    hora_thread *thread;
+    if (hora__atomic_load(&depot->count) == 0 || hora__thread_current(&thread) < 0 || thread->spares.first != NULL)
+        return;
+    thread->spares.first = take_batch(depot, 0);
+    thread->spares.count = thread->spares.first != NULL ? BATCH : 0;
+}
+
+void *hora__spares_get(size_t size)
+{
+    hora_thread *thread = hora__thread_existing();
+    void *block = thread != NULL ? hora__blocks_pop(&thread->spares) : NULL;
+    return block != NULL ? block : hora__alloc_dirty(size);
+}
+
+/* A worker has too many: bring BATCH of them to its pool. */
+static void bring(struct hora__depot *depot, struct hora__blocks *spares)
+{
+    struct hora__blocks batch = {NULL, 0};
+    while (batch.count < BATCH)
+        hora__blocks_push(&batch, hora__blocks_pop(spares)); /* I1 */
+    if (hora__atomic_load(&depot->count) < MOST)
+        put_batch(depot, batch.first);
+    else
+        hora__blocks_free(&batch);
+}
+
+void hora__spares_put(void *block)
+{
+    hora_thread *thread = hora__thread_existing();
+    if (!HORA__KEEPS_MEMORY || thread == NULL || (thread->worker == NULL && thread->spares.count >= BATCH)) {
+        hora__free(block);
+        return;
+    }
+    hora__blocks_push(&thread->spares, block);
+    if (thread->spares.count == 2 * BATCH)
+        bring(&thread->worker->pool->depot, &thread->spares);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backlog.c - a queue in segments, each an array of elements
+ *
+ * How it works      With a bound, all is done under the queue's lock. Without, elements are posted into the inbox, under a lock of its own, and absorbed
+ *                   when the container is empty: then the two exchange their segments, so that those who put and those who take meet once
+ *                   for a whole chain of elements. Whoever wants to see everything absorbs what is there first.
+ *                   Elements are written behind the last one and taken from the front, segment by segment. A segment that has been emptied
+ *                   is kept for the next time that one is needed; a second one is freed. An element that is removed from the middle
+ *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than elements,
+ *                   and not few, the elements move together.
+ * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of their coming.
+ *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of the only
+ *                      segment.
+ *                   I3 holes <= size + SLOTS: so memory is bounded by what is in the queue.
+ *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is SLOTS. */
+#include "queue/backlog.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sys/alloc.h"
+
+enum { SLOTS = 62 };
+
+struct segment {
+    struct segment *next;
+    void *items[SLOTS]; /* NULL: a hole */
+};
+
+/* A place in a segment; `index` may be SLOTS, which is the place before the first of the next one. */
+struct place {
+    struct segment *segment;
+    int index;
+};
+
+struct backlog {
+    struct hora_queue base;
+    struct place front; /* the first element */
+    struct place end;   /* where the next one will stand */
+    int holes;
+    struct segment *spare; /* NULL: none */
+
+    /* The inbox, guarded by a lock of its own; apart, since others use it. */
+    char apart[HORA__CACHE_LINE];
+    hora__mutex inbox_lock; /* rank INBOX */
+    hora__atomic
+        wanted; /* a taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock */
+    bool sealed;
+    int inbox_size;
+    struct segment *inbox_first;
+    struct place inbox_end; /* where the next one will stand */
+};
+
+static struct backlog *backlog_of(hora_queue *queue)
+{
+    return HORA__LIST_ENTRY(queue, struct backlog, base);
+}
+
+/* ---- places ---- */
+
+static bool at_end(const struct backlog *backlog, struct place place)
+{
+    return place.segment == backlog->end.segment && place.index == backlog->end.index;
+}
+
+/* The place, if it is one where something can stand, which is what it is unless it is the end. */
+static void **slot(struct place *place)
+{
+    if (place->index == SLOTS)
+        *place = (struct place){place->segment->next, 0};
+    return &place->segment->items[place->index];
+}
+
+static void give_back(struct backlog *backlog, struct segment *segment)
+{
+    if (backlog->spare == NULL)
+        backlog->spare = segment;
+    else
+        hora__free(segment);
+}
+
+/* ---- growing ---- */
+
+static int grow(struct backlog *backlog)
+{
+    struct segment *segment = backlog->spare;
+    backlog->spare = NULL;
+    if (segment == NULL)
+        segment = hora__alloc(1, sizeof *segment);
+    if (segment == NULL)
+        return HORA_ENOMEM;
+    segment->next = NULL;
+    backlog->end.segment->next = segment;
+    backlog->end = (struct place){segment, 0};
+    return 0;
+}
+
+static int append(struct backlog *backlog, void *item)
+{
+    if (backlog->end.index == SLOTS && grow(backlog) < 0)
+        return HORA_ENOMEM;
+    backlog->end.segment->items[backlog->end.index++] = item;
+    backlog->base.size++;
+    return 0;
+}
+
+/* ---- holes ---- */
+
+static void close_holes(struct backlog *backlog)
+{
+    struct place to = backlog->front;
+    for (struct place from = to; !at_end(backlog, from); from.index++) {
+        void *item = *slot(&from);
+        if (item != NULL) {
+            *slot(&to) = item;
+            to.index++;
+        }
+    }
+    struct segment *rest = to.segment->next;
+    to.segment->next = NULL;
+    backlog->end = to;
+    backlog->holes = 0;
+    while (rest != NULL) {
+        struct segment *next = rest->next;
+        give_back(backlog, rest);
+        rest = next;
+    }
+}
+
+/* I3 */
+static void limit_holes(struct backlog *backlog)
+{
+    if (backlog->holes > backlog->base.size + SLOTS)
+        close_holes(backlog);
+}
+
+/* ---- the inbox ---- */
+
+/* The container is empty: it gets the segments of the inbox for its own, which is what happens as long as the pool keeps up. */
+static void swap(struct backlog *backlog)
+{
+    struct segment *empty = backlog->front.segment;
+    assert(empty == backlog->end.segment && backlog->front.index == 0 && backlog->end.index == 0); /* I2 */
+    backlog->front = (struct place){backlog->inbox_first, 0};
+    backlog->end = backlog->inbox_end;
+    backlog->inbox_first = empty;
+    backlog->inbox_end = (struct place){empty, 0};
+}
+
+/* It is not empty: the segments of the inbox follow its own, of which the last is filled up with holes. */
+static void join(struct backlog *backlog)
+{
+    struct place *end = &backlog->end;
+    for (; end->index < SLOTS; end->index++, backlog->holes++)
+        end->segment->items[end->index] = NULL;
+    end->segment->next = backlog->inbox_first;
+    *end = backlog->inbox_end;
+    backlog->inbox_first = NULL;
+    backlog->inbox_end = (struct place){NULL, SLOTS}; /* I4 */
+}
+
+static void absorb(hora_queue *queue)
+{
+    struct backlog *backlog = backlog_of(queue);
+    hora__mutex_lock(&backlog->inbox_lock);
+    if (backlog->inbox_size > 0) {
+        if (queue->size == 0)
+            swap(backlog);
+        else
+            join(backlog);
+        queue->size += backlog->inbox_size;
+        backlog->inbox_size = 0;
+    }
+    hora__mutex_unlock(&backlog->inbox_lock);
+    limit_holes(backlog);
+}
+
+static int grow_inbox(struct backlog *backlog)
+{
+    struct segment *segment = hora__alloc_dirty(sizeof *segment);
+    if (segment == NULL)
+        return HORA_ENOMEM;
+    segment->next = NULL;
+    if (backlog->inbox_first == NULL)
+        backlog->inbox_first = segment;
+    else
+        backlog->inbox_end.segment->next = segment;
+    backlog->inbox_end = (struct place){segment, 0};
+    return 0;
+}
+
+static int post_locked(struct backlog *backlog, void *item, struct hora__books *books)
+{
+    if (backlog->sealed)
+        return HORA_ECLOSED;
+    if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
+        return HORA_ENOMEM;
+    backlog->inbox_end.segment->items[backlog->inbox_end.index++] = item;
+    backlog->inbox_size++;
+    hora__counter_add_alone(&books->posted, 1);
+    return 0;
+}
+
+static int post(hora_queue *queue, void *item, struct hora__books *books, bool *ret_wanted)
+{
+    struct backlog *backlog = backlog_of(queue);
+    hora__mutex_lock(&backlog->inbox_lock);
+    int error = post_locked(backlog, item, books);
+    hora__mutex_unlock(&backlog->inbox_lock);
+    *ret_wanted = hora__atomic_load(&backlog->wanted) != 0; /* after the element can be seen: see settle.c */
+    return error;
+}
+
+static void want(hora_queue *queue, bool wanted)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (hora__atomic_load_relaxed(&backlog->wanted) != wanted)
+        hora__atomic_store(&backlog->wanted, wanted);
+}
+
+static void seal(hora_queue *queue)
+{
+    struct backlog *backlog = backlog_of(queue);
+    hora__mutex_lock(&backlog->inbox_lock);
+    backlog->sealed = true;
+    hora__mutex_unlock(&backlog->inbox_lock);
+}
+
+/* ---- taking ---- */
+
+/* The front has been emptied: go on to the next element. */
+static void advance(struct backlog *backlog)
+{
+    for (;;) {
+        backlog->front.index++;
+        if (at_end(backlog, backlog->front)) {
+            assert(backlog->base.size == 0 && backlog->holes == 0); /* I1 */
+            backlog->front.index = backlog->end.index = 0;          /* I2 */
+            return;
+        }
+        if (backlog->front.index == SLOTS) {
+            struct segment *empty = backlog->front.segment;
+            backlog->front = (struct place){empty->next, 0};
+            give_back(backlog, empty);
+        }
+        if (backlog->front.segment->items[backlog->front.index] != NULL || HORA__FAULT(BACKLOG_GIVES_HOLES))
+            return;
+        backlog->holes--;
+    }
+}
+
+static void *peek(hora_queue *queue)
+{
+    const struct backlog *backlog = backlog_of(queue);
+    return queue->size > 0 ? backlog->front.segment->items[backlog->front.index] : NULL;
+}
+
+static void *strip(hora_queue *queue)
+{
+    void *item = peek(queue);
+    if (item != NULL) {
+        queue->size--;
+        advance(backlog_of(queue));
+    }
+    return item;
+}
+
+/* The next but one: the next is for another taker, likely. */
+static void prefetch(const struct backlog *backlog)
+{
+    int index = backlog->front.index + 1;
+    if (backlog->base.size > 1 && index < SLOTS)
+        hora__prefetch(backlog->front.segment->items[index]);
+}
+
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    if (queue->size == 0 && queue->kind->absorb != NULL)
+        absorb(queue);
+    void *item = strip(queue);
+    prefetch(backlog_of(queue));
+    return item;
+}
+
+/* ---- putting ---- */
+
+static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    if (queue->kind->absorb != NULL)
+        absorb(queue); /* who posted came before */
+    return queue->size == queue->capacity ? HORA_EFULL : append(backlog_of(queue), put->item);
+}
+
+/* ---- the middle ---- */
+
+static void remove_at(struct backlog *backlog, struct place place)
+{
+    backlog->base.size--;
+    if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
+        advance(backlog); /* I2 */
+        return;
+    }
+    place.segment->items[place.index] = NULL;
+    backlog->holes++;
+    limit_holes(backlog);
+}
+
+static bool find(hora_queue *queue, const void *item, bool remove)
+{
+    struct backlog *backlog = backlog_of(queue);
+    for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
+        if (*slot(&place) != item)
+            continue;
+        if (remove)
+            remove_at(backlog, place);
+        return true;
+    }
+    return false;
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    const struct backlog *backlog = backlog_of(queue);
+    int count = 0;
+    for (struct place place = backlog->front; count < max && !at_end(backlog, place); place.index++) {
+        void *item = *slot(&place);
+        if (item != NULL)
+            items[count++] = item;
+    }
+}
+
+/* ---- making ---- */
+
+static void destroy(hora_queue *queue)
+{
+    struct backlog *backlog = backlog_of(queue);
+    assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
+    assert(backlog->inbox_size == 0);
+    hora__mutex_destroy(&backlog->inbox_lock);
+    hora__free(backlog->front.segment);
+    hora__free(backlog->inbox_first);
+    hora__free(backlog->spare);
+    hora__free(backlog);
+}
+
+static const struct hora__queue_kind bounded_kind = {
+    .push = push,
+    .pop = pop,
+    .peek = peek,
+    .strip = strip,
+    .find = find,
+    .copy = copy,
+    .destroy = destroy,
+    .is_searched = true,
+};
+
+static const struct hora__queue_kind unbounded_kind = {
+    .push = push,
+    .pop = pop,
+    .peek = peek,
+    .strip = strip,
+    .find = find,
+    .copy = copy,
+    .destroy = destroy,
+    .post = post,
+    .absorb = absorb,
+    .want = want,
+    .seal = seal,
+    .is_searched = true,
+};
+
+int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+{
+    hora_queue_options own;
+    int error = hora__queue_options(&own, options, 0, ret_queue);
+    if (error < 0 || capacity < 1)
+        return HORA_EINVAL;
+    struct backlog *backlog = hora__alloc(1, sizeof *backlog);
+    if (backlog == NULL)
+        return HORA_ENOMEM;
+    error = hora__mutex_init(&backlog->inbox_lock, HORA__RANK_INBOX);
+    if (error < 0) {
+        hora__free(backlog);
+        return error;
+    }
+    hora__atomic_init(&backlog->wanted, 0);
+    backlog->inbox_end.index = SLOTS; /* I4 */
+    backlog->front.segment = backlog->end.segment = hora__alloc(1, sizeof *backlog->front.segment);
+    const struct hora__queue_kind *kind = capacity == HORA_UNBOUNDED ? &unbounded_kind : &bounded_kind;
+    error = backlog->front.segment == NULL ? HORA_ENOMEM : hora__queue_init(&backlog->base, kind, capacity, &own);
+    if (error < 0)
+        destroy(&backlog->base);
+    else
+        *ret_queue = &backlog->base;
+    return error;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_backlog.c - the queue that a pool makes for itself: whoever waits while there is something is told, whatever else happens
+ *
+ * Elements are posted, as a pool does it. Each scenario ends when all takers have what they waited for: a wake-up that gets lost leaves one
+ * of them asleep for ever, which the simulator reports. */
+#include <string.h>
+
+#include "harness.h"
+#include "queue/backlog.h"
+
+enum { SPAN = 1000, SLOTS = 62, VALUES = 4 * SLOTS, STEPS = 12 * SLOTS };
+
+static hora_queue *queue;
+static struct hora__books books;
+static int values[VALUES];
+
+static void begin(int capacity)
+{
+    memset(&books, 0, sizeof books);
+    CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
+}
+
+static void end(void)
+{
+    CHECK_INT(hora_queue_size(queue), 0);
+    CHECK_OK(hora_queue_free(queue));
+}
+
+static void post(int number)
+{
+    CHECK_OK(hora__queue_offer(queue, &values[number], &books));
+}
+
+static void take_one(void *arg)
+{
+    void *item = NULL;
+    CHECK_OK(hora_queue_take(queue, &item));
+    *(void **)arg = item;
+}
+
+static void post_one(void *arg)
+{
+    (void)arg;
+    post(1);
+}
+
+/* ---- waiting and waking ---- */
+
+static void meets_a_taker(int capacity)
+{
+    void *got = NULL;
+    begin(capacity);
+    test_thread *taker = test_thread_start(NULL, take_one, &got);
+    post(0);
+    test_thread_join(taker);
+    CHECK_POINTER(got, &values[0]);
+    end();
+}
+
+SCENARIO(backlog_post_meets_a_taker)
+{
+    meets_a_taker(HORA_UNBOUNDED);
+}
+
+SCENARIO(backlog_offer_meets_a_taker)
+{
+    meets_a_taker(1);
+}
+
+/* Two elements, two takers, each of which takes one only: the second must be told by the first, if not by who posts. */
+static void wakes_both_takers(int capacity)
+{
+    void *got[2] = {NULL, NULL};
+    begin(capacity);
+    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]), test_thread_start(NULL, take_one, &got[1])};
+    post(0);
+    post(1);
+    test_thread_join(takers[0]);
+    test_thread_join(takers[1]);
+    CHECK(got[0] != got[1] && got[0] != NULL && got[1] != NULL);
+    CHECK_INT(hora__counter_read(&books.posted) + hora__counter_read(&books.accepted), 2);
+    end();
+}
+
+LARGE_SCENARIO(backlog_posts_wake_both_takers)
+{
+    wakes_both_takers(HORA_UNBOUNDED);
+}
+
+LARGE_SCENARIO(backlog_offers_wake_both_takers)
+{
+    wakes_both_takers(2);
+}
+
+/* Two who post at the same time, one taker that wants both. */
+LARGE_SCENARIO(backlog_takes_from_two)
+{
+    void *got[2];
+    begin(HORA_UNBOUNDED);
+    test_thread *other = test_thread_start(NULL, post_one, NULL);
+    post(0);
+    take_one(&got[0]);
+    take_one(&got[1]);
+    test_thread_join(other);
+    CHECK(got[0] != got[1]);
+    end();
+}
+
+/* What one thread posts comes out in that order, also if somebody takes and looks meanwhile. */
+static void post_three(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        post(i);
+}
+
+SCENARIO(backlog_keeps_the_order)
+{
+    begin(HORA_UNBOUNDED);
+    test_thread *other = test_thread_start(NULL, post_three, NULL);
+    for (int i = 0; i < 3; i++) {
+        void *item;
+        CHECK(hora_queue_size(queue) <= 3 - i);
+        take_one(&item);
+        CHECK_POINTER(item, &values[i]);
+    }
+    test_thread_join(other);
+    end();
+}
+
+static void take_or_be_interrupted(void *arg)
+{
+    void *item = NULL;
+    int error = hora_queue_take(queue, &item);
+    CHECK(error == 0 || error == HORA_EINTERRUPTED);
+    *(void **)arg = item;
+}
+
+/* The searcher may be interrupted before it has looked: then the other taker must be told. */
+LARGE_SCENARIO(backlog_interrupted_searcher_tells_the_next)
+{
+    void *got[2] = {NULL, NULL};
+    begin(HORA_UNBOUNDED);
+    test_thread *patient = test_thread_start(NULL, take_one, &got[0]);
+    test_thread *other = test_thread_start(NULL, take_or_be_interrupted, &got[1]);
+    post(0);
+    CHECK_OK(hora_thread_interrupt(test_thread_handle(other)));
+    test_thread_join(other);
+    if (got[1] != NULL)
+        post(1);
+    test_thread_join(patient);
+    CHECK(got[0] != NULL && got[0] != got[1]);
+    end();
+}
+
+static void take_in_time(void *arg)
+{
+    void *item = NULL;
+    int error = hora_queue_poll_for(queue, SPAN, &item);
+    CHECK(error == 0 || error == HORA_ETIMEDOUT);
+    *(void **)arg = item;
+}
+
+/* The same with a searcher whose time is over. */
+LARGE_SCENARIO(backlog_late_searcher_tells_the_next)
+{
+    void *got[2] = {NULL, NULL};
+    begin(HORA_UNBOUNDED);
+    test_thread *patient = test_thread_start(NULL, take_one, &got[0]);
+    test_thread *other = test_thread_start(NULL, take_in_time, &got[1]);
+    CHECK_OK(hora_sleep(SPAN));
+    post(0);
+    test_thread_join(other);
+    if (got[1] != NULL)
+        post(1);
+    test_thread_join(patient);
+    CHECK(got[0] != NULL && got[0] != got[1]);
+    end();
+}
+
+/* As long as nobody sleeps, nobody is woken. */
+SCENARIO(backlog_wakes_nobody_in_vain)
+{
+    void *got = NULL;
+    begin(HORA_UNBOUNDED);
+    uint64_t before = test_wakeups();
+    for (int i = 0; i < 3; i++)
+        post(i);
+    for (int i = 0; i < 3; i++)
+        take_one(&got);
+    CHECK_INT(test_wakeups() - before, 0);
+    end();
+}
+
+static void post_or_find_it_closed(void *arg)
+{
+    int error = hora__queue_offer(queue, &values[0], &books);
+    CHECK(error == 0 || error == HORA_ECLOSED);
+    *(bool *)arg = error == 0;
+}
+
+/* What is posted before the queue is closed is in it, and nothing comes after. */
+SCENARIO(backlog_post_meets_close)
+{
+    bool posted = false;
+    void *item;
+    begin(HORA_UNBOUNDED);
+    test_thread *other = test_thread_start(NULL, post_or_find_it_closed, &posted);
+    CHECK_OK(hora_queue_close(queue));
+    test_thread_join(other);
+    CHECK_ERROR(hora__queue_offer(queue, &values[1], &books), HORA_ECLOSED);
+    CHECK_ERROR(hora_queue_poll(queue, &item), posted ? 0 : HORA_ECLOSED);
+    end();
+}
+
+/* ---- what is in it ---- */
+
+static void *model[VALUES];
+static int model_size;
+
+static int model_find(const void *item)
+{
+    for (int i = 0; i < model_size; i++)
+        if (model[i] == item)
+            return i;
+    return -1;
+}
+
+static void model_remove(int i)
+{
+    memmove(&model[i], &model[i + 1], (size_t)(model_size - i - 1) * sizeof model[0]);
+    model_size--;
+}
+
+static void compare(void)
+{
+    void *items[VALUES + 1];
+    CHECK_INT(hora_queue_snapshot(queue, items, VALUES + 1), model_size);
+    CHECK_INT(memcmp(items, model, (size_t)model_size * sizeof model[0]), 0);
+}
+
+static void step_in(int capacity)
+{
+    void *item = &values[test_random(VALUES)];
+    bool by_hand = test_random(4) == 0;
+    if (model_size == VALUES - 1)
+        return;
+    int error = by_hand ? hora_queue_offer(queue, item) : hora__queue_offer(queue, item, &books);
+    CHECK_ERROR(error, model_size < capacity ? 0 : HORA_EFULL);
+    if (error == 0)
+        model[model_size++] = item;
+}
+
+static void step_out(void)
+{
+    void *item = NULL;
+    int error = test_random(2) == 0 ? hora_queue_poll(queue, &item) : -!(item = hora__queue_next(queue, &books));
+    CHECK_INT(error == 0, model_size > 0);
+    if (model_size > 0) {
+        CHECK_POINTER(item, model[0]);
+        model_remove(0);
+    }
+}
+
+static void step_aside(void)
+{
+    void *item =
+        model_size > 0 && test_random(4) > 0 ? model[test_random((uint32_t)model_size)] : &values[test_random(VALUES)];
+    int at = model_find(item);
+    CHECK_INT(hora_queue_remove(queue, item), at >= 0);
+    if (at >= 0)
+        model_remove(at);
+}
+
+/* More comes than goes, then less, so that segments fill and empty; and a few phases in which the middle is what changes. */
+static void follow_a_plain_list(int capacity)
+{
+    begin(capacity);
+    model_size = 0;
+    uint32_t ins = 8;
+    for (int i = 0; i < STEPS; i++) {
+        if (i % SLOTS == 0)
+            ins = 1 + test_random(12);
+        uint32_t which = test_random(14);
+        if (which < ins)
+            step_in(capacity);
+        else if (which % 2 == 0)
+            step_out();
+        else
+            step_aside();
+        if (test_random(8) == 0)
+            compare();
+    }
+    compare();
+    while (model_size > 0)
+        step_out();
+    step_out();
+    end();
+}
+
+SCENARIO(unbounded_backlog_follows_a_plain_list)
+{
+    follow_a_plain_list(HORA_UNBOUNDED);
+}
+
+SCENARIO(bounded_backlog_follows_a_plain_list)
+{
+    follow_a_plain_list(SLOTS + 3);
+}
+
+/* A call that fails for want of memory has changed nothing. */
+SWEEP(backlog_survives)
+{
+    int error = hora__backlog_new(HORA_UNBOUNDED, NULL, &queue);
+    if (error < 0) {
+        CHECK_ERROR(error, HORA_ENOMEM);
+        return;
+    }
+    int in = 0;
+    for (int i = 0; i < 2 * SLOTS + 1; i++) {
+        error = i % 3 == 0 ? hora_queue_offer(queue, &values[i]) : hora__queue_offer(queue, &values[i], &books);
+        CHECK(error == 0 || error == HORA_ENOMEM);
+        in += error == 0;
+    }
+    CHECK_INT(hora_queue_size(queue), in);
+    while (hora__queue_next(queue, &books) != NULL)
+        in--;
+    CHECK_INT(in, 0);
+    end();
+}
