@@ -108,8 +108,8 @@ static void bring(struct hora__depot *depot, struct hora__blocks *spares)
 
 void hora__spares_put(void *block)
 {
-    hora_thread *thread = hora__thread_existing();
-    if (!HORA__KEEPS_MEMORY || thread == NULL || (thread->worker == NULL && thread->spares.count >= BATCH)) {
+    hora_thread *thread = HORA__KEEPS_MEMORY ? hora__thread_existing() : NULL;
+    if (thread == NULL || (thread->worker == NULL && thread->spares.count >= BATCH)) {
         hora__free(block);
         return;
     }

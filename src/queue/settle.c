@@ -102,22 +102,6 @@ static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
     hora__waiter_nudge(queue->searcher, wakes);
 }
 
-void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
-{
-    assert(hora__mutex_held(&queue->object.lock));
-    if (queue->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
-        queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
-    if (queue->size == 0 && queue->searcher == NULL)
-        look_into_inbox(queue);
-    void *item = queue->kind->pop(queue, wakes);
-    if (item == NULL)
-        return NULL;
-    hora__list_remove(&self->link);
-    if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
-        hora__queue_settle(queue, NULL, wakes);
-    return item;
-}
-
 static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uint64_t element,
                  const struct hora__waiter *self, struct hora__wakes *wakes)
 {
@@ -182,6 +166,31 @@ static void show_ready(hora_queue *queue)
         hora__ready_fd_set(&queue->ready, queue->object.clock, ready_from(queue));
 }
 
+static void settle_searched(hora_queue *queue, struct hora__wakes *wakes)
+{
+    admit_putters(queue, wakes);
+    call_searcher(queue, wakes);
+    if (queue->ready.kind != HORA__READY_NONE)
+        look_into_inbox(queue); /* the descriptor wants to know of everything, always */
+    show_ready(queue);
+}
+
+void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (queue->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
+        queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
+    if (queue->size == 0 && queue->searcher == NULL)
+        look_into_inbox(queue);
+    void *item = queue->kind->pop(queue, wakes);
+    if (item == NULL)
+        return NULL;
+    hora__list_remove(&self->link);
+    if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
+        settle_searched(queue, wakes);
+    return item;
+}
+
 static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct hora__wakes *wakes)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next)
@@ -192,14 +201,11 @@ static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    admit_putters(queue, wakes);
     if (queue->kind->is_searched) {
-        call_searcher(queue, wakes);
-        if (queue->ready.kind != HORA__READY_NONE)
-            look_into_inbox(queue); /* the descriptor wants to know of everything, always */
-        show_ready(queue);
+        settle_searched(queue, wakes);
         return;
     }
+    admit_putters(queue, wakes);
     bool leader_served = serve_takers(queue, wakes);
     if (HORA__FAULT(PUT_WAKES_ALL))
         nudge_all(queue, self, wakes);

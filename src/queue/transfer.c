@@ -203,7 +203,9 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
         return HORA__FAULT(WITHDRAW_IGNORES_HANDOVER) && wake == HORA__WAKE_TIME ? HORA_ETIMEDOUT : 0;
     if (wake == HORA__WAKE_INTERRUPTED) {
         hora__queue_withdraw(queue, self);
-        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT) && !HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
+        if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
+            return HORA_EINTERRUPTED;
+        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
             hora__queue_settle(queue, NULL, wakes);
         return HORA_EINTERRUPTED;
     }

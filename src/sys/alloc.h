@@ -6,7 +6,6 @@
 #define HORA_SYS_ALLOC_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* What is written by several threads should lie that far from what others only read. */
 enum { HORA__CACHE_LINE = 64 };
@@ -26,11 +25,12 @@ enum { HORA__KEEPS_MEMORY = 0 };
 enum { HORA__KEEPS_MEMORY = 1 };
 #endif
 
-/* A block of memory will be used soon: let the processor fetch its beginning meanwhile. May be NULL, or memory that is gone. */
+/* A block of memory, if it is not NULL, will be used soon: let the processor fetch its beginning meanwhile. */
 static inline void hora__prefetch(const void *block)
 {
-    for (int i = 0; i < 3; i++)
-        __builtin_prefetch((const char *)((uintptr_t)block + (uintptr_t)(i * HORA__CACHE_LINE)), 1);
+    const char *byte = block;
+    for (size_t i = 0; block != NULL && i < 3; i++)
+        __builtin_prefetch(byte + i * HORA__CACHE_LINE, 1);
 }
 
 /* Blocks of one size that are kept, linked through their first word. For one thread at a time. */

@@ -328,3 +328,24 @@ SWEEP(backlog_survives)
     CHECK_INT(in, 0);
     end();
 }
+
+static void put_one(void *arg)
+{
+    (void)arg;
+    CHECK_OK(hora_queue_put(queue, &values[2]));
+}
+
+/* The room that a searcher makes lets in who waits for it. */
+LARGE_SCENARIO(bounded_backlog_lets_a_waiting_put_in)
+{
+    void *got[2];
+    begin(1);
+    test_thread *taker = test_thread_start(NULL, take_one, &got[0]);
+    test_thread *putter = test_thread_start(NULL, put_one, NULL);
+    CHECK_OK(hora_queue_put(queue, &values[0]));
+    take_one(&got[1]);
+    test_thread_join(taker);
+    test_thread_join(putter);
+    CHECK(got[0] != got[1]);
+    end();
+}
