@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timers.c - a 4-ary heap with the times inline, whose timers know where they stand
+ *
+ * What it is for    See timers.h. A timer that knows its index is removed without being searched for. With four children
+ *                   the heap is half as high as a binary one: an insertion moves half as many slots, and a removal looks at
+ *                   four neighbours, 64 bytes, where the binary heap looks at two pairs that stand far apart.
+ * How it works      The children of slot i are 4i + 1 to 4i + 4. Slots on the way move into the hole; the one in hand is written
+ *                   once, at the end. Whatever moves goes through place(), which keeps the index right. A removal fills
+ *                   its hole with the last slot, which comes from another branch and may belong above as well as below.
+ *
+ * Invariants   I1 each slot leaves before its children.
+ *              I2 slots[i].timer->index == i, and slots[i].due == slots[i].timer->due.
+ *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMERS_MOST.
+ *              I4 sequence numbers are unique, so the order is total. */
+#include "sched/timers.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { CHILDREN = 4 };
+
+static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
+
+static struct hora__timer_slot slot_of(struct hora__timer *timer)
+{
+    return (struct hora__timer_slot){.due = timer->due, .timer = timer};
+}
+
+static bool before(struct hora__timer_slot a, struct hora__timer_slot b)
+{
+    if (a.due != b.due)
+        return a.due < b.due;
+    assert(a.timer->sequence != b.timer->sequence); /* I4 */
+    return a.timer->sequence < b.timer->sequence;
+}
+
+static int parent_of(int i)
+{
+    return (i - 1) / CHILDREN;
+}
+
+/* size + reserved; the rest is room. */
+static int used_by(const struct hora__timers *timers)
+{
+    assert(timers->size >= 0 && timers->reserved >= 0 && timers->reserved <= timers->capacity - timers->size); /* I3 */
+    return timers->size + timers->reserved;
+}
+
+void hora__timer_init(struct hora__timer *timer)
+{
+    *timer = (struct hora__timer){.index = HORA__TIMER_OUT};
+}
+
+struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct hora__timer_slot *memory, int capacity)
+{
+    assert(capacity >= used_by(timers) && capacity <= HORA__TIMERS_MOST); /* I3 */
+    struct hora__timer_slot *old = timers->slots;
+    if (timers->size > 0)
+        memcpy(memory, old, (size_t)timers->size * sizeof *memory);
+    timers->slots = memory;
+    timers->capacity = capacity;
+    return old;
+}
+
+int hora__timers_larger(int capacity)
+{
+    if (capacity < HORA__TIMERS_LEAST)
+        return HORA__TIMERS_LEAST;
+    return capacity > HORA__TIMERS_MOST / 2 ? HORA__TIMERS_MOST : 2 * capacity;
+}
+
+int hora__timers_smaller(int used, int capacity)
+{
+    if (capacity <= HORA__TIMERS_LEAST || used >= capacity / 4)
+        return capacity;
+    return capacity / 2 < HORA__TIMERS_LEAST ? HORA__TIMERS_LEAST : capacity / 2;
+}
+
+bool hora__timers_is_full(const struct hora__timers *timers)
+{
+    return used_by(timers) == timers->capacity;
+}
+
+void hora__timers_keep(struct hora__timers *timers, int by)
+{
+    assert(by >= -timers->reserved && by <= timers->capacity - used_by(timers)); /* I3 */
+    timers->reserved += by;
+}
+
+static void place(struct hora__timers *timers, int i, struct hora__timer_slot slot)
+{
+    timers->slots[i] = slot;
+    slot.timer->index = i; /* I2 */
+}
+
+static void sift_up(struct hora__timers *timers, int i, struct hora__timer_slot slot)
+{
+    while (i > 0 && before(slot, timers->slots[parent_of(i)])) {
+        place(timers, i, timers->slots[parent_of(i)]);
+        i = parent_of(i);
+    }
+    place(timers, i, slot);
+}
+
+/* The child of i that leaves first; i has one. */
+static int first_child(const struct hora__timers *timers, int i)
+{
+    int first = CHILDREN * i + 1;
+    int end = timers->size - first < CHILDREN ? timers->size : first + CHILDREN;
+    for (int child = first + 1; child < end; child++)
+        if (before(timers->slots[child], timers->slots[first]))
+            first = child;
+    return first;
+}
+
+/* Returns where the slot came to stand. */
+static int sift_down(struct hora__timers *timers, int i, struct hora__timer_slot slot)
+{
+    int parents = (timers->size + CHILDREN - 2) / CHILDREN; /* slots with a child stand first */
+    while (i < parents) {
+        int child = first_child(timers, i);
+        if (!before(timers->slots[child], slot))
+            break;
+        place(timers, i, timers->slots[child]);
+        i = child;
+    }
+    place(timers, i, slot);
+    return i;
+}
+
+void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer)
+{
+    assert(!hora__timers_is_full(timers));
+    assert(timer->index == HORA__TIMER_OUT);
+    sift_up(timers, timers->size++, slot_of(timer));
+}
+
+struct hora__timer *hora__timers_first(const struct hora__timers *timers)
+{
+    return timers->size > 0 ? timers->slots[0].timer : NULL;
+}
+
+bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer)
+{
+    return timer->index >= 0 && timer->index < timers->size && timers->slots[timer->index].timer == timer;
+}
+
+void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
+{
+    assert(hora__timers_holds(timers, timer));
+    assert(timers->slots[timer->index].due == timer->due); /* I2 */
+    int hole = timer->index;
+    struct hora__timer_slot last = timers->slots[--timers->size];
+    timer->index = HORA__TIMER_OUT;
+    if (hole < timers->size && sift_down(timers, hole, last) == hole)
+        sift_up(timers, hole, last);
+}
+
+/* Let the i-th of a binary heap whose root leaves last sink to where it belongs. */
+static void sink(struct hora__timer **heap, int size, int i)
+{
+    while (i < size / 2) {
+        int child = 2 * i + 1;
+        if (child + 1 < size && before(slot_of(heap[child]), slot_of(heap[child + 1])))
+            child++;
+        if (!before(slot_of(heap[i]), slot_of(heap[child])))
+            break;
+        struct hora__timer *risen = heap[child];
+        heap[child] = heap[i];
+        heap[i] = risen;
+        i = child;
+    }
+}
+
+/* Heapsort: each time the root, which leaves last of those still in the heap, goes behind them. */
+static void sort(struct hora__timer **heap, int size)
+{
+    while (size > 1) {
+        struct hora__timer *last = heap[0];
+        heap[0] = heap[--size];
+        heap[size] = last;
+        sink(heap, size, 0);
+    }
+}
+
+void hora__timers_sorted(const struct hora__timers *timers, struct hora__timer **ret, int max)
+{
+    assert(max >= 0);
+    int count = timers->size < max ? timers->size : max;
+    if (count == 0)
+        return;
+    for (int i = 0; i < count; i++)
+        ret[i] = timers->slots[i].timer;
+    for (int i = count / 2 - 1; i >= 0; i--)
+        sink(ret, count, i);
+    /* Of those seen so far, ret holds the first, with the last of them at its root: whoever leaves before it takes its place. */
+    for (int i = count; i < timers->size; i++) {
+        if (before(timers->slots[i], slot_of(ret[0]))) {
+            ret[0] = timers->slots[i].timer;
+            sink(ret, count, 0);
+        }
+    }
+    sort(ret, count);
+}
+
+bool hora__timers_check(const struct hora__timers *timers)
+{
+    if (timers->size < 0 || timers->reserved < 0 || timers->capacity > HORA__TIMERS_MOST ||
+        timers->reserved > timers->capacity - timers->size)
+        return false; /* I3 */
+    for (int i = 0; i < timers->size; i++) {
+        struct hora__timer_slot slot = timers->slots[i];
+        if (slot.timer->index != i || slot.timer->due != slot.due)
+            return false; /* I2 */
+        if (i > 0 && !before(timers->slots[parent_of(i)], slot))
+            return false; /* I1; before() has asserted I4 */
+    }
+    return true;
+}

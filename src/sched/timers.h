@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timers.h - timers in the order in which they are due, in memory that the caller provides
+ *
+ * What it is for    A scheduler asks three things of its timers: which is due first, here is one more, and this one is
+ *                   cancelled, wherever it stands. None costs more than O(log n), and a cancelled timer leaves nothing behind.
+ * Order             By due, then by sequence. So the order is total, and timers due together leave in the order of their numbers.
+ * Pure              No thread, no clock, no lock, no allocation: the caller locks, knows the time, and provides the memory. */
+#ifndef HORA_SCHED_TIMERS_H
+#define HORA_SCHED_TIMERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HORA__TIMER_OUT = -1,        /* the index of a timer that is in no heap */
+    HORA__TIMERS_LEAST = 64,     /* a smaller capacity is not worth moving to */
+    HORA__TIMERS_MOST = 1 << 30, /* the largest capacity: indices of children stay far from INT_MAX */
+};
+
+/* Part of what is timed; nothing more of it is known here. */
+struct hora__timer {
+    int64_t due;       /* not to be changed while the timer is in a heap, nor is the sequence */
+    uint64_t sequence; /* of timers due together the smaller leaves first; unique within a heap */
+    int index;         /* where it stands in its heap, or HORA__TIMER_OUT */
+};
+
+struct hora__timer_slot {
+    int64_t due; /* that of the timer: most comparisons need not follow the pointer */
+    struct hora__timer *timer;
+};
+
+/* Empty and without memory when zero. */
+struct hora__timers {
+    struct hora__timer_slot *slots; /* slots[0] is due first */
+    int size;
+    int capacity;
+    int reserved; /* slots promised to timers that are out for a while and come back: see hora__timers_keep */
+};
+
+/* In no heap. */
+void hora__timer_init(struct hora__timer *timer);
+
+/* Move to other memory, larger or smaller, with room for size + reserved; returns the old, for the caller to free. NULL and
+ * 0 take the memory from timers that hold and promise nothing. */
+struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct hora__timer_slot *memory, int capacity);
+
+/* What capacity to move to: `larger` when full, the same again if there is none larger. `smaller` after a removal, the same
+ * again if that is not worth it; `used` is size + reserved. Growing doubles, and shrinking halves what is used by less than a quarter:
+ * so between two moves lie operations in proportion to what is moved, and memory follows what is used. */
+int hora__timers_larger(int capacity);
+int hora__timers_smaller(int used, int capacity);
+
+/* Whether there is no room to push or to promise a slot. */
+bool hora__timers_is_full(const struct hora__timers *timers);
+
+/* Insert a timer that is in no heap. There must be room. */
+void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer);
+
+/* The timer that is due first, NULL if there is none. */
+struct hora__timer *hora__timers_first(const struct hora__timers *timers);
+
+/* Remove a timer of this heap, wherever it stands. */
+void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer);
+
+/* Whether the timer is in this heap: it may be in another, or in none. */
+bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer);
+
+/* Promise so many slots more, or give some back if negative. A periodic timer runs outside of the heap: remove and keep(+1) when it
+ * leaves, keep(-1) and push when it comes back, and coming back needs no memory, so it cannot fail. There must be room. */
+void hora__timers_keep(struct hora__timers *timers, int by);
+
+/* The first timers in order, `max` of them or all if there are fewer, without changing the heap. O(n log max). */
+void hora__timers_sorted(const struct hora__timers *timers, struct hora__timer **ret, int max);
+
+/* Whether every invariant holds. O(n). */
+bool hora__timers_check(const struct hora__timers *timers);
+
+#endif

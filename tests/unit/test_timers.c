@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_timers.c - what each call of the timers promises; test_timers_history.c has the random histories */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "sched/timers.h"
+
+enum { COUNT = 1365 }; /* 1 + 4 + ... + 4^5: six full levels */
+
+static struct hora__timer timer_array[COUNT];
+static struct hora__timer_slot memory[COUNT];
+
+static void fill(struct hora__timers *timers, int count, int64_t (*due)(int i))
+{
+    *timers = (struct hora__timers){0};
+    (void)hora__timers_move(timers, memory, COUNT);
+    for (int i = 0; i < count; i++) {
+        struct hora__timer *timer = &timer_array[i];
+        hora__timer_init(timer);
+        timer->due = due(i);
+        timer->sequence = (uint64_t)i;
+        hora__timers_push(timers, timer);
+    }
+}
+
+static int64_t ascending(int i)
+{
+    return i;
+}
+
+static int64_t descending(int i)
+{
+    return -i;
+}
+
+static int64_t same(int i)
+{
+    (void)i;
+    return 5;
+}
+
+static int64_t scattered(int i)
+{
+    return ((int64_t)i * 7919) % COUNT;
+}
+
+static void check_drains_in_order(struct hora__timers *timers)
+{
+    const struct hora__timer *previous = NULL;
+    for (int left = timers->size; left > 0; left--) {
+        struct hora__timer *first = hora__timers_first(timers);
+        CHECK(previous == NULL || previous->due < first->due ||
+              (previous->due == first->due && previous->sequence < first->sequence));
+        hora__timers_remove(timers, first);
+        CHECK_INT(first->index, HORA__TIMER_OUT);
+        previous = first;
+    }
+    CHECK_POINTER(hora__timers_first(timers), NULL);
+}
+
+TEST_REAL(timers_leave_in_order_of_due, "")
+{
+    struct hora__timers timers;
+    int64_t (*const dues[])(int) = {ascending, descending, scattered};
+    for (size_t i = 0; i < sizeof dues / sizeof *dues; i++) {
+        fill(&timers, COUNT, dues[i]);
+        CHECK(hora__timers_check(&timers));
+        check_drains_in_order(&timers);
+    }
+}
+
+TEST_REAL(timers_due_together_leave_in_order_of_sequence, "")
+{
+    struct hora__timers timers;
+    fill(&timers, COUNT, same);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_POINTER(hora__timers_first(&timers), &timer_array[i]);
+        hora__timers_remove(&timers, &timer_array[i]);
+    }
+}
+
+/* The number decides, not the order of insertion. */
+TEST_REAL(timers_due_together_may_come_in_any_order, "")
+{
+    struct hora__timers timers;
+    fill(&timers, 0, same);
+    const uint64_t sequences[] = {7, UINT64_MAX, 0, UINT64_C(1) << 63, 3};
+    const int order[] = {2, 4, 0, 3, 1};
+    for (int i = 0; i < 5; i++) {
+        timer_array[i] = (struct hora__timer){.due = 1, .sequence = sequences[i], .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i]);
+    }
+    for (int i = 0; i < 5; i++) {
+        CHECK_POINTER(hora__timers_first(&timers), &timer_array[order[i]]);
+        hora__timers_remove(&timers, &timer_array[order[i]]);
+    }
+}
+
+TEST_REAL(timers_know_the_ends_of_time, "")
+{
+    struct hora__timers timers;
+    fill(&timers, 0, same);
+    const int64_t dues[] = {0, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, -1};
+    const int order[] = {2, 4, 5, 0, 3, 1};
+    for (int i = 0; i < 6; i++) {
+        timer_array[i] = (struct hora__timer){.due = dues[i], .sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i]);
+    }
+    for (int i = 0; i < 6; i++) {
+        CHECK_POINTER(hora__timers_first(&timers), &timer_array[order[i]]);
+        hora__timers_remove(&timers, &timer_array[order[i]]);
+    }
+}
+
+/* From every place of heaps of every small size; the rest still leaves in order. */
+TEST_REAL(timers_are_removed_from_every_place, "")
+{
+    struct hora__timers timers;
+    for (int size = 1; size <= 86; size++) {
+        for (int place = 0; place < size; place++) {
+            fill(&timers, size, scattered);
+            struct hora__timer *removed = timers.slots[place].timer;
+            hora__timers_remove(&timers, removed);
+            CHECK(!hora__timers_holds(&timers, removed));
+            CHECK(hora__timers_check(&timers));
+            CHECK_INT(timers.size, size - 1);
+            check_drains_in_order(&timers);
+        }
+    }
+}
+
+/* The last slot comes from under a smaller parent than the hole has: it must rise.
+ *
+ *                   0
+ *       100      1      2      3
+ *   101 ... 104 10 ...                 */
+TEST_REAL(timers_last_one_may_rise_in_the_hole, "")
+{
+    static const int64_t dues[] = {0, 100, 1, 2, 3, 101, 102, 103, 104, 10};
+    struct hora__timers timers;
+    fill(&timers, 0, same);
+    for (int i = 0; i < 10; i++) {
+        timer_array[i] = (struct hora__timer){.due = dues[i], .sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i]);
+        CHECK_INT(timer_array[i].index, i);
+    }
+    hora__timers_remove(&timers, &timer_array[6]);
+    CHECK(hora__timers_check(&timers));
+    CHECK_INT(timer_array[9].index, 1);
+    CHECK_INT(timer_array[1].index, 6);
+    check_drains_in_order(&timers);
+}
+
+static int levels(int size)
+{
+    int count = 0;
+    for (int full = 0, level = 1; full < size; full += level, level *= 4)
+        count++;
+    return count;
+}
+
+static struct hora__timer_slot seen[COUNT];
+
+static int changed_slots(const struct hora__timers *timers)
+{
+    int changed = 0;
+    for (int i = 0; i < timers->size; i++)
+        changed += seen[i].timer != timers->slots[i].timer;
+    return changed;
+}
+
+/* One slot for each level, each chosen among four. */
+TEST_REAL(timers_change_one_slot_a_level, "")
+{
+    struct hora__timers timers;
+    int64_t (*const dues[])(int) = {ascending, descending, scattered, same};
+    int most = 0;
+    for (size_t i = 0; i < sizeof dues / sizeof *dues; i++) {
+        fill(&timers, COUNT - 1, dues[i]);
+        for (int round = 0; round < 4 * COUNT; round++) {
+            memcpy(seen, memory, sizeof seen);
+            struct hora__timer *timer = timers.slots[test_random(COUNT - 1)].timer;
+            hora__timers_remove(&timers, timer);
+            int removing = changed_slots(&timers);
+            memcpy(seen, memory, sizeof seen);
+            timer->due = dues[i]((int)test_random(COUNT));
+            hora__timers_push(&timers, timer);
+            int pushing = changed_slots(&timers);
+            CHECK(removing <= levels(COUNT));
+            CHECK(pushing <= levels(COUNT));
+            most = removing > most ? removing : most;
+        }
+    }
+    CHECK_INT(levels(COUNT), 6);
+    CHECK(most > 2); /* the oracle sees something */
+}
+
+TEST_REAL(timers_hold_what_is_theirs_only, "")
+{
+    struct hora__timer_slot other_memory[4];
+    struct hora__timers timers;
+    struct hora__timers others = {0};
+    fill(&timers, 2, ascending);
+    (void)hora__timers_move(&others, other_memory, 4);
+    struct hora__timer stranger;
+    hora__timer_init(&stranger);
+    CHECK(!hora__timers_holds(&timers, &stranger));
+    hora__timers_push(&others, &stranger); /* the same index as timer_array[0] */
+    CHECK(hora__timers_holds(&others, &stranger));
+    CHECK(!hora__timers_holds(&timers, &stranger));
+    CHECK(hora__timers_holds(&timers, &timer_array[1]));
+    CHECK(!hora__timers_holds(&others, &timer_array[1])); /* its index is beyond the others' size */
+    hora__timers_remove(&others, &stranger);
+    CHECK(!hora__timers_holds(&others, &stranger));
+}
+
+/* Moving keeps the timers and hands the old memory back; in the end the memory can be taken away. */
+TEST_REAL(timers_move, "")
+{
+    struct hora__timer_slot small[5];
+    struct hora__timers timers;
+    fill(&timers, 4, descending);
+    hora__timers_keep(&timers, 1);
+    CHECK_POINTER(hora__timers_move(&timers, small, 5), memory);
+    CHECK(hora__timers_is_full(&timers));
+    memset(memory, 0, sizeof memory);
+    CHECK(hora__timers_check(&timers));
+    CHECK_POINTER(hora__timers_move(&timers, memory, 8), small);
+    CHECK(!hora__timers_is_full(&timers));
+    check_drains_in_order(&timers);
+    hora__timers_keep(&timers, -1);
+    CHECK_POINTER(hora__timers_move(&timers, NULL, 0), memory);
+    CHECK(hora__timers_is_full(&timers));
+    CHECK(hora__timers_check(&timers));
+}
+
+/* A timer that is out for a while finds its slot when it comes back, whoever came in the meantime. */
+TEST_REAL(timers_keep_a_slot_for_who_comes_back, "")
+{
+    struct hora__timer_slot few[3];
+    struct hora__timers timers;
+    fill(&timers, 2, ascending);
+    (void)hora__timers_move(&timers, few, 3);
+    hora__timers_remove(&timers, &timer_array[0]);
+    hora__timers_keep(&timers, 1);
+    CHECK(!hora__timers_is_full(&timers));
+    hora__timer_init(&timer_array[2]);
+    timer_array[2].sequence = 2;
+    hora__timers_push(&timers, &timer_array[2]);
+    CHECK(hora__timers_is_full(&timers));
+    CHECK_INT(timers.size, 2);
+    hora__timers_keep(&timers, -1);
+    hora__timers_push(&timers, &timer_array[0]);
+    CHECK(hora__timers_is_full(&timers));
+    CHECK_INT(timers.reserved, 0);
+    CHECK(hora__timers_check(&timers));
+}
+
+TEST_REAL(timers_sorted_gives_the_first, "")
+{
+    static struct hora__timer *got[COUNT + 1];
+    struct hora__timers timers;
+    int64_t (*const dues[])(int) = {ascending, descending, scattered, same};
+    static const int maxima[] = {0, 1, 2, 3, 10, COUNT / 2, COUNT - 1, COUNT, COUNT + 1};
+    for (size_t i = 0; i < sizeof dues / sizeof *dues * (sizeof maxima / sizeof *maxima); i++) {
+        int max = maxima[i / 4];
+        fill(&timers, COUNT, dues[i % 4]);
+        memcpy(seen, memory, sizeof seen);
+        memset(got, 0, sizeof got);
+        hora__timers_sorted(&timers, got, max);
+        CHECK(memcmp(seen, memory, sizeof seen) == 0);
+        for (int place = 0; place < max && place < COUNT; place++) {
+            CHECK_POINTER(got[place], hora__timers_first(&timers));
+            hora__timers_remove(&timers, hora__timers_first(&timers));
+        }
+        CHECK(max > COUNT || got[max] == NULL);
+        CHECK_POINTER(got[COUNT], NULL);
+    }
+    timers = (struct hora__timers){0};
+    hora__timers_sorted(&timers, NULL, 0);
+    hora__timers_sorted(&timers, got, 3);
+}
+
+TEST_REAL(timers_grow_by_doubling, "")
+{
+    CHECK_INT(hora__timers_larger(0), 64);
+    CHECK_INT(hora__timers_larger(63), 64);
+    CHECK_INT(hora__timers_larger(64), 128);
+    CHECK_INT(hora__timers_larger(100), 200);
+    CHECK_INT(hora__timers_larger(1 << 29), HORA__TIMERS_MOST);
+    CHECK_INT(hora__timers_larger((1 << 29) + 1), HORA__TIMERS_MOST);
+    CHECK_INT(hora__timers_larger(HORA__TIMERS_MOST), HORA__TIMERS_MOST);
+}
+
+TEST_REAL(timers_shrink_below_a_quarter, "")
+{
+    CHECK_INT(hora__timers_smaller(0, 0), 0);
+    CHECK_INT(hora__timers_smaller(0, 8), 8);
+    CHECK_INT(hora__timers_smaller(0, 64), 64);
+    CHECK_INT(hora__timers_smaller(0, 100), 64);
+    CHECK_INT(hora__timers_smaller(0, 128), 64);
+    CHECK_INT(hora__timers_smaller(32, 128), 128);
+    CHECK_INT(hora__timers_smaller(31, 128), 64);
+    CHECK_INT(hora__timers_smaller(256, 1024), 1024);
+    CHECK_INT(hora__timers_smaller(255, 1024), 512);
+    CHECK_INT(hora__timers_smaller(0, HORA__TIMERS_MOST), HORA__TIMERS_MOST / 2);
+}
+
+static int moves;
+
+static void move_to(struct hora__timers *timers, int capacity)
+{
+    if (capacity == timers->capacity)
+        return;
+    free(hora__timers_move(timers, malloc((size_t)capacity * sizeof *timers->slots), capacity));
+    moves++;
+}
+
+/* A million scheduled and cancelled leaves no more memory than there was before, and few moves. */
+TEST_REAL(timers_memory_follows_their_number, "")
+{
+    enum { MANY = 1000000 };
+    struct hora__timers timers = {0};
+    struct hora__timer *many = calloc(MANY, sizeof *many);
+    moves = 0;
+    for (int i = 0; i < MANY; i++) {
+        hora__timer_init(&many[i]);
+        many[i].due = (int64_t)test_random(MANY);
+        many[i].sequence = (uint64_t)i;
+        if (hora__timers_is_full(&timers))
+            move_to(&timers, hora__timers_larger(timers.capacity));
+        hora__timers_push(&timers, &many[i]);
+    }
+    CHECK_INT(timers.capacity, 1 << 20);
+    CHECK(hora__timers_check(&timers));
+    for (int i = 0; i < MANY; i++) {
+        hora__timers_remove(&timers, &many[i]);
+        move_to(&timers, hora__timers_smaller(timers.size, timers.capacity));
+        CHECK(timers.capacity == HORA__TIMERS_LEAST || timers.size >= timers.capacity / 4);
+    }
+    CHECK_INT(timers.capacity, HORA__TIMERS_LEAST);
+    CHECK_INT(moves, 15 + 14); /* 0 to 64 to 2^20, and back to 64 */
+    free(hora__timers_move(&timers, NULL, 0));
+    free(many);
+}
+
+/* The checker itself notices each kind of damage. */
+TEST_REAL(timers_check_notices_damage, "")
+{
+    struct hora__timers timers;
+    fill(&timers, 8, ascending);
+    CHECK(hora__timers_check(&timers));
+    timer_array[7].index = 6;
+    CHECK(!hora__timers_check(&timers));
+    timer_array[7].index = 7;
+    timer_array[7].due = 70;
+    CHECK(!hora__timers_check(&timers));
+    memory[7].due = 70;
+    CHECK(hora__timers_check(&timers));
+    timer_array[7].due = memory[7].due = 0; /* its parent is due at 1 */
+    CHECK(!hora__timers_check(&timers));
+    timer_array[7].due = memory[7].due = 1;
+    CHECK(hora__timers_check(&timers));
+    timer_array[7].sequence = 0; /* and has the number 1 */
+    CHECK(!hora__timers_check(&timers));
+    timer_array[7].sequence = 7;
+    timers.reserved = COUNT - 7;
+    CHECK(!hora__timers_check(&timers));
+    timers.reserved = -1;
+    CHECK(!hora__timers_check(&timers));
+}
