@@ -152,6 +152,22 @@ HORA_API int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads);
  * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_settle(hora_virtual_clock *clock);
 
+/* hora_virtual_clock_run - let time pass together with all that happens meanwhile
+ *
+ * Goes from each moment for which somebody waits to the next, as hora_virtual_clock_advance_to_next does, and at each lets
+ * run what can run, as hora_virtual_clock_settle does; up to and including the moment that lies `by` ahead.
+ * Then the lines show that moment and nothing can run. The calling thread does not count, even if it is attached.
+ * It is fast: the last of the attached threads that waits moves the clock itself, and just goes on if it is its own turn.
+ *
+ * Threads that are not attached, and those who poll a descriptor, are woken at their moment but not waited for. The end is a
+ * moment of the monotonic line: if another thread advances the clock meanwhile, that counts, and beyond the end it is not set
+ * back; if another sets the wall or suspends, the end is where it was, but what waits on those lines comes nearer. Those
+ * who settle meanwhile are released at one of the moments. When the caller is interrupted, time stays at the moment reached.
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: until the end is reached and nothing can run, or interrupted.
+ * Errors: HORA_EINTERRUPTED, HORA_EBUSY (another thread is in this call), HORA_EINVAL (negative), HORA_ENOMEM, HORA_EFORKED. */
+HORA_NODISCARD HORA_API int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by);
+
 /* hora_virtual_clock_step_wall - set the wall line forward or back; the others stay
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.

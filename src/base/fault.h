@@ -11,7 +11,7 @@
 #define HORA__FAULT_LIST(X)                                                                         \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                          \
     X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                          \
-    X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")   \
+    X(PARKER_MISSES_SET_CLOCK, "the clock being set before a watching park does not end it")        \
     X(INTERRUPT_DOES_NOT_WAKE, "an interrupt only sets the flag")                                   \
     X(INTERRUPT_NOT_CLEARED, "a call that reports an interrupt leaves the flag set")                \
     X(WAIT_TRUSTS_WAKEUP, "a waiter takes any wake-up for the event it waits for")                  \
@@ -34,14 +34,12 @@
     X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")              \
     X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")       \
     X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")                 \
-    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                         \
-    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                         \
-    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something") \
-    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")     \
-    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")              \
-    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                      \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                   \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                 \
+    X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                       \
+    X(CLOCK_RUN_ENDS_EARLY, "a run is over before those have gone on whose time is its end")        \
+    X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                    \
+    X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")              \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                     \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                             \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")           \
@@ -53,7 +51,14 @@
     X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                             \
     X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")   \
     X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                          \
-    X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")
+    X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                    \
+    X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")   \
+    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                         \
+    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                         \
+    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something") \
+    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")     \
+    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")              \
+    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")
 
 enum hora__fault {
     HORA__FAULT_NONE,

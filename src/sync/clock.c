@@ -76,12 +76,59 @@ void hora__clock_release(const hora_clock *clock)
         hora__virtual_clock_release(clock->source);
 }
 
-void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline)
+const hora_clock *hora__clock_line(const hora_clock *clock, hora_timeline timeline)
 {
-    if (deadline == HORA_FOREVER)
+    clock = hora__clock_or_default(clock);
+    return clock->source != NULL ? hora_virtual_clock_view(clock->source, timeline) : hora_system_clock(timeline);
+}
+
+/* The thread may lose the processor between two readings: of several rounds the one that took the least time counts. */
+static struct hora__clock_offsets read_machine(void)
+{
+    enum { ROUNDS = 8 };
+    struct hora__clock_offsets offsets = {0, 0};
+    hora_ns shortest = HORA_FOREVER;
+    for (int i = 0; i < ROUNDS && shortest > HORA__CLOCK_TOLERANCE / 4; i++) {
+        hora_ns before = hora__now(HORA__MONOTONIC);
+        hora_ns boot = hora__now(HORA__BOOTTIME);
+        hora_ns wall = hora__now(HORA__WALL);
+        hora_ns took = hora__now(HORA__MONOTONIC) - before;
+        if (took < shortest) {
+            shortest = took;
+            offsets = (struct hora__clock_offsets){boot - before, wall - before};
+        }
+    }
+    return offsets;
+}
+
+struct hora__clock_offsets hora__clock_read_offsets(const hora_clock *clock)
+{
+    clock = hora__clock_or_default(clock);
+    return clock->source != NULL ? hora__virtual_clock_offsets(clock->source) : read_machine();
+}
+
+static bool differ(hora_ns a, hora_ns b, hora_ns tolerance)
+{
+    return hora__ns_sub(a, b) > tolerance || hora__ns_sub(b, a) > tolerance;
+}
+
+bool hora__clock_was_set(const hora_clock *clock, const struct hora__clock_offsets *seen)
+{
+    struct hora__clock_offsets now = hora__clock_read_offsets(clock);
+    hora_ns tolerance = hora__clock_or_default(clock)->source != NULL ? 0 : HORA__CLOCK_TOLERANCE;
+    return differ(now.boot, seen->boot, tolerance) || differ(now.wall, seen->wall, tolerance);
+}
+
+/* A thread that waits for the machine's time, or for that to be set, may go on at any moment: it is not idle. */
+void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline,
+                      const struct hora__clock_offsets *seen)
+{
+    if (deadline == HORA_FOREVER && seen == NULL)
         hora__virtual_clock_idle_park(thread);
     else if (clock->source != NULL)
-        hora__virtual_clock_park(clock->source, clock->timeline, thread, deadline);
-    else /* a thread that waits for the machine's time may go on at any moment: it is not idle */
+        hora__virtual_clock_park(clock, thread, deadline, seen);
+    else if (seen != NULL)
+        hora__park_watching(&thread->parker, (enum hora__timeline)clock->timeline, deadline);
+    else
         hora__park(&thread->parker, (enum hora__timeline)clock->timeline, deadline);
 }

@@ -3,6 +3,8 @@
 #ifndef HORA_SYNC_CLOCK_H
 #define HORA_SYNC_CLOCK_H
 
+#include <stdbool.h>
+
 #include <hora/clock.h>
 #include <hora/thread.h>
 
@@ -27,9 +29,28 @@ void hora__clock_release(const hora_clock *clock);
 /* When this timeout, counted from now, will be over. */
 hora_ns hora__clock_deadline(const hora_clock *clock, hora_ns timeout);
 
+/* The same source, the machine or a virtual clock, on another timeline. */
+const hora_clock *hora__clock_line(const hora_clock *clock, hora_timeline timeline);
+
+/* How far boot time and the wall lie ahead of the monotonic line. They change only when the wall is set or the machine is suspended. */
+struct hora__clock_offsets {
+    hora_ns boot;
+    hora_ns wall;
+};
+
+/* Of the clock's source, whatever its timeline. Good to HORA__CLOCK_TOLERANCE on the machine, whose clocks are read one after
+ * the other; exact on a virtual clock. */
+struct hora__clock_offsets hora__clock_read_offsets(const hora_clock *clock);
+
+#define HORA__CLOCK_TOLERANCE HORA_MS(1)
+
+/* Whether the lines of the clock's source have parted, by more than the tolerance, since these offsets were read. */
+bool hora__clock_was_set(const hora_clock *clock, const struct hora__clock_offsets *seen);
+
 /* Park the calling thread, whose record is given, until it is woken or the clock shows the deadline; HORA_FOREVER: no
- * deadline. May return for no reason. */
-void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline);
+ * deadline. With `seen` also until the lines have parted since; NULL: not. May return for no reason. */
+void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline,
+                      const struct hora__clock_offsets *seen);
 
 /* A descriptor that becomes readable when a virtual clock shows a time. */
 struct hora__alarm {
@@ -46,8 +67,9 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
 /* The machine is not asked here: for virtual clocks only. */
 __attribute__((warn_unused_result)) int hora__virtual_clock_check(const struct hora_virtual_clock *clock);
 hora_ns hora__virtual_clock_now(struct hora_virtual_clock *clock, hora_timeline timeline);
-void hora__virtual_clock_park(struct hora_virtual_clock *clock, hora_timeline timeline, hora_thread *thread,
-                              hora_ns deadline);
+struct hora__clock_offsets hora__virtual_clock_offsets(struct hora_virtual_clock *clock);
+void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_ns deadline,
+                              const struct hora__clock_offsets *seen);
 void hora__virtual_clock_acquire(struct hora_virtual_clock *clock);
 void hora__virtual_clock_release(struct hora_virtual_clock *clock);
 

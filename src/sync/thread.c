@@ -153,6 +153,16 @@ hora_thread *hora_thread_unref(hora_thread *thread)
     return NULL;
 }
 
+void hora__thread_count(hora_thread *thread)
+{
+    if (!hora__atomic_load(&thread->attached))
+        return;
+    hora__mutex_lock(&thread->lock);
+    if (!HORA__FAULT(CLOCK_SETTLES_EARLY))
+        hora__virtual_clock_not_idle_locked(thread);
+    hora__mutex_unlock(&thread->lock);
+}
+
 void hora__thread_wake(hora_thread *thread)
 {
     if (!hora__atomic_load(&thread->attached)) {

@@ -23,7 +23,7 @@ struct hora_thread {
 
     hora__mutex lock; /* rank THREAD; guards what follows */
     bool ended;
-    bool idle;                        /* attached, parked, and nobody has woken it: see virtual_clock.c */
+    bool idle;                        /* attached, parked, and nobody has woken it: see virtual_quiet.c */
     struct hora__event interrupt_fd;  /* readable while interrupted */
     struct hora_virtual_clock *clock; /* the clock that it is attached to; NULL: none */
     struct hora_future *waiting_for;  /* without a time limit; NULL: none */
@@ -43,6 +43,9 @@ bool hora__thread_adopt(hora_thread *prepared);
 
 /* The calling thread, which has adopted this record, is about to end. */
 void hora__thread_disown(hora_thread *thread);
+
+/* A thread that will be woken counts as able to run from now on: see virtual_quiet.c. */
+void hora__thread_count(hora_thread *thread);
 
 /* End a thread's sleep, or its next one. */
 void hora__thread_wake(hora_thread *thread);

@@ -1,48 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* virtual_clock.c - a clock that moves only when a test says so, and knows when nothing can run any more
+/* virtual_clock.c - a clock that moves only when a test says so
  *
- * How it works      Time: three readings, moved together or apart by the calls of the header. A thread that waits for a time
+ * How it works      Three readings, moved together or apart by the calls of the header. A thread that waits for a time
  *                   registers a sleeper, which lies on its stack, and parks without a deadline; whoever moves the
- *                   clock wakes the sleepers that have become due.
- *                   Quiet: the clock counts the attached threads that run. A thread stops counting when it parks, and
- *                   counts again from the moment it is woken: the waker does it for the sleeping thread, under that
- *                   thread's lock, so that settle cannot slip through between the wake-up and the run.
- * Invariants        I1 running = attached threads whose record is not idle, but for the moment between idle and
- *                      the count, in which running is too high, never too low.
- *                   I2 a sleeper that is due has been woken (after the call that moved the clock has returned).
- *                   I3 settlers wait only while running + expected > 0.
- *                   I4 a thread is idle only if it has no permit: a wake-up that came before the park counts as running.
+ *                   clock wakes the sleepers that have become due. A sleeper may also watch the lines: it is due
+ *                   as well once they have parted. virtual_quiet.c knows when nothing can run any more.
+ *                   While a run is on, a thread that goes to sleep last and is the only one to wake next moves the clock
+ *                   there and does not sleep at all.
+ * Invariants        I1 a sleeper that is due has been woken (after the call that moved the clock has returned).
  * Locks             clock->lock (rank CLOCK). thread->lock (rank THREAD) is never taken under it; wake-ups are made after
  *                   it has been let go, at most HORA__WAKES_MAX per turn. */
+#include "sync/virtual_clock.h"
+
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
 #include "base/options.h"
-#include "sync/clock.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
 #include "sys/fork.h"
-
-enum { TIMELINES = 3 };
-
-struct hora_virtual_clock {
-    hora_clock views[TIMELINES]; /* immutable */
-    int32_t generation;          /* hora__fork_generation() at birth; immutable */
-
-    hora__mutex lock; /* guards what follows */
-    hora_ns now[TIMELINES];
-    hora_ns lateness;
-    struct hora__list sleepers;
-    struct hora__list alarms;
-    struct hora__list settlers;
-    int objects;  /* made with one of the views and not yet freed */
-    int attached; /* threads */
-    int running;  /* attached threads that are not idle: I1 */
-    int expected; /* threads announced and not yet attached */
-};
 
 /* A thread that waits for a time. On its own stack; guarded by the clock's lock. */
 struct sleeper {
@@ -50,6 +29,7 @@ struct sleeper {
     hora_thread *thread;
     hora_timeline timeline;
     hora_ns deadline;
+    const struct hora__clock_offsets *seen; /* it watches: how far the lines were apart then; NULL: it does not */
     bool woken;
 };
 
@@ -77,13 +57,14 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
         hora__free(clock);
         return error;
     }
-    for (int i = 0; i < TIMELINES; i++) {
+    for (int i = 0; i < HORA__TIMELINES; i++) {
         clock->views[i] = (hora_clock){(hora_timeline)i, clock};
-        clock->now[i] = i == HORA_WALL ? own.wall.ns : own.monotonic;
+        hora__atomic64_store(&clock->now[i], i == HORA_WALL ? own.wall.ns : own.monotonic);
     }
     hora__list_init(&clock->sleepers);
     hora__list_init(&clock->alarms);
     hora__list_init(&clock->settlers);
+    hora__list_init(&clock->runner);
     clock->generation = hora__fork_generation();
     *ret_clock = clock;
     return 0;
@@ -98,7 +79,7 @@ int hora_virtual_clock_free(hora_virtual_clock *clock)
         return error;
     hora__mutex_lock(&clock->lock);
     bool in_use = clock->objects > 0 || clock->attached > 0 || !hora__list_is_empty(&clock->sleepers) ||
-                  !hora__list_is_empty(&clock->settlers);
+                  !hora__list_is_empty(&clock->settlers) || !hora__list_is_empty(&clock->runner);
     hora__mutex_unlock(&clock->lock);
     if (in_use)
         return HORA_EBUSY;
@@ -137,16 +118,33 @@ int hora__virtual_clock_check(const hora_virtual_clock *clock)
 
 hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, hora_timeline timeline)
 {
-    if (check(clock) < 0)
-        return clock
-            ->now[timeline]; /* a child's lone thread; the lock may be held for ever by one that it does not have */
-    hora__mutex_lock(&clock->lock);
-    hora_ns now = clock->now[timeline];
-    hora__mutex_unlock(&clock->lock);
-    return now;
+    return hora__atomic64_load(&clock->now[timeline]);
 }
 
 /* ---- time ---- */
+
+static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
+{
+    hora_ns monotonic = hora__virtual_clock_peek(clock, HORA_MONOTONIC);
+    return (struct hora__clock_offsets){hora__ns_sub(hora__virtual_clock_peek(clock, HORA_BOOTTIME), monotonic),
+                                        hora__ns_sub(hora__virtual_clock_peek(clock, HORA_WALL), monotonic)};
+}
+
+struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock)
+{
+    if (check(clock) < 0)
+        return offsets(clock); /* a child's lone thread; the lock may be held for ever by one that it does not have */
+    hora__mutex_lock(&clock->lock);
+    struct hora__clock_offsets read = offsets(clock);
+    hora__mutex_unlock(&clock->lock);
+    return read;
+}
+
+static bool have_parted(const hora_virtual_clock *clock, const struct hora__clock_offsets *seen)
+{
+    struct hora__clock_offsets now = offsets(clock);
+    return now.boot != seen->boot || now.wall != seen->wall;
+}
 
 /* How long until something with this deadline is woken; <= 0: now. HORA_FOREVER: never. */
 static hora_ns time_left(const hora_virtual_clock *clock, hora_timeline timeline, hora_ns deadline)
@@ -154,7 +152,7 @@ static hora_ns time_left(const hora_virtual_clock *clock, hora_timeline timeline
     hora_ns wake_at = hora__ns_add(deadline, clock->lateness);
     if (HORA__FAULT(CLOCK_WAKES_LATE))
         wake_at = hora__ns_add(wake_at, 1);
-    return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, clock->now[timeline]);
+    return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, hora__virtual_clock_peek(clock, timeline));
 }
 
 static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alarm)
@@ -162,12 +160,21 @@ static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alar
     hora__event_set(&alarm->event, time_left(clock, alarm->timeline, alarm->deadline) <= 0);
 }
 
-/* Note up to HORA__WAKES_MAX due sleepers; whether there may be more. */
-static bool collect_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
+static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleeper)
 {
+    if (sleeper->seen != NULL && !HORA__FAULT(CLOCK_STEP_UNSEEN) && have_parted(clock, sleeper->seen))
+        return true;
+    return time_left(clock, sleeper->timeline, sleeper->deadline) <= 0;
+}
+
+bool hora__virtual_clock_note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&clock->lock));
+    for (struct hora__list *link = clock->alarms.next; link != &clock->alarms; link = link->next)
+        ring_alarm(clock, HORA__LIST_ENTRY(link, struct hora__alarm, link));
     for (struct hora__list *link = clock->sleepers.next; link != &clock->sleepers; link = link->next) {
         struct sleeper *sleeper = HORA__LIST_ENTRY(link, struct sleeper, link);
-        if (sleeper->woken || time_left(clock, sleeper->timeline, sleeper->deadline) > 0)
+        if (sleeper->woken || !is_due(clock, sleeper))
             continue;
         if (wakes->count == HORA__WAKES_MAX)
             return true;
@@ -177,27 +184,19 @@ static bool collect_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
     return false;
 }
 
-/* After the clock has moved: wake what is due. */
-static void wake_due(hora_virtual_clock *clock)
-{
-    bool more;
-    do {
-        struct hora__wakes wakes;
-        hora__wakes_init(&wakes);
-        hora__mutex_lock(&clock->lock);
-        for (struct hora__list *link = clock->alarms.next; link != &clock->alarms; link = link->next)
-            ring_alarm(clock, HORA__LIST_ENTRY(link, struct hora__alarm, link));
-        more = collect_due(clock, &wakes);
-        hora__mutex_unlock(&clock->lock);
-        hora__wakes_flush(&wakes);
-    } while (more);
-}
-
 static void move_locked(hora_virtual_clock *clock, hora_timeline timeline, hora_ns by)
 {
-    clock->now[timeline] = hora__ns_add(clock->now[timeline], by);
-    if (clock->now[timeline] == HORA_FOREVER)
-        clock->now[timeline]--; /* "never" is not a time that a clock can show */
+    hora_ns now = hora__ns_add(hora__virtual_clock_peek(clock, timeline), by);
+    if (now == HORA_FOREVER)
+        now--; /* "never" is not a time that a clock can show */
+    hora__atomic64_store(&clock->now[timeline], now);
+}
+
+void hora__virtual_clock_pass(hora_virtual_clock *clock, hora_ns by)
+{
+    assert(hora__mutex_held(&clock->lock));
+    for (int i = 0; i < HORA__TIMELINES; i++)
+        move_locked(clock, (hora_timeline)i, by);
 }
 
 static int move(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora_ns wall)
@@ -206,8 +205,7 @@ static int move(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora
     move_locked(clock, HORA_MONOTONIC, monotonic);
     move_locked(clock, HORA_BOOTTIME, boot);
     move_locked(clock, HORA_WALL, wall);
-    hora__mutex_unlock(&clock->lock);
-    wake_due(clock);
+    hora__virtual_clock_unlock(clock, true);
     return 0;
 }
 
@@ -242,13 +240,13 @@ int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
         return HORA_EINVAL;
     hora__mutex_lock(&clock->lock);
     clock->lateness = lateness;
-    hora__mutex_unlock(&clock->lock);
-    wake_due(clock);
+    hora__virtual_clock_unlock(clock, true);
     return 0;
 }
 
-static hora_ns time_to_next_locked(const hora_virtual_clock *clock)
+hora_ns hora__virtual_clock_time_to_next(const hora_virtual_clock *clock)
 {
+    assert(hora__mutex_held(&clock->lock));
     hora_ns least = HORA_FOREVER;
     for (struct hora__list *link = clock->sleepers.next; link != &clock->sleepers; link = link->next) {
         struct sleeper *sleeper = HORA__LIST_ENTRY(link, struct sleeper, link);
@@ -271,30 +269,48 @@ int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_b
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
-    hora_ns by = time_to_next_locked(clock);
-    if (by != HORA_FOREVER)
-        for (int i = 0; i < TIMELINES; i++)
-            move_locked(clock, (hora_timeline)i, by);
-    hora__mutex_unlock(&clock->lock);
-    if (by == HORA_FOREVER)
+    hora_ns by = hora__virtual_clock_time_to_next(clock);
+    if (by == HORA_FOREVER) {
+        hora__mutex_unlock(&clock->lock);
         return HORA_EEMPTY;
-    wake_due(clock);
+    }
+    hora__virtual_clock_pass(clock, by);
+    hora__virtual_clock_unlock(clock, true);
     if (ret_by != NULL)
         *ret_by = by;
     return 0;
 }
 
-void hora__virtual_clock_park(hora_virtual_clock *clock, hora_timeline timeline, hora_thread *thread, hora_ns deadline)
+/* The last thread that runs is about to sleep while a run is on: if nobody else is to be woken before it or together with
+ * it, time passes until it is its turn. */
+static bool passes_alone(hora_virtual_clock *clock, const struct sleeper *own)
 {
-    struct sleeper sleeper = {.thread = thread, .timeline = timeline, .deadline = deadline};
+    if (own->thread->clock != clock || !hora__virtual_clock_waits_for_one(clock))
+        return false;
+    hora_ns left = time_left(clock, own->timeline, own->deadline);
+    if (left > hora__virtual_clock_run_left(clock) || left >= hora__virtual_clock_time_to_next(clock) ||
+        hora__parker_has_permit(&own->thread->parker))
+        return false;
+    hora__virtual_clock_pass(clock, left);
+    return true;
+}
+
+void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_ns deadline,
+                              const struct hora__clock_offsets *seen)
+{
+    hora_virtual_clock *clock = view->source;
+    struct sleeper sleeper = {.thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
     hora__mutex_lock(&clock->lock);
-    bool must_sleep = clock->now[timeline] < deadline;
+    bool must_sleep =
+        hora__virtual_clock_peek(clock, view->timeline) < deadline && !(seen != NULL && have_parted(clock, seen));
+    if (must_sleep && passes_alone(clock, &sleeper))
+        must_sleep = false;
     if (must_sleep)
         hora__list_add_last(&clock->sleepers, &sleeper.link);
     hora__mutex_unlock(&clock->lock);
     if (!must_sleep)
         return;
-    if (thread->clock == clock)
+    if (thread->clock == clock || deadline == HORA_FOREVER)
         hora__virtual_clock_idle_park(thread);
     else
         hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
@@ -330,180 +346,4 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
     alarm->deadline = deadline;
     ring_alarm(clock->source, alarm);
     hora__mutex_unlock(&clock->source->lock);
-}
-
-/* ---- quiet ---- */
-
-static bool is_quiet_locked(const hora_virtual_clock *clock)
-{
-    assert(clock->running >= 0 && clock->expected >= 0);
-    return clock->running == 0 && clock->expected == 0;
-}
-
-/* Change the counts, and release the settlers if it is quiet then. */
-static void change_counts(hora_virtual_clock *clock, int attached, int running)
-{
-    bool more;
-    do {
-        struct hora__wakes wakes;
-        hora__wakes_init(&wakes);
-        hora__mutex_lock(&clock->lock);
-        clock->attached += attached;
-        clock->running += running;
-        attached = running = 0;
-        while (is_quiet_locked(clock) && wakes.count < HORA__WAKES_MAX && !hora__list_is_empty(&clock->settlers))
-            hora__waiter_resolve(hora__waiters_first(&clock->settlers), 0, &wakes); /* I3 */
-        more = is_quiet_locked(clock) && !hora__list_is_empty(&clock->settlers);
-        hora__mutex_unlock(&clock->lock);
-        hora__wakes_flush(&wakes);
-    } while (more);
-}
-
-int hora_virtual_clock_attach(hora_virtual_clock *clock)
-{
-    hora_thread *thread;
-    int error = check(clock);
-    if (error == 0)
-        error = hora__thread_current(&thread);
-    if (error < 0)
-        return error;
-    if (thread->clock != NULL)
-        return HORA_EBUSY;
-    hora__mutex_lock(&clock->lock);
-    clock->attached++;
-    clock->running++;
-    if (clock->expected > 0)
-        clock->expected--;
-    hora__mutex_unlock(&clock->lock);
-    hora__mutex_lock(&thread->lock);
-    thread->clock = clock;
-    hora__mutex_unlock(&thread->lock);
-    hora__atomic_store(&thread->attached, 1);
-    return 0;
-}
-
-static void detach(hora_virtual_clock *clock, hora_thread *thread)
-{
-    assert(!thread->idle); /* it is running this */
-    hora__atomic_store(&thread->attached, 0);
-    hora__mutex_lock(&thread->lock);
-    thread->clock = NULL;
-    hora__mutex_unlock(&thread->lock);
-    change_counts(clock, -1, -1);
-}
-
-int hora_virtual_clock_detach(hora_virtual_clock *clock)
-{
-    int error = check(clock);
-    if (error < 0)
-        return error;
-    hora_thread *thread = hora__thread_existing();
-    if (thread == NULL || thread->clock != clock)
-        return HORA_EINVAL;
-    detach(clock, thread);
-    return 0;
-}
-
-void hora__virtual_clock_thread_ends(hora_thread *thread)
-{
-    if (thread->clock != NULL)
-        detach(thread->clock, thread);
-}
-
-int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads)
-{
-    int error = check(clock);
-    if (error < 0)
-        return error;
-    int sum;
-    hora__mutex_lock(&clock->lock);
-    bool fits = !__builtin_add_overflow(clock->expected, threads, &sum) && sum >= 0;
-    if (fits)
-        clock->expected = sum;
-    hora__mutex_unlock(&clock->lock);
-    if (!fits)
-        return HORA_EINVAL;
-    change_counts(clock, 0, 0); /* fewer may have made it quiet */
-    return 0;
-}
-
-void hora__virtual_clock_not_idle_locked(hora_thread *thread)
-{
-    assert(hora__mutex_held(&thread->lock));
-    if (!thread->idle)
-        return;
-    thread->idle = false;
-    hora__mutex_lock(&thread->clock->lock);
-    thread->clock->running++;
-    hora__mutex_unlock(&thread->clock->lock);
-}
-
-static bool become_idle(hora_thread *thread)
-{
-    hora__mutex_lock(&thread->lock);
-    bool idle = !hora__parker_has_permit(&thread->parker); /* I4 */
-    thread->idle = idle;
-    hora__mutex_unlock(&thread->lock);
-    if (idle)
-        change_counts(thread->clock, 0, -1);
-    return idle;
-}
-
-/* A thread that nobody has woken came back for no reason. */
-static bool is_still_idle(hora_thread *thread)
-{
-    hora__mutex_lock(&thread->lock);
-    if (HORA__FAULT(CLOCK_SETTLES_EARLY))
-        hora__virtual_clock_not_idle_locked(thread);
-    bool idle = thread->idle;
-    hora__mutex_unlock(&thread->lock);
-    return idle;
-}
-
-void hora__virtual_clock_idle_park(hora_thread *thread)
-{
-    if (thread->clock == NULL || !become_idle(thread)) {
-        hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
-        return;
-    }
-    /* To run now, for no reason, would be to run while the clock believes that nothing can: so sleep on. */
-    do
-        hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
-    while (is_still_idle(thread));
-}
-
-static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *waiter)
-{
-    if (hora__waiter_park(waiter, hora__clock_or_default(NULL), HORA_FOREVER) == HORA__WAKE_RESOLVED)
-        return 0;
-    hora__mutex_lock(&clock->lock);
-    bool resolved = hora__waiter_is_resolved(waiter);
-    if (!resolved)
-        hora__list_remove(&waiter->link);
-    hora__mutex_unlock(&clock->lock);
-    if (resolved)
-        return 0;
-    (void)hora__thread_take_interrupt(waiter->thread);
-    return HORA_EINTERRUPTED;
-}
-
-int hora_virtual_clock_settle(hora_virtual_clock *clock)
-{
-    hora_thread *thread;
-    int error = check(clock);
-    if (error == 0)
-        error = hora__thread_current(&thread);
-    if (error < 0)
-        return error;
-    if (hora__thread_take_interrupt(thread))
-        return HORA_EINTERRUPTED;
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
-    int own = thread->clock == clock ? 1 : 0;
-    hora__mutex_lock(&clock->lock);
-    bool must_wait = clock->running > own || clock->expected > 0;
-    if (must_wait)
-        hora__list_add_last(&clock->settlers, &waiter.link);
-    hora__mutex_unlock(&clock->lock);
-    return must_wait ? wait_until_quiet(clock, &waiter) : 0;
 }

@@ -30,7 +30,8 @@ void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns
     waiter->result = 0;
 }
 
-enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until)
+static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
+                                   const struct hora__clock_offsets *seen)
 {
     if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
         until--;
@@ -42,12 +43,25 @@ enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock 
             return HORA__WAKE_NUDGED;
         if (hora_thread_is_interrupted(waiter->thread))
             return HORA__WAKE_INTERRUPTED;
+        if (seen != NULL && hora__clock_was_set(clock, seen))
+            return HORA__WAKE_CLOCK;
         if (until != HORA_FOREVER && hora_clock_now(clock) >= until)
             return HORA__WAKE_TIME;
-        hora__clock_park(clock, waiter->thread, until);
+        hora__clock_park(clock, waiter->thread, until, seen);
         if (HORA__FAULT(WAIT_TRUSTS_WAKEUP))
             return HORA__WAKE_TIME;
     }
+}
+
+enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until)
+{
+    return park(waiter, clock, until, NULL);
+}
+
+enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
+                                           const struct hora__clock_offsets *seen)
+{
+    return park(waiter, clock, until, seen);
 }
 
 bool hora__waiter_is_resolved(const struct hora__waiter *waiter)
@@ -100,6 +114,12 @@ void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora_
     struct hora__waiter *waiter;
     while ((waiter = hora__waiters_first(list)) != NULL)
         hora__waiter_resolve(waiter, result, wakes);
+}
+
+void hora__wakes_count(const struct hora__wakes *wakes)
+{
+    for (int i = 0; i < wakes->count; i++)
+        hora__thread_count(wakes->threads[i]);
 }
 
 void hora__wakes_flush_some(struct hora__wakes *wakes)

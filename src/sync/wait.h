@@ -16,6 +16,8 @@
 #include "base/list.h"
 #include "sys/atomic.h"
 
+struct hora__clock_offsets;
+
 struct hora__waiter {
     struct hora__list link; /* guarded by the object's lock */
     hora_thread *thread;    /* immutable, borrowed from the thread itself */
@@ -31,10 +33,17 @@ enum hora__wake {
     HORA__WAKE_NUDGED,      /* told to look again; still on the list */
     HORA__WAKE_INTERRUPTED, /* the thread's flag is set (and stays so); still on the list, unless resolved since */
     HORA__WAKE_TIME,        /* the clock shows `until` or later; still on the list, unless resolved since */
+    HORA__WAKE_CLOCK,       /* the clock was set, or the machine suspended; still on the list, unless resolved since */
 };
 
 /* Sleep until one of these. Call without the object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
+
+/* The same, and also until the lines of the clock's source (hora__clock_read_offsets) differ from those seen, which is looked at before
+ * the time: who is told of the clock can hardly trust the time that it waited for. The caller then reads the offsets again,
+ * else the next call returns at once. On the machine a step below HORA__CLOCK_TOLERANCE goes unnoticed, but small ones add up. */
+enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
+                                           const struct hora__clock_offsets *seen);
 
 /* The following are called with the object's lock held. */
 
@@ -71,6 +80,9 @@ struct hora__waiter *hora__waiters_last(const struct hora__list *list);
 
 /* One more to wake; takes over the reference. At HORA__WAKES_MAX it wakes the others first. */
 void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread);
+
+/* They count as able to run from here on (for a virtual clock), and not only once they are woken. Call without the lock. */
+void hora__wakes_count(const struct hora__wakes *wakes);
 
 /* Wake them. Call without the lock. */
 void hora__wakes_flush_some(struct hora__wakes *wakes);

@@ -74,6 +74,28 @@ static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
     atomic_store_explicit(&a->value, value, memory_order_relaxed);
 }
 
+/* A wide word that is written under a lock, and read under it or without. Who holds the lock peeks: nobody can write meanwhile, so
+ * that is no point for the simulator; nor is the store, since taking the lock was one. */
+typedef struct hora__atomic64 {
+    _Atomic int64_t value;
+} hora__atomic64;
+
+static inline int64_t hora__atomic64_load(const hora__atomic64 *a)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_load(&a->value);
+}
+
+static inline int64_t hora__atomic64_peek(const hora__atomic64 *a)
+{
+    return atomic_load_explicit(&a->value, memory_order_relaxed);
+}
+
+static inline void hora__atomic64_store(hora__atomic64 *a, int64_t value)
+{
+    atomic_store(&a->value, value);
+}
+
 /* A number that is only counted: nothing else is ordered by it, so it is relaxed, and no point for the simulator. */
 typedef struct hora__counter {
     _Atomic int64_t value;

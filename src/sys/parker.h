@@ -22,8 +22,10 @@ typedef struct hora__parker {
     hora__mutex lock;
     hora__cond cond;
 #else
-    struct hora__event event; /* for waits on boot time, which the futex does not know; made by the owner, */
-    int timer_fd;             /* and seen by others only while state is POLLING. -1: not made */
+    struct hora__event
+        event;        /* for waits that the futex does not know; made by the owner, and seen by others only while */
+    int timer_fds[3]; /* state is POLLING. One timer per timeline. -1: not made */
+    int watch_fd;
 #endif
 } hora__parker;
 
@@ -33,6 +35,11 @@ void hora__parker_destroy(hora__parker *parker);
 /* Sleep until there is a permit, which is taken, or until the clock shows deadline_ns; INT64_MAX: no deadline.
  * Owner thread only. */
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
+
+/* As hora__park, and returns as well when the machine's wall clock is set, or the machine comes back from being suspended. What has
+ * happened since the last return is not lost; but the first call may have to begin to watch, and then returns at once. So the
+ * caller, who looks at the clocks before each call, misses nothing. Where the system cannot tell, it returns once a second. */
+void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
 /* Any thread. The parker must not be destroyed before this has returned. */
 void hora__unpark(hora__parker *parker);

@@ -2,7 +2,8 @@
 /* parker_cond.c - the parker on a mutex and a condition variable, for systems without a futex
  *
  * How it works      The permit is a flag under a lock. Conditions wait on the monotonic clock only; a wait on another
- *                   clock is cut into slices of at most a second, after each of which the caller looks at the clock.
+ *                   clock, or that watches the clocks, is cut into slices of at most a second, after each of which the
+ *                   caller looks at the clocks.
  * Invariants        I1 state changes only under the lock; the permit is lost only by being taken.
  * Locks             parker->lock (rank PARKER), a leaf. */
 #include "sys/parker.h"
@@ -36,17 +37,14 @@ void hora__parker_destroy(hora__parker *parker)
 
 static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
 {
-    if (timeline == HORA__MONOTONIC || deadline_ns == INT64_MAX)
-        return deadline_ns;
     int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
     if (left > HORA__SECOND)
         left = HORA__SECOND;
     return hora__ns_add(hora__now(HORA__MONOTONIC), left);
 }
 
-void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+static void park_until(hora__parker *parker, int64_t until)
 {
-    int64_t until = slice_end(timeline, deadline_ns);
     if (HORA__FAULT(PARKER_IGNORES_DEADLINE))
         until = INT64_MAX;
     hora__mutex_lock(&parker->lock);
@@ -55,6 +53,20 @@ void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t dead
         hora__cond_wait(&parker->cond, &parker->lock, until);
     hora__atomic_store(&parker->state, EMPTY);
     hora__mutex_unlock(&parker->lock);
+}
+
+void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    bool whole = timeline == HORA__MONOTONIC || deadline_ns == INT64_MAX;
+    park_until(parker, whole ? deadline_ns : slice_end(timeline, deadline_ns));
+}
+
+void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    if (HORA__FAULT(PARKER_MISSES_SET_CLOCK))
+        hora__park(parker, timeline, deadline_ns);
+    else
+        park_until(parker, slice_end(timeline, deadline_ns));
 }
 
 void hora__unpark(hora__parker *parker)

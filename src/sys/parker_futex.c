@@ -3,8 +3,11 @@
  *
  * What it is for    hora__park and hora__unpark on Linux.
  * How it works      The word holds one of four states. unpark exchanges it for PERMIT and makes a system call only if
- *                   the owner was asleep. A futex cannot wait for boot time, so for that the owner sleeps in poll on an
- *                   event descriptor and a timer descriptor, made at the first such wait and kept.
+ *                   the owner was asleep. A futex cannot wait for boot time, nor for the clock being set, so for that the
+ *                   owner sleeps in poll on an event descriptor, a timer of the timeline and a watch on the clock,
+ *                   each made at the first wait that needs it and kept.
+ *                   The watch is renewed after a sleep that it ended, never before one: between a renewal and
+ *                   the next sleep the caller looks at the clocks, so that no change falls in between.
  * States            EMPTY  -> PERMIT   unpark
  *                   EMPTY  -> PARKED   the owner goes to sleep on the futex
  *                   EMPTY  -> POLLING  the owner goes to sleep in poll
@@ -26,12 +29,15 @@
 #include "sys/futex.h"
 
 enum { EMPTY = 0, PERMIT = 1, PARKED = -1, POLLING = -2 };
+enum { TIMELINES = 3 };
 
 int hora__parker_init(hora__parker *parker)
 {
     hora__atomic_init(&parker->state, EMPTY);
     parker->event = HORA__EVENT_NONE;
-    parker->timer_fd = -1;
+    for (int i = 0; i < TIMELINES; i++)
+        parker->timer_fds[i] = -1;
+    parker->watch_fd = -1;
     return 0;
 }
 
@@ -39,7 +45,9 @@ void hora__parker_destroy(hora__parker *parker)
 {
     assert(hora__atomic_load(&parker->state) >= EMPTY); /* I2, I3 */
     hora__event_destroy(&parker->event);
-    hora__timer_fd_free(parker->timer_fd);
+    for (int i = 0; i < TIMELINES; i++)
+        hora__timer_fd_free(parker->timer_fds[i]);
+    hora__watch_fd_free(parker->watch_fd);
 }
 
 static bool take_permit(hora__parker *parker)
@@ -68,47 +76,63 @@ static void park_on_futex(hora__parker *parker, enum hora__timeline timeline, in
     (void)hora__atomic_exchange(&parker->state, EMPTY);
 }
 
-static bool have_descriptors(hora__parker *parker)
+static bool have_descriptors(hora__parker *parker, enum hora__timeline timeline)
 {
     if (parker->event.fd < 0 && hora__event_init(&parker->event) < 0)
         return false;
-    if (parker->timer_fd < 0)
-        parker->timer_fd = hora__timer_fd_new(HORA__BOOTTIME);
-    return parker->timer_fd >= 0;
+    if (parker->timer_fds[timeline] < 0)
+        parker->timer_fds[timeline] = hora__timer_fd_new(timeline);
+    return parker->timer_fds[timeline] >= 0;
 }
 
-/* No descriptor to be had: look at the clock once a second, which is late only after a suspend. */
-static void park_in_slices(hora__parker *parker, int64_t deadline_ns)
+/* No descriptor to be had: let the caller look at its clock once a second, which is late only after that was set or a suspend. */
+static void park_in_slices(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
-    int64_t left = hora__ns_sub(deadline_ns, hora__now(HORA__BOOTTIME));
+    int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
     if (left > HORA__SECOND)
         left = HORA__SECOND;
     park_on_futex(parker, HORA__MONOTONIC, hora__ns_add(hora__now(HORA__MONOTONIC), left));
 }
 
-static void park_until_boottime(hora__parker *parker, int64_t deadline_ns)
+/* With the descriptors there, and with a watch unless it is -1. */
+static void park_in_poll(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns, int watch_fd)
 {
-    if (!have_descriptors(parker)) {
-        park_in_slices(parker, deadline_ns);
-        return;
-    }
     /* A post may come late, for a sleep that was over already: it only makes the next one end for no reason. */
     hora__event_consume(&parker->event);
-    hora__timer_fd_arm(parker->timer_fd, deadline_ns);
+    if (HORA__FAULT(PARKER_MISSES_SET_CLOCK) && watch_fd >= 0)
+        hora__watch_fd_renew(watch_fd);
+    hora__timer_fd_arm(parker->timer_fds[timeline], deadline_ns);
     if (!begin_sleep(parker, POLLING))
         return;
-    hora__event_wait(&parker->event, parker->timer_fd);
+    bool set = hora__event_wait(&parker->event, parker->timer_fds[timeline], watch_fd);
     (void)hora__atomic_exchange(&parker->state, EMPTY);
+    if (set)
+        hora__watch_fd_renew(watch_fd);
 }
 
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
     if (take_permit(parker))
         return;
-    if (timeline == HORA__BOOTTIME && deadline_ns != INT64_MAX)
-        park_until_boottime(parker, deadline_ns);
-    else
+    if (timeline != HORA__BOOTTIME || deadline_ns == INT64_MAX)
         park_on_futex(parker, timeline == HORA__WALL ? HORA__WALL : HORA__MONOTONIC, deadline_ns);
+    else if (have_descriptors(parker, timeline))
+        park_in_poll(parker, timeline, deadline_ns, -1);
+    else
+        park_in_slices(parker, timeline, deadline_ns);
+}
+
+void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
+{
+    if (take_permit(parker))
+        return;
+    bool watched = parker->watch_fd >= 0;
+    if (!watched)
+        parker->watch_fd = hora__watch_fd_new();
+    if (parker->watch_fd < 0 || !have_descriptors(parker, timeline))
+        park_in_slices(parker, timeline, deadline_ns);
+    else if (watched) /* else the caller must look at the clocks first: only from here on nothing is missed */
+        park_in_poll(parker, timeline, deadline_ns, parker->watch_fd);
 }
 
 void hora__unpark(hora__parker *parker)

@@ -290,6 +290,7 @@ TEST(virtual_clock_calls_refuse_null, "")
     CHECK_ERROR(hora_virtual_clock_detach(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_expect(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_settle(NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_virtual_clock_run(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_step_wall(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_suspend(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_set_lateness(NULL, 1), HORA_EINVAL);

@@ -135,6 +135,7 @@ static void call_clock(struct family *family)
     CHILD_FORKED(hora_virtual_clock_detach(clock));
     CHILD_FORKED(hora_virtual_clock_expect(clock, 1));
     CHILD_FORKED(hora_virtual_clock_settle(clock));
+    CHILD_FORKED(hora_virtual_clock_run(clock, 1));
     CHILD_FORKED(hora_virtual_clock_step_wall(clock, 1));
     CHILD_FORKED(hora_virtual_clock_suspend(clock, 1));
     CHILD_FORKED(hora_virtual_clock_set_lateness(clock, 1));

@@ -205,7 +205,7 @@ void uses_descriptors(void)
     hora__timer_fd_arm(timer, hora__now(HORA__WALL) + SECOND);
     sleep_until(BEGINNING + SECOND - 1);
     MUST(!polls_readable(timer));
-    hora__event_wait(&event, timer);
+    (void)hora__event_wait(&event, timer, -1);
     MUST(polls_readable(timer) && hora__now(HORA__MONOTONIC) == BEGINNING + SECOND);
     hora__timer_fd_arm(timer, INT64_MAX);
     MUST(!polls_readable(timer));

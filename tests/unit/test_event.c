@@ -7,6 +7,7 @@
 
 #include "harness.h"
 #include "sys/event.h"
+#include "sys/parker.h"
 
 static bool readable_within(int fd, int milliseconds)
 {
@@ -72,6 +73,20 @@ TEST_REAL(timer_is_readable_from_its_time_on, "")
     }
 }
 
+/* Right after it has been renewed; somebody might set the clock meanwhile, but nobody does so all the time. */
+TEST_REAL(watch_is_not_readable_while_the_clock_is_left_alone, "")
+{
+    int fd = hora__watch_fd_new();
+    if (fd == HORA_ENOTSUP)
+        return;
+    CHECK(fd >= 0);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    for (int i = 0; i < 3; i++)
+        hora__watch_fd_renew(fd);
+    CHECK(!readable(fd));
+    hora__watch_fd_free(fd);
+}
+
 static void without_descriptors(void (*run)(void))
 {
     struct rlimit limit;
@@ -98,6 +113,13 @@ static void try_to_make_descriptors(void)
     CHECK_OK(hora_queue_free(queue));
     /* Waiting on boot time wants descriptors, but manages without. */
     CHECK_OK(hora_clock_sleep(hora_system_clock(HORA_BOOTTIME), HORA_MS(1)));
+    CHECK(hora__watch_fd_new() < 0);
+    hora__parker parker;
+    CHECK_OK(hora__parker_init(&parker));
+    int64_t deadline = hora__now(HORA__WALL) + HORA_MS(1);
+    while (hora__now(HORA__WALL) < deadline)
+        hora__park_watching(&parker, HORA__WALL, deadline);
+    hora__parker_destroy(&parker);
 }
 
 TEST_REAL(no_descriptor_left_is_an_error, "")

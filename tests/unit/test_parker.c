@@ -38,13 +38,41 @@ TEST_REAL(deadlines_hold_on_every_clock, "")
     hora__parker_destroy(&parker);
 }
 
+TEST_REAL(deadlines_hold_while_watching, "")
+{
+    hora__parker parker;
+    CHECK_OK(hora__parker_init(&parker));
+    for (int timeline = HORA__MONOTONIC; timeline <= HORA__WALL; timeline++) {
+        int64_t deadline = hora__now((enum hora__timeline)timeline) + HORA_MS(3);
+        int returns = 0;
+        for (; hora__now((enum hora__timeline)timeline) < deadline; returns++)
+            hora__park_watching(&parker, (enum hora__timeline)timeline, deadline);
+        CHECK(returns <= 10); /* it sleeps; but the clock may be set, and the deadline be missed by a little */
+    }
+    hora__parker_destroy(&parker);
+}
+
+TEST_REAL(permit_ends_watching, "")
+{
+    hora__parker parker;
+    CHECK_OK(hora__parker_init(&parker));
+    for (int i = 0; i < 3; i++) {
+        hora__unpark(&parker);
+        hora__park_watching(&parker, HORA__MONOTONIC, INT64_MAX);
+        CHECK(!hora__parker_has_permit(&parker));
+    }
+    hora__parker_destroy(&parker);
+}
+
 TEST_REAL(deadlines_in_the_past_do_not_sleep, "")
 {
     hora__parker parker;
     CHECK_OK(hora__parker_init(&parker));
     for (int timeline = HORA__MONOTONIC; timeline <= HORA__WALL; timeline++)
-        for (int64_t deadline = -1; deadline <= 1; deadline++)
+        for (int64_t deadline = -1; deadline <= 1; deadline++) {
             hora__park(&parker, (enum hora__timeline)timeline, deadline);
+            hora__park_watching(&parker, (enum hora__timeline)timeline, deadline);
+        }
     hora__park(&parker, HORA__MONOTONIC, INT64_MIN);
     hora__parker_destroy(&parker);
 }
@@ -56,6 +84,7 @@ struct side {
     struct side *other;
     enum hora__timeline timeline;
     int64_t ahead;
+    void (*park)(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 };
 
 static int64_t far_deadline(const struct side *side)
@@ -70,11 +99,12 @@ static void take_turns(void *arg)
         (void)hora__atomic_add(&side->other->turns, 1);
         hora__unpark(&side->other->parker);
         while (hora__atomic_load(&side->turns) < i)
-            hora__park(&side->parker, side->timeline, far_deadline(side));
+            side->park(&side->parker, side->timeline, far_deadline(side));
     }
 }
 
-static void play(enum hora__timeline timeline, int64_t ahead)
+static void play_by(enum hora__timeline timeline, int64_t ahead,
+                    void (*park)(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns))
 {
     struct side sides[2];
     for (int i = 0; i < 2; i++) {
@@ -83,12 +113,18 @@ static void play(enum hora__timeline timeline, int64_t ahead)
         sides[i].other = &sides[1 - i];
         sides[i].timeline = timeline;
         sides[i].ahead = ahead;
+        sides[i].park = park;
     }
     test_thread *thread = test_thread_start(NULL, take_turns, &sides[1]);
     take_turns(&sides[0]);
     test_thread_join(thread);
     for (int i = 0; i < 2; i++)
         hora__parker_destroy(&sides[i].parker);
+}
+
+static void play(enum hora__timeline timeline, int64_t ahead)
+{
+    play_by(timeline, ahead, hora__park);
 }
 
 TEST_REAL(turns_without_deadline, "")
@@ -105,4 +141,11 @@ TEST_REAL(turns_with_deadline, "")
 TEST_REAL(turns_on_boot_time, "")
 {
     play(HORA__BOOTTIME, HORA_HOURS(1));
+}
+
+TEST_REAL(turns_while_watching, "")
+{
+    play_by(HORA__MONOTONIC, INT64_MAX, hora__park_watching);
+    for (int timeline = HORA__MONOTONIC; timeline <= HORA__WALL; timeline++)
+        play_by((enum hora__timeline)timeline, HORA_HOURS(1), hora__park_watching);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - event and timer descriptors: eventfd and timerfd on Linux, a pipe and no timer elsewhere
+/* event.c - event, timer and watch descriptors: eventfd and timerfd on Linux, a pipe and nothing else elsewhere
  *
  * All descriptors are non-blocking and closed by exec. */
 #include "sys/event.h"
@@ -98,10 +98,14 @@ void hora__event_set(struct hora__event *event, bool readable)
         hora__event_consume(event);
 }
 
-void hora__event_wait(const struct hora__event *event, int timer_fd)
+bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd)
 {
-    struct pollfd fds[2] = {{.fd = event->fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
-    (void)poll(fds, 2, -1);
+    struct pollfd fds[] = {
+        {.fd = event->fd, .events = POLLIN},
+        {.fd = timer_fd, .events = POLLIN}, /* poll passes over negative ones */
+        {.fd = watch_fd, .events = POLLIN},
+    };
+    return poll(fds, sizeof fds / sizeof fds[0], -1) > 0 && fds[2].revents != 0;
 }
 
 #ifdef __linux__
@@ -133,6 +137,33 @@ void hora__timer_fd_arm(int fd, int64_t deadline_ns)
     (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+/* A timer on the wall clock that never comes; the kernel cancels it, and so makes it readable, whenever the distance between that clock and
+ * the monotonic one jumps. To arm it again forgets that. */
+static int arm_watch(int fd)
+{
+    struct itimerspec never = {.it_value = hora__timespec(INT64_MAX - 1)};
+    int flags = TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET;
+    if (timerfd_settime(fd, flags, &never, NULL) == 0 || errno == ECANCELED)
+        return 0; /* ECANCELED: it had been cancelled, and is armed now */
+    return -errno;
+}
+
+int hora__watch_fd_new(void)
+{
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int error = arm_watch(fd);
+    if (error < 0)
+        (void)close(fd);
+    return error < 0 ? error : fd;
+}
+
+void hora__watch_fd_renew(int fd)
+{
+    (void)arm_watch(fd);
+}
+
 #else
 
 int hora__timer_fd_new(enum hora__timeline timeline)
@@ -147,9 +178,25 @@ void hora__timer_fd_arm(int fd, int64_t deadline_ns)
     (void)deadline_ns;
 }
 
+int hora__watch_fd_new(void)
+{
+    return HORA_ENOTSUP;
+}
+
+void hora__watch_fd_renew(int fd)
+{
+    (void)fd;
+}
+
 #endif
 
 void hora__timer_fd_free(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+void hora__watch_fd_free(int fd)
 {
     if (fd >= 0)
         (void)close(fd);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - simulated event and timer descriptors
+/* event.c - simulated event, timer and watch descriptors
  *
  * How it works      Each is a real pipe, so that a test can poll it, without waiting, and see what a user would see. A timer
  *                   is one that the simulator makes readable when its clock passes the deadline. The pipes are made
  *                   once and used again in later runs: a schedule that only opens and closes them costs no system call.
- *                   Threads in hora__event_wait are WAITING on the table's entry, with the timer's deadline as theirs.
+ *                   Threads in hora__event_wait are WAITING on the table's entry, with the timer's deadline as theirs and the
+ *                   watch's entry as the one that ends their wait as well.
  * Invariants        E1 entry->readable is what poll on the descriptor says.
  *                   E2 entries of kind NONE are not readable. */
 #include "sys/event.h"
@@ -19,11 +20,11 @@
 enum { MOST_DESCRIPTORS = 256 };
 
 static struct entry {
-    enum { NONE, EVENT, TIMER } kind;
+    enum { NONE, EVENT, TIMER, WATCH } kind;
     int fd; /* the end to be polled */
     int write_fd;
     bool readable;
-    int64_t deadline_ns; /* TIMER: monotonic; INT64_MAX: never */
+    int64_t deadline_ns; /* TIMER: monotonic, follows its line; INT64_MAX: never */
     enum hora__timeline timeline;
 } table[MOST_DESCRIPTORS];
 
@@ -140,13 +141,18 @@ void hora__event_consume(const struct hora__event *event)
     set_readable(find(event->fd, EVENT, "consuming an event"), false);
 }
 
-void hora__event_wait(const struct hora__event *event, int timer_fd)
+bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd)
 {
     hora__sim_point();
-    struct entry *entry = find(event->fd, EVENT, "waiting on an event");
-    const struct entry *timer = find(timer_fd, TIMER, "waiting on a timer");
-    if (!entry->readable && !timer->readable)
-        hora__sim_sleep(SIM_WAITING, entry, timer->deadline_ns);
+    const struct entry *entry = find(event->fd, EVENT, "waiting on an event");
+    const struct entry *timer = timer_fd < 0 ? NULL : find(timer_fd, TIMER, "waiting on a timer");
+    const struct entry *watch = watch_fd < 0 ? NULL : find(watch_fd, WATCH, "waiting on a watch");
+    if (!entry->readable && !(timer != NULL && timer->readable) && !(watch != NULL && watch->readable)) {
+        hora__sim.current->watched = watch;
+        hora__sim_sleep(SIM_WAITING, entry, timer != NULL ? timer->timeline : HORA__MONOTONIC,
+                        timer != NULL ? timer->deadline_ns : INT64_MAX);
+    }
+    return watch != NULL && watch->readable;
 }
 
 int hora__timer_fd_new(enum hora__timeline timeline)
@@ -172,6 +178,41 @@ void hora__timer_fd_arm(int fd, int64_t deadline_ns)
     struct entry *entry = find(fd, TIMER, "arming a timer");
     entry->deadline_ns = hora__sim_monotonic(entry->timeline, deadline_ns);
     set_readable(entry, entry->deadline_ns <= hora__sim.now_ns);
+}
+
+int hora__watch_fd_new(void)
+{
+    struct entry *entry;
+    int error = take_entry(&entry);
+    if (error < 0)
+        return error;
+    entry->kind = WATCH;
+    return entry->fd;
+}
+
+void hora__watch_fd_free(int fd)
+{
+    if (fd >= 0)
+        release(find(fd, WATCH, "freeing a watch"));
+}
+
+void hora__watch_fd_renew(int fd)
+{
+    set_readable(find(fd, WATCH, "renewing a watch"), false);
+}
+
+void hora__sim_events_clock_set(void)
+{
+    for (int i = 0; i < made && alive > 0; i++)
+        if (table[i].kind == WATCH)
+            make_readable(&table[i]);
+}
+
+void hora__sim_timers_follow(enum hora__timeline timeline, int64_t by_ns)
+{
+    for (int i = 0; i < made && alive > 0; i++)
+        if (table[i].kind == TIMER && table[i].timeline == timeline)
+            table[i].deadline_ns = hora__sim_earlier(table[i].deadline_ns, by_ns);
 }
 
 void hora__sim_events_time_passed(void)

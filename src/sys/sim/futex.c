@@ -14,7 +14,7 @@ void hora__futex_wait(hora__atomic *word, int32_t expected, enum hora__timeline 
     hora__sim_point();
     int64_t until_ns = hora__sim_monotonic(timeline, deadline_ns);
     if (atomic_load(&word->value) == expected && until_ns > hora__sim.now_ns)
-        hora__sim_sleep(SIM_SLEEPING, word, until_ns);
+        hora__sim_sleep(SIM_SLEEPING, word, timeline, until_ns);
 }
 
 void hora__futex_wake(hora__atomic *word)

@@ -31,12 +31,14 @@ enum sim_state {
 struct sim_thread {
     struct sim_context context;
     enum sim_state state;
-    const void *object;  /* see sim_state */
-    int64_t deadline_ns; /* monotonic; INT64_MAX: none */
-    hora__mutex *relock; /* WAITING on a condition: the mutex to take before going on */
-    uint64_t priority;   /* PCT: the highest runs */
-    uint64_t serial;     /* how many threads were started before in this run; tells users of a slot apart */
-    bool decided;        /* the scheduler has just been asked; the next call need not ask again */
+    const void *object;           /* see sim_state */
+    const void *watched;          /* WAITING on an event: the watch that ends that as well; NULL: none */
+    int64_t deadline_ns;          /* monotonic; INT64_MAX: none */
+    enum hora__timeline timeline; /* which line the deadline was given on, and follows */
+    hora__mutex *relock;          /* WAITING on a condition: the mutex to take before going on */
+    uint64_t priority;            /* PCT: the highest runs */
+    uint64_t serial;              /* how many threads were started before in this run; tells users of a slot apart */
+    bool decided;                 /* the scheduler has just been asked; the next call need not ask again */
     void (*run)(void *arg);
     void *arg;
     char name[SIM_NAME_SIZE];
@@ -62,8 +64,9 @@ struct sim {
     uint64_t timed;   /* blocked with a deadline */
     uint64_t run_number;
     uint64_t steps;
-    int64_t now_ns;  /* monotonic */
-    uint64_t random; /* hora__sim_random's state */
+    int64_t now_ns;      /* monotonic */
+    int64_t ahead_ns[3]; /* of it, by timeline */
+    uint64_t random;     /* hora__sim_random's state */
 };
 
 extern struct sim hora__sim;
@@ -123,15 +126,17 @@ void hora__sim_record_forget(void);
 struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const char *name);
 void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_ns);
 void hora__sim_wake(struct sim_thread *thread);
-void hora__sim_sleep(enum sim_state state, const void *object, int64_t deadline_ns); /* block, maybe spuriously */
-struct sim_thread *hora__sim_waiter(enum sim_state state, const void *object);       /* one to be woken, or NULL */
+/* Block, maybe spuriously, until a monotonic time that moves with its line. */
+void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns);
+struct sim_thread *hora__sim_waiter(enum sim_state state, const void *object); /* one to be woken, or NULL */
 bool hora__sim_waited_on(enum sim_state state, const void *object);
 void hora__sim_describe_blocked(char *text, size_t size);
 void hora__sim_threads_end(void); /* after a run */
 
 /* time.c */
 void hora__sim_time_begin(void);
-bool hora__sim_time_pass(void); /* to the earliest deadline; false: there is none */
+bool hora__sim_time_pass(void);                            /* to the earliest deadline; false: there is none */
+int64_t hora__sim_earlier(int64_t time_ns, int64_t by_ns); /* never stays never */
 int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns);
 
 /* memory.c, event.c */
@@ -141,6 +146,8 @@ void hora__sim_memory_end(void);
 void hora__sim_events_check(void);
 void hora__sim_events_end(void);
 void hora__sim_events_time_passed(void);
+void hora__sim_events_clock_set(void);
+void hora__sim_timers_follow(enum hora__timeline timeline, int64_t by_ns);
 
 /* crash.c */
 void hora__sim_catch_crashes(void);

@@ -162,7 +162,7 @@ void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns)
     check_rank(mutex); /* it will be taken again, with the others still held */
     struct sim_thread *self = hora__sim.current;
     self->relock = mutex;
-    hora__sim_sleep(SIM_WAITING, cond, deadline_ns);
+    hora__sim_sleep(SIM_WAITING, cond, HORA__MONOTONIC, deadline_ns);
     self->relock = NULL;
     take(mutex);
 }

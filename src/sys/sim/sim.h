@@ -67,6 +67,10 @@ __attribute__((noreturn, format(printf, 1, 2))) void hora__sim_fail(const char *
 uint64_t hora__sim_random(void); /* from the seed, not part of the schedule */
 uint64_t hora__sim_wakeups(void);
 
+/* Set the wall clock forward or back; or suspend the machine, so that only the monotonic clock stands still. */
+void hora__sim_step_wall(int64_t by_ns);
+void hora__sim_suspend(int64_t by_ns);
+
 /* Wait until another thread has announced the flag. For the test itself, not for what is tested: no schedule points. */
 void hora__sim_await(const bool *flag);
 void hora__sim_announce(bool *flag);

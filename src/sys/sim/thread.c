@@ -83,7 +83,9 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
         return NULL;
     thread->state = SIM_READY;
     thread->object = NULL;
+    thread->watched = NULL;
     thread->deadline_ns = INT64_MAX;
+    thread->timeline = HORA__MONOTONIC;
     thread->relock = NULL;
     thread->priority = hora__sim_first_priority();
     thread->serial = threads_started++;
@@ -106,6 +108,7 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
 void hora__sim_wake(struct sim_thread *thread)
 {
     hora__sim.timed &= ~sim_bit(thread);
+    thread->watched = NULL;
     if (thread->relock != NULL) {
         thread->state = SIM_LOCKING;
         thread->object = thread->relock;
@@ -119,11 +122,12 @@ void hora__sim_wake(struct sim_thread *thread)
     hora__sim.ready |= sim_bit(thread);
 }
 
-static void suspend(enum sim_state state, const void *object, int64_t deadline_ns)
+static void suspend(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns)
 {
     struct sim_thread *self = hora__sim.current;
     self->state = state;
     self->object = object;
+    self->timeline = timeline;
     self->deadline_ns = deadline_ns;
     hora__sim.ready &= ~sim_bit(self);
     if (deadline_ns != INT64_MAX)
@@ -132,17 +136,17 @@ static void suspend(enum sim_state state, const void *object, int64_t deadline_n
 
 void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_ns)
 {
-    suspend(state, object, deadline_ns);
+    suspend(state, object, HORA__MONOTONIC, deadline_ns);
     hora__sim_reschedule(SIM_GIVES_WAY);
     hora__sim.current->decided = true;
 }
 
 /* A wait that may return for no reason. To be woken by nobody at once is the same as at any later moment: until the
  * thread is chosen to run, it might as well be asleep. */
-void hora__sim_sleep(enum sim_state state, const void *object, int64_t deadline_ns)
+void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns)
 {
     bool over = deadline_ns <= hora__sim.now_ns;
-    suspend(state, object, deadline_ns);
+    suspend(state, object, timeline, deadline_ns);
     if (over || (hora__sim.options.spurious && hora__sim_decide(SIM_SPURIOUS, 2, 1) == 1))
         hora__sim_wake(hora__sim.current);
     hora__sim_reschedule(SIM_GIVES_WAY);
@@ -156,7 +160,7 @@ static uint64_t waiters(enum sim_state state, const void *object)
     uint64_t found = 0;
     for (uint64_t left = hora__sim.used & ~hora__sim.ready; left != 0;) {
         struct sim_thread *thread = sim_take_first(&left);
-        if (thread->state == state && thread->object == object)
+        if (thread->state == state && (thread->object == object || thread->watched == object))
             found |= sim_bit(thread);
     }
     return found;

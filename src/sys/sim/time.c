@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time.c - the simulated clocks
  *
- * How it works      There is one clock, the monotonic one; the other two lines lie at fixed distances from it. It stands still
+ * How it works      There is one clock, the monotonic one; the other two lines lie ahead of it by distances that only
+ *                   hora__sim_step_wall and hora__sim_suspend change; deadlines given on those lines follow. It stands still
  *                   while a thread can run, so that code takes no time, and jumps to the earliest deadline when all
  *                   wait. With options.late the scheduler may let it jump although threads can run, and it may
  *                   jump too far, as it does for a sleeper on a loaded machine.
@@ -13,9 +14,11 @@
 
 #define SECOND INT64_C(1000000000)
 
+enum { TIMELINES = 3 };
+
 /* None of them zero, and all different, so that code that mixes them up is caught. */
 static const int64_t start_ns = 1000 * SECOND;
-static const int64_t ahead_ns[] = {
+static const int64_t start_ahead_ns[] = {
     [HORA__MONOTONIC] = 0,
     [HORA__BOOTTIME] = 500 * SECOND,
     [HORA__WALL] = INT64_C(1767225600) * SECOND, /* 2026-01-01, plus start_ns */
@@ -24,6 +27,8 @@ static const int64_t ahead_ns[] = {
 void hora__sim_time_begin(void)
 {
     hora__sim.now_ns = start_ns;
+    for (int i = 0; i < TIMELINES; i++)
+        hora__sim.ahead_ns[i] = start_ahead_ns[i];
 }
 
 static int64_t add(int64_t a, int64_t b)
@@ -34,9 +39,14 @@ static int64_t add(int64_t a, int64_t b)
     return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
+int64_t hora__sim_earlier(int64_t time_ns, int64_t by_ns)
+{
+    return time_ns == INT64_MAX ? INT64_MAX : add(time_ns, -by_ns);
+}
+
 int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns)
 {
-    return time_ns == INT64_MAX ? INT64_MAX : add(time_ns, -ahead_ns[timeline]);
+    return hora__sim_earlier(time_ns, hora__sim.ahead_ns[timeline]);
 }
 
 int64_t hora__now(enum hora__timeline timeline)
@@ -46,7 +56,7 @@ int64_t hora__now(enum hora__timeline timeline)
         hora__sim_point();
     else
         hora__sim_step();
-    return add(hora__sim.now_ns, ahead_ns[timeline]);
+    return add(hora__sim.now_ns, hora__sim.ahead_ns[timeline]);
 }
 
 static int64_t earliest_deadline(void)
@@ -68,6 +78,16 @@ static int64_t lateness(void)
     return choices[hora__sim_decide(SIM_LATENESS, sizeof choices / sizeof choices[0], 1)];
 }
 
+static void wake_due(void)
+{
+    for (uint64_t left = hora__sim.timed; left != 0;) {
+        struct sim_thread *thread = sim_take_first(&left);
+        if (thread->deadline_ns <= hora__sim.now_ns)
+            hora__sim_wake(thread); /* T2 */
+    }
+    hora__sim_events_time_passed();
+}
+
 bool hora__sim_time_pass(void)
 {
     if (hora__sim.timed == 0)
@@ -75,11 +95,40 @@ bool hora__sim_time_pass(void)
     int64_t to_ns = add(earliest_deadline(), lateness());
     if (to_ns > hora__sim.now_ns)
         hora__sim.now_ns = to_ns; /* T1 */
+    wake_due();
+    return true;
+}
+
+/* A line goes ahead, and all that waits for a time of it comes nearer. */
+static void move_line(enum hora__timeline timeline, int64_t by_ns)
+{
+    hora__sim.ahead_ns[timeline] = add(hora__sim.ahead_ns[timeline], by_ns);
     for (uint64_t left = hora__sim.timed; left != 0;) {
         struct sim_thread *thread = sim_take_first(&left);
-        if (thread->deadline_ns <= hora__sim.now_ns)
-            hora__sim_wake(thread); /* T2 */
+        if (thread->timeline == timeline)
+            thread->deadline_ns = hora__sim_earlier(thread->deadline_ns, by_ns);
     }
-    hora__sim_events_time_passed();
-    return true;
+    hora__sim_timers_follow(timeline, by_ns);
+}
+
+static void clock_was_set(void)
+{
+    wake_due();
+    hora__sim_events_clock_set();
+    hora__sim_after();
+}
+
+void hora__sim_step_wall(int64_t by_ns)
+{
+    hora__sim_point();
+    move_line(HORA__WALL, by_ns);
+    clock_was_set();
+}
+
+void hora__sim_suspend(int64_t by_ns)
+{
+    hora__sim_point();
+    move_line(HORA__BOOTTIME, by_ns);
+    move_line(HORA__WALL, by_ns);
+    clock_was_set();
 }
