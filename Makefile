@@ -15,7 +15,7 @@ help:
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
-	@echo 'make bench      measure queues and pools beside plain pthreads, other libraries and the JDK'
+	@echo 'make bench      measure queues, pools and timers beside plain pthreads, other libraries and the JDK'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make install    install the library: PREFIX ($(PREFIX)), DESTDIR'

@@ -55,6 +55,8 @@ static const char *kind_name(enum test_kind kind)
         return "real";
     case TEST_SCENARIO:
         return "scenario";
+    case TEST_MEDIUM:
+        return "medium scenario";
     case TEST_LARGE:
         return "large scenario";
     case TEST_SWEEP:

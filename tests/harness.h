@@ -10,6 +10,7 @@
  *     TEST_REAL(name, "rows") real threads only (descriptors polled by the kernel, fork, elapsed real time)
  *     SCENARIO(name)          simulator only: small, explored by random walk, PCT and depth first to the
  *                             end at preemption bound 2. Written for strong oracles
+ *     MEDIUM_SCENARIO(name)   the same at bound 1, for what has more threads
  *     LARGE_SCENARIO(name)    the same for what has too many schedules to be explored to the end: random walk and PCT
  *     SWEEP(name)             simulator only: run with the 1st, 2nd, 3rd ... allocation, then thread start, failing,
  *                             once and from then on, until none fails any more. The body tolerates HORA_ENOMEM and
@@ -25,7 +26,7 @@
 
 #include <hora/hora.h>
 
-enum test_kind { TEST_BOTH, TEST_REAL_ONLY, TEST_SCENARIO, TEST_LARGE, TEST_SWEEP };
+enum test_kind { TEST_BOTH, TEST_REAL_ONLY, TEST_SCENARIO, TEST_MEDIUM, TEST_LARGE, TEST_SWEEP };
 
 struct test_case {
     const char *name;
@@ -49,6 +50,7 @@ void test_register(struct test_case *test);
 #define TEST(test_name, rows)      TEST_DEFINE(test_name, rows, TEST_BOTH)
 #define TEST_REAL(test_name, rows) TEST_DEFINE(test_name, rows, TEST_REAL_ONLY)
 #define SCENARIO(test_name)        TEST_DEFINE(test_name, "", TEST_SCENARIO)
+#define MEDIUM_SCENARIO(test_name) TEST_DEFINE(test_name, "", TEST_MEDIUM)
 #define LARGE_SCENARIO(test_name)  TEST_DEFINE(test_name, "", TEST_LARGE)
 #define SWEEP(test_name)           TEST_DEFINE(test_name, "", TEST_SWEEP)
 

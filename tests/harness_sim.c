@@ -303,6 +303,13 @@ static bool run_scenario(const struct test_case *test)
     return run_mixed(test, arguments.schedules) && run_dfs(test, plain) && (rough.bound < 1 || run_dfs(test, rough));
 }
 
+static bool run_medium(const struct test_case *test)
+{
+    struct hora__sim_options plain = arguments.options;
+    plain.bound--;
+    return run_mixed(test, arguments.schedules) && (plain.bound < 1 || run_dfs(test, plain));
+}
+
 /* Let the 1st, 2nd, 3rd ... fail until a run is over before its turn comes. */
 static bool sweep(const struct test_case *test, struct hora__sim_options options, bool thread_starts)
 {
@@ -357,6 +364,8 @@ static bool run(const struct test_case *test)
     switch (test->kind) {
     case TEST_SCENARIO:
         return run_scenario(test);
+    case TEST_MEDIUM:
+        return run_medium(test);
     case TEST_LARGE:
         return run_mixed(test, arguments.schedules);
     case TEST_SWEEP:
@@ -396,6 +405,7 @@ static bool look(const struct test_case *test, uint64_t budget)
     hora__sim_dfs_reset();
     switch (test->kind) {
     case TEST_SCENARIO:
+    case TEST_MEDIUM:
     case TEST_LARGE:
         return run_mixed(test, budget);
     case TEST_SWEEP:
@@ -407,7 +417,7 @@ static bool look(const struct test_case *test, uint64_t budget)
 
 static bool look_everywhere(uint64_t budget)
 {
-    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_LARGE, TEST_SWEEP, TEST_BOTH};
+    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_MEDIUM, TEST_LARGE, TEST_SWEEP, TEST_BOTH};
     for (size_t i = 0; i < sizeof cheapest_first / sizeof cheapest_first[0]; i++)
         for (const struct test_case *test = test_first(); test != NULL; test = test->next)
             if (test->kind == cheapest_first[i] && is_asked_for(test) && !look(test, budget))

@@ -13,6 +13,8 @@
 #include <hora/latch.h>
 #include <hora/pool.h>
 #include <hora/queue.h>
+#include <hora/schedule.h>
+#include <hora/scheduler.h>
 #include <hora/task.h>
 #include <hora/thread.h>
 #include <hora/version.h>

@@ -8,56 +8,79 @@
 
 #include <stdbool.h>
 
-#define HORA__FAULT_LIST(X)                                                                         \
-    X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                          \
-    X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                          \
-    X(PARKER_MISSES_SET_CLOCK, "the clock being set before a watching park does not end it")        \
-    X(INTERRUPT_DOES_NOT_WAKE, "an interrupt only sets the flag")                                   \
-    X(INTERRUPT_NOT_CLEARED, "a call that reports an interrupt leaves the flag set")                \
-    X(WAIT_TRUSTS_WAKEUP, "a waiter takes any wake-up for the event it waits for")                  \
-    X(WAIT_ENDS_EARLY, "a timed wait is over one nanosecond too soon")                              \
-    X(WITHDRAW_IGNORES_HANDOVER, "a time-out wins over an element already handed over")             \
-    X(LATCH_WAKES_ONE, "the last count-down releases one waiter only")                              \
-    X(LATCH_COUNTS_BELOW_ZERO, "the count goes on falling at zero")                                 \
-    X(WAIT_FORGETS_WAITER, "an interrupted waiter stays on the list")                               \
-    X(DRAIN_KEEPS_PUTTERS_OUT, "drain makes room but lets nobody in")                               \
-    X(REMOVE_KEEPS_PUTTERS_OUT, "remove makes room but lets nobody in")                             \
-    X(HANDOVER_TO_LATEST, "the latest waiter is served first")                                      \
-    X(PUT_WAKES_ALL, "every put wakes every taker")                                                 \
-    X(CLOSE_FORGETS_PUTTERS, "close wakes the takers only")                                         \
-    X(ARRAY_REMOVE_SHIFTS_WRONG, "an interior removal shifts across the wrong end of the ring")     \
-    X(LINKED_REMOVE_KEEPS_TAIL, "removing the last element leaves the tail behind")                 \
-    X(LINKED_LEAKS_NODE_WHEN_FULL, "a refused offer leaks its node")                                \
-    X(PRIORITY_LOSES_ON_GROWTH, "an element is lost when the heap cannot grow")                     \
-    X(DELAY_NEW_HEAD_UNSEEN, "a new first element does not wake the leader")                        \
-    X(DELAY_LEAD_LOST_ON_TAKE, "a leader that takes does not hand the lead on")                     \
-    X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")              \
-    X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")       \
-    X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")                 \
-    X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                   \
-    X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                 \
-    X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                       \
-    X(CLOCK_RUN_ENDS_EARLY, "a run is over before those have gone on whose time is its end")        \
-    X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                    \
-    X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")              \
-    X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                     \
-    X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                             \
-    X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")           \
-    X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                           \
-    X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")       \
-    X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                  \
-    X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")      \
-    X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told of it")                         \
-    X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                             \
-    X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")   \
-    X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                          \
-    X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                    \
-    X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")   \
-    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                         \
-    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                         \
-    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something") \
-    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")     \
-    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")              \
+#define HORA__FAULT_LIST(X)                                                                            \
+    X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                             \
+    X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                             \
+    X(PARKER_MISSES_SET_CLOCK, "the clock being set before a watching park does not end it")           \
+    X(INTERRUPT_DOES_NOT_WAKE, "an interrupt only sets the flag")                                      \
+    X(INTERRUPT_NOT_CLEARED, "a call that reports an interrupt leaves the flag set")                   \
+    X(WAIT_TRUSTS_WAKEUP, "a waiter takes any wake-up for the event it waits for")                     \
+    X(WAIT_ENDS_EARLY, "a timed wait is over one nanosecond too soon")                                 \
+    X(WITHDRAW_IGNORES_HANDOVER, "a time-out wins over an element already handed over")                \
+    X(LATCH_WAKES_ONE, "the last count-down releases one waiter only")                                 \
+    X(LATCH_COUNTS_BELOW_ZERO, "the count goes on falling at zero")                                    \
+    X(WAIT_FORGETS_WAITER, "an interrupted waiter stays on the list")                                  \
+    X(DRAIN_KEEPS_PUTTERS_OUT, "drain makes room but lets nobody in")                                  \
+    X(REMOVE_KEEPS_PUTTERS_OUT, "remove makes room but lets nobody in")                                \
+    X(HANDOVER_TO_LATEST, "the latest waiter is served first")                                         \
+    X(PUT_WAKES_ALL, "every put wakes every taker")                                                    \
+    X(CLOSE_FORGETS_PUTTERS, "close wakes the takers only")                                            \
+    X(ARRAY_REMOVE_SHIFTS_WRONG, "an interior removal shifts across the wrong end of the ring")        \
+    X(LINKED_REMOVE_KEEPS_TAIL, "removing the last element leaves the tail behind")                    \
+    X(LINKED_LEAKS_NODE_WHEN_FULL, "a refused offer leaks its node")                                   \
+    X(PRIORITY_LOSES_ON_GROWTH, "an element is lost when the heap cannot grow")                        \
+    X(DELAY_NEW_HEAD_UNSEEN, "a new first element does not wake the leader")                           \
+    X(DELAY_LEAD_LOST_ON_TAKE, "a leader that takes does not hand the lead on")                        \
+    X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")                 \
+    X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")          \
+    X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")                    \
+    X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                      \
+    X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                    \
+    X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                          \
+    X(CLOCK_RUN_ENDS_EARLY, "a run is over before those have gone on whose time is its end")           \
+    X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                       \
+    X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                 \
+    X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                        \
+    X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                \
+    X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")              \
+    X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                              \
+    X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")          \
+    X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                     \
+    X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")         \
+    X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told of it")                            \
+    X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                                \
+    X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")      \
+    X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                             \
+    X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                       \
+    X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for has gone")            \
+    X(AGENDA_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                    \
+    X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                        \
+    X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")           \
+    X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                          \
+    X(SERIES_RUNS_AFTER_STOP, "what a worker has taken runs although the state forbids it")            \
+    X(STEER_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                       \
+    X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")   \
+    X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                         \
+    X(CLOCK_WATCH_UNSEEN, "a leader that sleeps when the clocks begin to be watched is not told")      \
+    X(AGENDA_MOVE_UNSEEN, "an entry that is moved ahead is the same to the leader that sleeps for it") \
+    X(AGENDA_KEEPS_PLACE, "the place of a series that is over stays reserved")                         \
+    X(SCHEDULER_LOSES_LATECOMER, "a task that comes just before the end stays in the agenda")          \
+    X(SCHEDULER_LEAVES_PAUSED, "what was paused while it ran goes back after shutdown")                \
+    X(SCHEDULER_RULE_SWEEPS_NOTHING, "a rule that is changed after shutdown holds for newcomers only") \
+    X(SCHEDULER_HELPS_EARLY, "a worker that waits for a task runs it before its time")                 \
+    X(SERIES_FORGETS_RETIME, "a series that is re-timed on its way back keeps its old time")           \
+    X(SERIES_BEGINS_PAUSED, "a series that is paused after it was admitted begins")                    \
+    X(SERIES_RUNS_ONCE_MORE, "a series has one run more than its count")                               \
+    X(CREW_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                         \
+    X(CREW_RUNS_AFTER_CANCEL, "a member that joins a series that is over begins")                      \
+    X(CREW_NEVER_CLOSES, "the last member does not complete its series")                               \
+    X(CREW_TELLS_NOBODY, "members are not interrupted with their series")                              \
+    X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")      \
+    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \
+    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                            \
+    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something")    \
+    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")        \
+    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                 \
     X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")
 
 enum hora__fault {

@@ -106,6 +106,7 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
     if (hora_queue_remove(pool->queue, future) != 1)
         return false;
     hora__pool_room(pool);
+    hora__pool_relieve(pool);
     return true;
 }
 
@@ -146,6 +147,17 @@ static int put_into_queue(hora_pool *pool, hora_future *future, enum standing st
     return error;
 }
 
+int hora__pool_enqueue(hora_pool *pool, hora_future *future)
+{
+    return put_into_queue(pool, future, KNOWN);
+}
+
+void hora__pool_unqueue(hora_pool *pool, hora_future *future)
+{
+    back_out(pool, future, KNOWN);
+    hora__pool_unaccept(pool);
+}
+
 /* After queueing: HORA_ESHUTDOWN if the task had to be taken back. */
 static int look_again(hora_pool *pool, hora_future *future, enum standing standing)
 {
@@ -183,8 +195,19 @@ static bool below_core(const hora_pool *pool)
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
 }
 
+/* A kind of pool takes a reference of its own. */
+static int place_by_kind(hora_pool *pool, hora_future *future, enum standing standing)
+{
+    int error = pool->kind->place(pool, future);
+    if (error == 0 && standing == GIVEN)
+        (void)hora_future_unref(future);
+    return error;
+}
+
 static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    if (pool->kind != NULL)
+        return place_by_kind(pool, future, standing);
     if (below_core(pool) && start_with(pool, future, standing, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;
@@ -229,6 +252,8 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     int error = hora__pool_check(pool);
     if (error < 0 || task == NULL || task->run == NULL)
         return error < 0 ? error : HORA_EINVAL;
+    if (pool->kind != NULL)
+        return pool->kind->make(pool, task, ret_future);
     hora__depot_supply(&pool->depot);
     return hora__future_new(task, pool->object.clock, ret_future);
 }

@@ -54,22 +54,24 @@ static void drop_result(hora_future *future, void *result)
 }
 
 /* The last reference is gone: nobody else can see it any more. */
-static void destroy(struct hora__object *object)
+void hora__future_destroy(struct hora__object *object)
 {
     hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
-    if (future->owes_drop)
-        drop_task(future); /* I2: it never ran */
-    if (future->has_result)
-        drop_result(future, future->result);           /* I3 */
     while (!hora__list_is_empty(&future->listeners)) { /* it was never done */
         struct hora__listener *listener = HORA__LIST_ENTRY(future->listeners.next, struct hora__listener, link);
         hora__list_remove(&listener->link);
         if (listener->allocated)
             hora__free(listener);
     }
+    if (future->owes_drop)
+        drop_task(future); /* I2: it never ran */
+    if (future->has_result)
+        drop_result(future, future->result); /* I3 */
     hora__event_destroy(&future->event);
-    if (!future->in_caller_memory)
+    if (future->kind != HORA__FUTURE_PLAIN)
+        hora__free(future);
+    else if (!future->in_caller_memory)
         hora__spares_put(future);
     else if (future->reclaimer != NULL)
         hora__future_gone(future->reclaimer); /* nothing may be touched after this */
@@ -77,10 +79,11 @@ static void destroy(struct hora__object *object)
 
 int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
 {
-    int error = hora__object_init(&future->object, clock, destroy);
+    int error = hora__object_init(&future->object, clock, hora__future_destroy);
     if (error < 0)
         return error;
     hora__atomic_init(&future->state, HORA_FUTURE_NEW);
+    future->kind = HORA__FUTURE_PLAIN;
     future->in_caller_memory = in_caller_memory;
     future->owes_drop = true;
     future->has_result = false;
@@ -300,10 +303,8 @@ static bool begin_run(hora_future *future, hora_thread *thread, const struct hor
     return runs;
 }
 
-enum run_kind { ONCE, AND_RESET };
-
 /* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
-static bool end_run(hora_future *future, int failure, void *result, enum run_kind kind,
+static bool end_run(hora_future *future, int failure, void *result, enum hora__verdict verdict,
                     const struct hora__queue_owner *owner)
 {
     struct aftermath after;
@@ -311,7 +312,7 @@ static bool end_run(hora_future *future, int failure, void *result, enum run_kin
     hora__mutex_lock(&future->object.lock);
     future->runner = NULL;
     leave_owner_locked(future, owner);
-    bool stays_new = kind == AND_RESET && failure == 0 && !is_done(future);
+    bool stays_new = verdict == HORA__GOES_ON && !is_done(future);
     bool settled = !stays_new && settle_locked(future, result, failure, &after);
     bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
     if (drops_late)
@@ -326,7 +327,17 @@ static bool end_run(hora_future *future, int failure, void *result, enum run_kin
     return stays_new;
 }
 
-static int run(hora_future *future, enum run_kind kind, bool *ret_stays_new)
+static enum hora__verdict verdict_once(int code)
+{
+    return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
+}
+
+static enum hora__verdict verdict_and_reset(int code)
+{
+    return code == 0 ? HORA__GOES_ON : HORA__FAILS;
+}
+
+static int run(hora_future *future, enum hora__verdict (*verdict)(int code), bool *ret_stays_new)
 {
     hora_thread *thread;
     int error = check(future);
@@ -338,7 +349,7 @@ static int run(hora_future *future, enum run_kind kind, bool *ret_stays_new)
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, failure, result, kind, NULL);
+    *ret_stays_new = end_run(future, failure, result, verdict(failure), NULL);
     return 1;
 }
 
@@ -346,7 +357,7 @@ int hora_future_run(hora_future *future)
 {
     bool stays_new;
     (void)hora_future_ref(future); /* the task may give the caller's reference back */
-    int ran = run(future, ONCE, &stays_new);
+    int ran = run(future, verdict_once, &stays_new);
     (void)hora_future_unref(future);
     return ran;
 }
@@ -355,7 +366,7 @@ int hora_future_run_and_reset(hora_future *future)
 {
     bool stays_new = false;
     (void)hora_future_ref(future);
-    int ran = run(future, AND_RESET, &stays_new);
+    int ran = run(future, verdict_and_reset, &stays_new);
     (void)hora_future_unref(future);
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
@@ -366,13 +377,24 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
         return false;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    (void)end_run(future, failure, result, ONCE, owner);
+    (void)end_run(future, failure, result, verdict_once(failure), owner);
     return true;
+}
+
+bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge)
+{
+    if (!begin_run(future, thread, NULL))
+        return false;
+    if (!judge->begins(future, judge->context))
+        return end_run(future, 0, NULL, HORA__GOES_ON, NULL);
+    void *result = NULL;
+    int code = future->task.run(future->task.arg, &result);
+    return end_run(future, code, result, judge->ends(future, code, judge->context), NULL);
 }
 
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner)
 {
-    (void)end_run(future, HORA_EABANDONED, NULL, ONCE, owner);
+    (void)end_run(future, HORA_EABANDONED, NULL, HORA__FAILS, owner);
 }
 
 /* ---- cancelling ---- */
@@ -407,7 +429,7 @@ static struct hora__queue_owner *owner_locked(const hora_future *future)
 static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 {
     struct hora__object *object = owner->object;
-    if (!owner->keeps_cancelled && owner->withdraw(owner, future))
+    if (hora__atomic_load(&owner->keeps_cancelled) == 0 && owner->withdraw(owner, future))
         owner->ended(owner, future);
     hora__object_leave(object);
 }
@@ -473,6 +495,17 @@ void hora__future_delist(hora_future *future)
     future->listed = false;
     future->next = NULL;
     hora__mutex_unlock(&future->object.lock);
+}
+
+void hora__future_nudge(hora_future *future)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&future->object.lock);
+    for (struct hora__list *link = future->waiters.next; link != &future->waiters; link = link->next)
+        hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
+    hora__mutex_unlock(&future->object.lock);
+    hora__wakes_flush(&wakes);
 }
 
 /* ---- listeners ---- */

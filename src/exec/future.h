@@ -28,14 +28,22 @@ struct hora__queue_owner {
     bool (*withdraw)(struct hora__queue_owner *owner, hora_future *future);
     /* An entry that was withdrawn has ended: by a cancellation, or by having been run by a waiting worker. */
     void (*ended)(struct hora__queue_owner *owner, hora_future *future);
-    bool keeps_cancelled;
+    hora__atomic keeps_cancelled;
+};
+
+/* What a future is the first part of. */
+enum hora__future_kind {
+    HORA__FUTURE_PLAIN,
+    HORA__FUTURE_SCHEDULED, /* a struct hora__scheduled */
+    HORA__FUTURE_MEMBER,    /* a struct hora__member */
 };
 
 /* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
 struct hora_future {
-    struct hora__object object; /* its references are the future's */
-    hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
-    bool in_caller_memory;      /* immutable */
+    struct hora__object object;  /* its references are the future's */
+    hora__atomic state;          /* a hora_future_state; written under the lock, read by anyone */
+    enum hora__future_kind kind; /* immutable */
+    bool in_caller_memory;       /* immutable */
 
     /* guarded by object.lock */
     bool owes_drop;                  /* task.drop has not been called */
@@ -57,6 +65,9 @@ struct hora_future {
 /* Initialise a future in memory with any contents. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
+
+/* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
+void hora__future_destroy(struct hora__object *object);
 
 /* Tell the reclaimer that the memory is its own again. */
 void hora__future_gone(struct hora__waiter *reclaimer);
@@ -87,11 +98,28 @@ bool hora__future_abort(hora_future *future, int why);
 /* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run. Whether it ran. */
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner);
 
+/* What the end of a run means for the future. */
+enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
+
+/* Who decides that: both are called by the running thread, with no lock held. */
+struct hora__judge {
+    bool (*begins)(hora_future *future, void *context); /* the body is about to run; false: it is not to, after all */
+    enum hora__verdict (*ends)(hora_future *future, int code, void *context);
+    void *context;
+};
+
+/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let it begin, and it has not been
+ * cancelled meanwhile. The owner's entry does not end with it. */
+bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge);
+
 /* The thread that runs it, for the owner, is about to end: close its books. The calling thread is that one. */
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner);
 
 /* Register a listener that the caller provides; called at once if it is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
+
+/* Its time has changed: those who wait for it may be able to help sooner, or only later. */
+void hora__future_nudge(hora_future *future);
 
 /* The error that stands for the outcome, 0 for NORMAL, HORA_EAGAIN if it is not done. */
 int hora__future_outcome(hora_future *future);

@@ -42,19 +42,38 @@ static int answer(hora_future *future, void **ret_result)
     return outcome;
 }
 
-static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
+static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline)
 {
-    hora_ns deadline = timeout > 0 ? hora__clock_deadline(future->object.clock, timeout) : 0;
     hora__mutex_lock(&future->object.lock);
     if (hora_future_is_done(future)) {
         hora__mutex_unlock(&future->object.lock);
         return 0;
     }
-    if (timeout <= 0) {
-        hora__mutex_unlock(&future->object.lock);
-        return HORA_ETIMEDOUT;
-    }
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
+}
+
+/* Without a limit: noting it, so that others can see what this thread waits for. */
+static int wait_for_ever(hora_future *future, hora_thread *thread)
+{
+    int error = hora__begin_waiting(future, thread);
+    if (error == 0)
+        error = wait_until(future, thread, HORA_FOREVER);
+    hora__end_waiting(thread);
+    return error;
+}
+
+/* Wait, and help when that is possible: a task of a scheduler cannot be run before its time. */
+static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
+{
+    hora_ns deadline = hora__clock_deadline(future->object.clock, timeout);
+    for (;;) {
+        hora_ns help_at = hora__help(future, thread);
+        hora_ns until = help_at < deadline ? help_at : deadline;
+        int error = until == HORA_FOREVER ? wait_for_ever(future, thread) : wait_until(future, thread, until);
+        bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && help_at < deadline);
+        if (!looks_again)
+            return error;
+    }
 }
 
 int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
@@ -70,15 +89,7 @@ int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
         return error;
     if (hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;
-    if (timeout > 0)
-        hora__help(future, thread);
-    bool may_hang = timeout == HORA_FOREVER;
-    if (may_hang)
-        error = hora__begin_waiting(future, thread);
-    if (error == 0)
-        error = wait(future, thread, timeout);
-    if (may_hang)
-        hora__end_waiting(thread);
+    error = timeout <= 0 ? HORA_ETIMEDOUT : wait(future, thread, timeout);
     return error < 0 ? error : answer(future, ret_result);
 }
 

@@ -11,16 +11,15 @@
 /* Longer chains than this are not followed: they cost more than they are likely to tell. */
 enum { LONGEST_CHAIN = 64 };
 
-void hora__help(hora_future *future, hora_thread *thread)
+hora_ns hora__help(hora_future *future, hora_thread *thread)
 {
     struct hora__worker *worker = thread->worker;
     if (worker == NULL)
-        return;
+        return HORA_FOREVER;
     hora__mutex_lock(&future->object.lock);
     bool ours = future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
     hora__mutex_unlock(&future->object.lock);
-    if (ours)
-        hora__worker_run_queued(worker, future);
+    return ours ? hora__worker_run_queued(worker, future) : HORA_FOREVER;
 }
 
 /* The thread that runs a future, with a reference; NULL: nobody. */

@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "exec/options.h"
 #include "queue/backlog.h"
+#include "queue/queue.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -57,14 +58,18 @@ static bool withdraw(struct hora__queue_owner *owner, hora_future *future)
     return hora__pool_withdraw(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 
-/* A cancelled task has left the queue. */
-static void entry_ended(struct hora__queue_owner *owner, hora_future *future)
+void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 {
-    hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
     hora__future_dequeued(future, &pool->owner);
     hora__pool_end(pool, hora__ending_of(future));
     (void)hora_future_unref(future);
     hora__pool_try_terminate(pool);
+}
+
+/* A cancelled task has left the queue. */
+static void entry_ended(struct hora__queue_owner *owner, hora_future *future)
+{
+    hora__pool_entry_ended(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
@@ -100,16 +105,15 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
     pool->queue_holds = hora__pool_queue_holds(options);
-    pool->owner = (struct hora__queue_owner){.object = &pool->object,
-                                             .withdraw = withdraw,
-                                             .ended = entry_ended,
-                                             .keeps_cancelled = options->keep_cancelled};
+    pool->owner = (struct hora__queue_owner){.object = &pool->object, .withdraw = withdraw, .ended = entry_ended};
+    hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     hora__pool_name(pool->name, sizeof pool->name, options->name);
 }
 
 static void init_lists(hora_pool *pool)
 {
     hora__atomic_init(&pool->control, hora__control(HORA__RUNNING, 0));
+    hora__atomic_init(&pool->lingerer, 0);
     hora__atomic_init(&pool->room_waiters, 0);
     hora__atomic_init(&pool->idle_watchers, 0);
     hora__atomic_init(&pool->shows_idle, 1);
@@ -123,31 +127,26 @@ static void init_lists(hora_pool *pool)
     hora__list_init(&pool->reapers);
 }
 
-int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, const char **reterr_reason)
+int hora__pool_make(const hora_pool_options *options, size_t size, const struct hora__pool_kind *kind,
+                    hora_pool **ret_pool)
 {
-    hora_pool_options own;
-    const char *reason = hora__pool_options(&own, options, ret_pool);
-    if (reason != NULL) {
-        if (reterr_reason != NULL)
-            *reterr_reason = reason;
-        return HORA_EINVAL;
-    }
     hora_thread *thread; /* whoever makes a pool has what it takes to wait, and so to free it, also without memory */
     int error = hora__thread_current(&thread);
     if (error < 0)
         return error;
-    hora_pool *pool = hora__alloc(1, sizeof *pool);
+    hora_pool *pool = hora__alloc(1, size);
     if (pool == NULL)
         return HORA_ENOMEM;
     init_lists(pool);
-    copy_options(pool, &own);
+    copy_options(pool, options);
+    pool->kind = kind;
     error = hora__depot_init(&pool->depot);
     if (error < 0)
         goto no_depot;
-    error = make_queue(pool, &own);
+    error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
-    error = hora__object_init(&pool->object, own.clock, destroy);
+    error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;
     *ret_pool = pool;
@@ -160,6 +159,17 @@ no_queue:
 no_depot:
     hora__free(pool);
     return error;
+}
+
+int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, const char **reterr_reason)
+{
+    hora_pool_options own;
+    const char *reason = hora__pool_options(&own, options, ret_pool);
+    if (reason == NULL)
+        return hora__pool_make(&own, sizeof(hora_pool), NULL, ret_pool);
+    if (reterr_reason != NULL)
+        *reterr_reason = reason;
+    return HORA_EINVAL;
 }
 
 /* ---- termination ---- */
@@ -243,6 +253,8 @@ int hora_pool_shutdown(hora_pool *pool)
     hora__workers_interrupt_idle_locked(pool, false);
     hora__mutex_unlock(&pool->object.lock);
     hora__pool_wake_submitters(pool); /* they wait in vain from now on */
+    if (pool->kind != NULL)
+        pool->kind->sweep(pool);
     hora__pool_try_terminate(pool);
     return 0;
 }
@@ -253,10 +265,7 @@ static hora_future *strip(hora_pool *pool)
     void *item;
     if (hora_queue_drain(pool->queue, &item, 1) == 1)
         return item;
-    while (hora_queue_peek(pool->queue, &item) == 0)
-        if (hora_queue_remove(pool->queue, item) == 1)
-            return item;
-    return NULL;
+    return hora__queue_remove_first(pool->queue);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
@@ -385,8 +394,10 @@ int hora_pool_close(hora_pool *pool, hora_ns timeout)
     hora_thread *thread = hora__thread_existing();
     if (error == HORA_EINTERRUPTED && thread != NULL)
         (void)hora_thread_interrupt(thread); /* it stays pending */
+    if (hora_pool_is_terminated(pool))
+        return 0;
     (void)hora_pool_stop(pool, NULL);
-    return hora_pool_is_terminated(pool) ? 0 : HORA_ETIMEDOUT;
+    return HORA_ETIMEDOUT;
 }
 
 /* What the end of a pool still has to wait for; NULL: nothing. A task may have left the queue and not yet be in the books:

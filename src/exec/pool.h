@@ -15,14 +15,41 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
+/* What a scheduler does otherwise than a plain pool. */
+struct hora__pool_kind {
+    /* Make the future of a task that is executed or submitted. */
+    int (*make)(hora_pool *pool, const hora_task *task, hora_future **ret_future);
+    /* Find a place for a future, as hora__pool_place. */
+    int (*place)(hora_pool *pool, hora_future *future);
+    /* A worker has been woken because the clocks have parted. */
+    void (*look)(hora_pool *pool);
+    /* What the worker that has taken an entry is to run: a future, with a reference, whose books it closes afterwards; NULL: nothing, the
+     * entry has gone back. */
+    hora_future *(*admit)(hora_pool *pool, hora_future *future);
+    /* Run it. Whether it is to go back into the queue. */
+    bool (*run)(hora_pool *pool, hora_future *future, hora_thread *thread);
+    /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended the thread that ran it. */
+    void (*abandoned)(hora_pool *pool, hora_future *future, int code);
+    /* Put an entry back; false: it could not be, and has ended instead. */
+    bool (*put_back)(hora_pool *pool, hora_future *future);
+    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn: INT64_MIN if that was done, else from what
+     * time of the pool's clock on to try again; HORA_FOREVER: never. */
+    hora_ns (*take_out)(hora_pool *pool, hora_future *future);
+    /* The pool has been shut down: what is not to run any more leaves the queue. */
+    void (*sweep)(hora_pool *pool);
+};
+
 struct hora_pool {
-    struct hora__object object;     /* visited by workers, submitters that wait, and futures that ask its queue */
-    struct hora__queue_owner owner; /* immutable */
-    hora__atomic control;           /* run state and number of workers */
-    hora__atomic room_waiters;      /* how many submitters wait for room */
-    hora__atomic idle_watchers;     /* how many want to know when nothing is unfinished, or no longer so */
-    hora__atomic shows_idle;        /* perhaps they have been told so; written under the lock */
-    hora__atomic core_threads;      /* these three are read by anyone, written under the lock */
+    struct hora__object object;         /* visited by workers, submitters that wait, and futures that ask its queue */
+    struct hora__queue_owner owner;     /* immutable, but for keeps_cancelled */
+    const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
+    hora__atomic control;               /* run state and number of workers */
+    hora__atomic
+        lingerer; /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
+    hora__atomic room_waiters;  /* how many submitters wait for room */
+    hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
+    hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
+    hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
     hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
@@ -82,6 +109,29 @@ static inline int32_t hora__control(enum hora__run_state state, int count)
     return (int32_t)state << HORA__COUNT_BITS | count;
 }
 
+/* What decides on the number of workers, as of now; each may change at any moment, and who changes it wakes the idle workers. */
+struct hora__bounds {
+    int core_threads;
+    int max_threads;
+    bool core_time_out;
+};
+
+static inline struct hora__bounds hora__pool_bounds(const hora_pool *pool)
+{
+    return (struct hora__bounds){.core_threads = hora__atomic_load(&pool->core_threads),
+                                 .max_threads = hora__atomic_load(&pool->max_threads),
+                                 .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
+}
+
+static inline void hora__pool_lower_count(hora_pool *pool)
+{
+    (void)hora__atomic_add(&pool->control, -1);
+}
+
+/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool; the options have been checked. */
+__attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
+                                                        const struct hora__pool_kind *kind, hora_pool **ret_pool);
+
 /* 0, HORA_EINVAL or HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__pool_check(const hora_pool *pool);
 
@@ -119,6 +169,17 @@ void hora__pool_room(hora_pool *pool);
 
 /* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
 void hora__pool_wake_submitters(hora_pool *pool);
+
+/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. And: take one back out of the books that
+ * has been withdrawn and that the caller still has. */
+__attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
+void hora__pool_unqueue(hora_pool *pool, hora_future *future);
+
+/* An entry that has been withdrawn has ended. */
+void hora__pool_entry_ended(hora_pool *pool, hora_future *future);
+
+/* Something has left the queue: a worker that waits for it alone may have to go. */
+void hora__pool_relieve(hora_pool *pool);
 
 /* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);

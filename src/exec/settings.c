@@ -116,7 +116,8 @@ int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn han
     int error = enter(pool, known && (reject == HORA_REJECT_CALLBACK) == (handler != NULL));
     if (error < 0)
         return error;
-    if (reject == HORA_REJECT_BLOCK && !pool->queue_holds)
+    if (reject == HORA_REJECT_BLOCK &&
+        (!pool->queue_holds || pool->kind != NULL)) /* no effect: a scheduler always has room */
         return leave(pool, HORA_EINVAL);
     pool->reject = reject;
     pool->reject_handler = handler;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c - the life of a worker: start, get a task, run it, end, be replaced
+/* worker.c - the life of a worker: start, get a task (see get_task.c), run it, end, be replaced
  *
  * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count lowered -> off the
  *                   list -> perhaps replaced -> on the ended list -> joined by the next that ends, or by hora_pool_free.
@@ -9,9 +9,6 @@
  *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock and turns IDLE to
  *                   DISTURBED and back; a worker that finds itself DISTURBED when it wants to become ACTIVE waits for the
  *                   lock. Then it clears its interrupt flag, so nothing left over from before reaches the task.
- * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and there are more than
- *                   core_threads, or core workers may time out; but never the last one while tasks are queued. It lowers
- *                   the count by compare-and-swap: if that fails it decides anew.
  * Books             A task that a worker has run is booked as finished together with taking the next one; if there is none, the worker first
  *                   becomes IDLE: when the books say that nothing is left to do, nobody is active.
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
@@ -42,16 +39,21 @@ bool hora__worker_is_active(const struct hora__worker *worker)
 
 /* ---- interrupts ---- */
 
+bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker)
+{
+    assert(hora__mutex_held(&worker->pool->object.lock));
+    if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, IDLE, DISTURBED))
+        return false;
+    (void)hora_thread_interrupt(worker->thread);
+    hora__atomic_store(&worker->activity, IDLE);
+    return true;
+}
+
 void hora__workers_interrupt_idle_locked(hora_pool *pool, bool only_one)
 {
     assert(hora__mutex_held(&pool->object.lock));
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
-        struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
-        if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, IDLE, DISTURBED))
-            continue;
-        (void)hora_thread_interrupt(worker->thread);
-        hora__atomic_store(&worker->activity, IDLE);
-        if (only_one)
+        if (hora__worker_interrupt_if_idle_locked(HORA__LIST_ENTRY(link, struct hora__worker, link)) && only_one)
             return;
     }
 }
@@ -105,17 +107,33 @@ static void book_end(struct hora__worker *worker)
     hora__pool_finish(worker->pool);
 }
 
-/* Whether the before hook let it run; if not, the worker is to end. */
-static bool run_with_hooks(struct hora__worker *worker, hora_future *future)
+/* What the kind of the pool makes of it. Whether the future is to be queued again; else its entry has ended. */
+static bool run_by_kind(struct hora__worker *worker, hora_future *future)
 {
     hora_pool *pool = worker->pool;
+    bool goes_back = pool->kind->run(pool, future, worker->thread);
+    if (!goes_back)
+        hora__future_dequeued(future, &pool->owner);
+    return goes_back;
+}
+
+/* Whether the before hook let it run; if not, the worker is to end. And whether the future is to be queued again. */
+static bool run_with_hooks(struct hora__worker *worker, hora_future *future, bool *ret_goes_back)
+{
+    hora_pool *pool = worker->pool;
+    *ret_goes_back = false;
     int refused = pool->before != NULL ? pool->before(pool, future, pool->context) : 0;
     if (refused != 0) {
-        (void)hora__future_abort(future, refused);
+        bool fails = hora__future_abort(future, refused);
+        if (fails && pool->kind != NULL)
+            pool->kind->abandoned(pool, future, refused);
         hora__future_dequeued(future, &pool->owner);
         return false;
     }
-    (void)hora__future_run(future, worker->thread, &pool->owner);
+    if (pool->kind != NULL)
+        *ret_goes_back = run_by_kind(worker, future);
+    else
+        (void)hora__future_run(future, worker->thread, &pool->owner);
     if (pool->after != NULL)
         pool->after(pool, future, hora_future_failure(future), pool->context);
     return true;
@@ -137,15 +155,32 @@ static hora_future *take_next(struct hora__worker *worker)
     return next;
 }
 
+/* Whether it is queued again; else its entry has ended. */
+static bool put_back(hora_pool *pool, hora_future *future)
+{
+    if (pool->kind != NULL && pool->kind->put_back(pool, future))
+        return true;
+    hora__future_dequeued(future, &pool->owner);
+    return false;
+}
+
 /* Run it; whether the worker goes on, and with which task, if that is known already. */
 static bool run_task(struct hora__worker *worker, hora_future *future, hora_future **ret_next)
 {
+    hora_pool *pool = worker->pool;
+    *ret_next = NULL;
+    if (pool->kind != NULL && (future = pool->kind->admit(pool, future)) == NULL)
+        return true;
     become_active(worker);
     worker->current = future;
-    bool goes_on = run_with_hooks(worker, future);
+    bool goes_back;
+    bool goes_on = run_with_hooks(worker, future, &goes_back);
     worker->current = NULL;
-    close_entry(worker, future, hora__ending_of(future));
-    *ret_next = goes_on ? take_next(worker) : NULL;
+    if (goes_back && put_back(pool, future))
+        hora__counter_add_alone(&worker->completed, 1);
+    else
+        close_entry(worker, future, hora__ending_of(future));
+    *ret_next = goes_on && pool->kind == NULL ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         hora__atomic_store(&worker->activity, IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
@@ -161,6 +196,8 @@ static void abandon_current(struct hora__worker *worker)
     if (future == NULL)
         return;
     hora__future_thread_ends(future, &worker->pool->owner);
+    if (worker->pool->kind != NULL)
+        worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->after != NULL)
         worker->pool->after(worker->pool, future, HORA_EABANDONED, worker->pool->context);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
@@ -177,7 +214,9 @@ struct hora__nested {
 static void run_nested(void *arg)
 {
     const struct hora__nested *nested = arg;
-    (void)run_with_hooks(nested->worker, nested->worker->current);
+    bool goes_back; /* what does is not run out of turn */
+    (void)run_with_hooks(nested->worker, nested->worker->current, &goes_back);
+    assert(!goes_back);
 }
 
 /* It has ended the thread: its own books are closed here, those of the outer one by whoever guards that. */
@@ -208,10 +247,16 @@ static void clear_interrupt_of(const hora_future *future, const struct hora__nes
         (void)hora_thread_interrupt(worker->thread);
 }
 
-void hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
+hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
 {
-    if (!hora__pool_withdraw(worker->pool, future))
-        return;
+    const struct hora__pool_kind *kind = worker->pool->kind;
+    hora_ns from = HORA_FOREVER;
+    if (kind != NULL)
+        from = kind->take_out(worker->pool, future);
+    else if (hora__pool_withdraw(worker->pool, future))
+        from = INT64_MIN;
+    if (from != INT64_MIN)
+        return from;
     struct hora__nested nested = {worker, worker->current, worker->nested};
     worker->current = future;
     worker->nested = &nested;
@@ -221,80 +266,14 @@ void hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
     clear_interrupt_of(future, &nested);
     close_entry(worker, future, hora__ending_of(future));
     book_end(worker);
-}
-
-/* ---- getting a task ---- */
-
-/* What a worker must know to decide, as of now; each may change at any moment, and who changes it wakes the idle workers. */
-struct bounds {
-    int core_threads;
-    int max_threads;
-    bool core_time_out;
-};
-
-static struct bounds read_bounds(const hora_pool *pool)
-{
-    return (struct bounds){.core_threads = hora__atomic_load(&pool->core_threads),
-                           .max_threads = hora__atomic_load(&pool->max_threads),
-                           .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
-}
-
-static hora_ns read_keep_alive(hora_pool *pool)
-{
-    hora__mutex_lock(&pool->object.lock);
-    hora_ns keep_alive = pool->keep_alive;
-    hora__mutex_unlock(&pool->object.lock);
-    return keep_alive;
-}
-
-static void lower_count(hora_pool *pool)
-{
-    (void)hora__atomic_add(&pool->control, -1);
-}
-
-static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
-{
-    void *item;
-    int error =
-        timed ? hora_queue_poll_for(pool->queue, read_keep_alive(pool), &item) : hora_queue_take(pool->queue, &item);
-    *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
-    if (error < 0)
-        return NULL;
-    hora__pool_room(pool);
-    return item;
-}
-
-/* The next task, with the reference of its entry; NULL: the worker is to end, and its count has been lowered. */
-static hora_future *get_task(hora_pool *pool)
-{
-    bool timed_out = false;
-    hora__pool_tidy(pool);
-    for (;;) {
-        int32_t control = hora__atomic_load(&pool->control);
-        enum hora__run_state state = hora__state_of(control);
-        if (state >= HORA__STOP || (state >= HORA__SHUTDOWN && hora__pool_queue_is_empty(pool))) {
-            lower_count(pool);
-            return NULL;
-        }
-        struct bounds bounds = read_bounds(pool);
-        int count = hora__count_of(control);
-        bool timed = bounds.core_time_out || count > bounds.core_threads;
-        if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
-            if (hora__atomic_cas(&pool->control, control, control - 1))
-                return NULL;
-            continue;
-        }
-        hora_future *future = take_entry(pool, timed, &timed_out);
-        if (future != NULL)
-            return future;
-    }
+    return HORA_FOREVER;
 }
 
 /* ---- the end of a worker ---- */
 
 static int least_workers(hora_pool *pool)
 {
-    struct bounds bounds = read_bounds(pool);
+    struct hora__bounds bounds = hora__pool_bounds(pool);
     int least = bounds.core_time_out ? 0 : bounds.core_threads;
     return least == 0 && !hora__pool_queue_is_empty(pool) ? 1 : least;
 }
@@ -377,7 +356,7 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
 {
     hora_pool *pool = worker->pool;
     if (abrupt)
-        lower_count(pool); /* else get_task has done it */
+        hora__pool_lower_count(pool); /* else get_task has done it */
     leave_list(worker);
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
         hora__pool_try_terminate(pool);
@@ -392,7 +371,7 @@ static bool loop(struct hora__worker *worker)
 {
     hora_future *future = worker->first;
     worker->first = NULL;
-    while (future != NULL || (future = get_task(worker->pool)) != NULL) {
+    while (future != NULL || (future = hora__worker_get_task(worker)) != NULL) {
         hora_future *next;
         if (!run_task(worker, future, &next))
             return false;
@@ -461,7 +440,7 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
         bool only_for_queue = state == HORA__SHUTDOWN && !has_first && !hora__pool_queue_is_empty(pool);
         if (state != HORA__RUNNING && !only_for_queue)
             return HORA_ESHUTDOWN;
-        struct bounds bounds = read_bounds(pool);
+        struct hora__bounds bounds = hora__pool_bounds(pool);
         if (hora__count_of(control) >= (core ? bounds.core_threads : bounds.max_threads))
             return HORA_EFULL;
         if (hora__atomic_cas(&pool->control, control, control + 1))
@@ -470,7 +449,7 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
 }
 
 /* Put the worker on the list, unless the pool has been shut down since. */
-static int enlist(hora_pool *pool, struct hora__worker *worker, int *ret_number, hora_factory_fn *ret_factory)
+static int enlist(hora_pool *pool, struct hora__worker *worker, hora_factory_fn *ret_factory)
 {
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
@@ -481,7 +460,7 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, int *ret_number,
         int size = hora__count_of(hora__atomic_load(&pool->control));
         if (size > pool->largest)
             pool->largest = size;
-        *ret_number = pool->next_number++;
+        worker->number = pool->next_number++;
         *ret_factory = pool->factory;
         hora__object_visit(&pool->object);
     }
@@ -510,10 +489,10 @@ static void note_thread_failure(hora_pool *pool, int error)
     hora__mutex_unlock(&pool->object.lock);
 }
 
-static int start_thread(hora_pool *pool, struct hora__worker *worker, int number, hora_factory_fn factory)
+static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_factory_fn factory)
 {
     char name[48];
-    (void)snprintf(name, sizeof name, "%s%d", pool->name, number);
+    (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
     hora_virtual_clock *virtual_clock = pool->object.clock->source;
     if (virtual_clock != NULL)
         (void)hora_virtual_clock_expect(virtual_clock, 1);
@@ -562,12 +541,11 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
 /* Enlist and start it; if that fails nothing of it is left but the worker itself. */
 static int launch(hora_pool *pool, struct hora__worker *worker)
 {
-    int number;
     hora_factory_fn factory;
-    int error = enlist(pool, worker, &number, &factory);
+    int error = enlist(pool, worker, &factory);
     if (error < 0)
         return error;
-    error = start_thread(pool, worker, number, factory);
+    error = start_thread(pool, worker, factory);
     if (error < 0) {
         note_thread_failure(pool, error);
         delist(pool, worker);
@@ -590,7 +568,7 @@ int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
         hora__free(worker);
     }
     if (!HORA__FAULT(POOL_KEEPS_COUNT_OF_FAILED_START))
-        lower_count(pool); /* I1 */
+        hora__pool_lower_count(pool); /* I1 */
     hora__pool_try_terminate(pool);
     if (first != NULL)
         stand_in(pool);

@@ -20,6 +20,7 @@ enum hora__ending {
 struct hora__worker {
     struct hora__list link;            /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool;            /* immutable */
+    int number;                        /* the pool counts its workers from 1; immutable once it is listed */
     hora_thread *prepared;             /* a record for a thread that has none; its own once it runs */
     bool adopted;                      /* it took that record; its own */
     bool attached;                     /* it is attached to the pool's virtual clock; its own */
@@ -39,6 +40,12 @@ struct hora__worker {
  * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
 
+/* The next task, with the reference of its entry; NULL: the worker is to end, and its count has been lowered. */
+hora_future *hora__worker_get_task(struct hora__worker *worker);
+
+/* Interrupt a worker if it is waiting for work; whether it was. Caller holds the pool's lock. */
+bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker);
+
 /* Interrupt workers that are waiting for work: all, or one. Caller holds the pool's lock. */
 void hora__workers_interrupt_idle_locked(struct hora_pool *pool, bool only_one);
 
@@ -53,7 +60,8 @@ void hora__workers_reap(struct hora_pool *pool);
 /* The pool as the owner of its queue. */
 struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker);
 
-/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run it. */
-void hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
+/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run it. If it is too
+ * early for that, returns the time of the pool's clock to try again; else HORA_FOREVER. */
+hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
 
 #endif

@@ -41,6 +41,19 @@ int hora_queue_remove(hora_queue *queue, const void *item)
     return find(queue, item, true);
 }
 
+void *hora__queue_remove_first(hora_queue *queue)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    void *item = queue->kind->peek(queue);
+    bool removed = item != NULL && queue->kind->find(queue, item, true);
+    if (removed)
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return removed ? item : NULL;
+}
+
 int hora_queue_contains(hora_queue *queue, const void *item)
 {
     return find(queue, item, false);

@@ -9,6 +9,7 @@
 
 #include <hora/queue.h>
 
+#include "sync/clock.h"
 #include "sync/object.h"
 #include "sync/ready_fd.h"
 #include "sync/wait.h"
@@ -42,7 +43,8 @@ struct hora__queue_kind {
     /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
     int (*prepare)(hora_queue *queue, struct hora__put *put);
     void (*discard)(hora_queue *queue, struct hora__put *put);
-    /* Insert, taking over put->memory. 0, HORA_EFULL or HORA_ENOMEM, and then nothing has changed. */
+    /* Insert, taking over put->memory. 0, HORA_EFULL, HORA_ENOMEM or, for what does not belong here, HORA_EINVAL, and then nothing has
+     * changed. */
     int (*push)(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes);
     /* Remove the first element that can be taken now; NULL: there is none. */
     void *(*pop)(hora_queue *queue, struct hora__wakes *wakes);
@@ -87,6 +89,10 @@ struct hora_queue {
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
 
     /* delay queue: of the takers, the one that sleeps until the first element is due; see settle.c */
+    bool watches; /* the leader is to notice when the clocks part from what was seen; set once */
+    struct hora__clock_offsets seen;
+    bool telling;                /* somebody is being told that they have parted; meanwhile nothing can be taken */
+    uint64_t set_backs;          /* how often the wall clock was seen to be set back */
     struct hora__waiter *leader; /* NULL: none */
     uint64_t leader_element;     /* what it waits for, as told by next_due */
     hora_ns leader_until;        /* and until when */
@@ -134,6 +140,9 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
  * can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
                                                          int *ret_count);
+
+/* Remove the first element, whether it can be taken yet or not; NULL: there is none. */
+void *hora__queue_remove_first(hora_queue *queue);
 
 /* ---- putting: transfer.c ---- */
 

@@ -201,13 +201,13 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
 {
     if (hora__waiter_is_resolved(self))
         return HORA__FAULT(WITHDRAW_IGNORES_HANDOVER) && wake == HORA__WAKE_TIME ? HORA_ETIMEDOUT : 0;
-    if (wake == HORA__WAKE_INTERRUPTED) {
+    if (wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_CLOCK) {
         hora__queue_withdraw(queue, self);
         if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
             return HORA_EINTERRUPTED;
         if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
             hora__queue_settle(queue, NULL, wakes);
-        return HORA_EINTERRUPTED;
+        return wake == HORA__WAKE_CLOCK ? HORA_EAGAIN : HORA_EINTERRUPTED;
     }
     hora__waiter_heard(self);
     if (queue->kind->is_searched) {
@@ -221,7 +221,10 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
+    bool leads = queue->leader == self; /* since just now: the first element became due, or the clock was set back */
     hora__queue_withdraw(queue, self);
+    if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
+        hora__queue_settle(queue, NULL, wakes);
     return HORA_ETIMEDOUT;
 }
 
@@ -230,8 +233,11 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
 {
     hora_ns until = queue->leader == self ? queue->leader_until : self->deadline;
     bool until_the_end = until == self->deadline;
+    bool watches = queue->watches && queue->leader == self;
+    struct hora__clock_offsets seen = queue->seen;
     hora__queue_exit(queue, wakes);
-    enum hora__wake wake = hora__waiter_park(self, queue->object.clock, until);
+    enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
+                                   : hora__waiter_park(self, queue->object.clock, until);
     if (wake == HORA__WAKE_RESOLVED)
         return 0;
     hora__mutex_lock(&queue->object.lock);

@@ -2,7 +2,7 @@
 /* timers.h - timers in the order in which they are due, in memory that the caller provides
  *
  * What it is for    A scheduler asks three things of its timers: which is due first, here is one more, and this one is
- *                   cancelled, wherever it stands. None costs more than O(log n), and a cancelled timer leaves nothing behind.
+ *                   cancelled, wherever it stands. Each costs O(log n), and nothing is left behind by a cancelled timer.
  * Order             By due, then by sequence. So the order is total, and timers due together leave in the order of their numbers.
  * Pure              No thread, no clock, no lock, no allocation: the caller locks, knows the time, and provides the memory. */
 #ifndef HORA_SCHED_TIMERS_H

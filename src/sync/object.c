@@ -99,6 +99,8 @@ int hora__object_wait_locked(struct hora__object *object, struct hora__list *lis
         return waiter.result;
     if (wake == HORA__WAKE_TIME)
         return HORA_ETIMEDOUT;
+    if (wake == HORA__WAKE_NUDGED)
+        return HORA_EAGAIN;
     (void)hora__thread_take_interrupt(thread);
     return HORA_EINTERRUPTED;
 }

@@ -18,11 +18,14 @@ void venue_open_pool(struct venue *v, const hora_pool_options *options)
 
 void venue_open(struct venue *v, enum place place)
 {
-    rig_prepare(&v->r, place == HOOKED_POOL);
+    rig_prepare(&v->r, place == HOOKED_POOL || place == DECORATED_SCHEDULER);
     v->executor = (hora_executor){.execute = execute_here, .clock = v->r.f.view};
     if (place == DIRECT)
         return;
-    rig_pool(&v->r, HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = 10));
+    if (place == POOL || place == HOOKED_POOL)
+        rig_pool(&v->r, HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = 10));
+    else
+        CHECK_OK(try_scheduler(&v->r, HORA_SCHEDULER_OPTIONS(.core_threads = 2), NULL));
     v->executor = hora_pool_executor(v->r.pool);
 }
 

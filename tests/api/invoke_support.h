@@ -1,36 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke_support.h - what the tests of invoke all and invoke any share
  *
- * A venue is where tasks are executed: in the calling thread, by a user's executor of three lines, on a pool, or on a pool with
- * hooks. The JDK's suite has the same tests for all three. */
+ * A venue is where tasks are executed: in the calling thread, by a user's executor of three lines; on a pool, or one with hooks; on a
+ * scheduler, or one with hooks and decorate. The JDK's suite has the same tests for all five. */
 #ifndef HORA_TESTS_API_INVOKE_SUPPORT_H
 #define HORA_TESTS_API_INVOKE_SUPPORT_H
 
-#include "pool_support.h"
+#include "scheduler_support.h"
 
-enum place { DIRECT, POOL, HOOKED_POOL };
+enum place { DIRECT, POOL, HOOKED_POOL, SCHEDULER, DECORATED_SCHEDULER };
 
 struct venue {
     struct rig r; /* without a pool if it is DIRECT */
     hora_executor executor;
 };
 
-/* A promise in all three places. `test` is its name in the JDK's suite; `more` are further rows. */
+/* A promise wherever there are workers. `test` is its name in the JDK's suite; `more` are further rows. */
+#define ON_ALL_POOLS(promise, test, more)                                      \
+    static void promise(enum place place);                                     \
+    TEST(pool_##promise, "ThreadPoolExecutorTest." test " " more)              \
+    {                                                                          \
+        promise(POOL);                                                         \
+    }                                                                          \
+    TEST(hooked_pool_##promise, "ThreadPoolExecutorSubclassTest." test)        \
+    {                                                                          \
+        promise(HOOKED_POOL);                                                  \
+    }                                                                          \
+    TEST(scheduler_##promise, "ScheduledExecutorTest." test)                   \
+    {                                                                          \
+        promise(SCHEDULER);                                                    \
+    }                                                                          \
+    TEST(decorated_scheduler_##promise, "ScheduledExecutorSubclassTest." test) \
+    {                                                                          \
+        promise(DECORATED_SCHEDULER);                                          \
+    }                                                                          \
+    static void promise(enum place place)
+
+/* A promise in all places. */
 #define EVERYWHERE(promise, test, more)                                  \
     static void promise(enum place place);                               \
     TEST(direct_##promise, "AbstractExecutorServiceTest." test " " more) \
     {                                                                    \
         promise(DIRECT);                                                 \
     }                                                                    \
-    TEST(pool_##promise, "ThreadPoolExecutorTest." test)                 \
-    {                                                                    \
-        promise(POOL);                                                   \
-    }                                                                    \
-    TEST(hooked_pool_##promise, "ThreadPoolExecutorSubclassTest." test)  \
-    {                                                                    \
-        promise(HOOKED_POOL);                                            \
-    }                                                                    \
-    static void promise(enum place place)
+    ON_ALL_POOLS(promise, test, "")
 
 /* Runs a future in the calling thread; self is not used. */
 int execute_here(hora_future *future, void *self);

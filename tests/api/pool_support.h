@@ -35,6 +35,9 @@ struct rig {
     atomic_int terminated;
     atomic_int last_code; /* of the after hook */
 
+    atomic_int decorated;    /* schedulers: tasks that decorate was called for, */
+    atomic_int wrapped_runs; /* and runs that went through the function it has put around them */
+
     /* rig_factory: makes threads until it has made this many, then fails with factory_error. */
     int factory_threads;
     int factory_error;

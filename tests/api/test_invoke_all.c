@@ -146,7 +146,7 @@ EVERYWHERE(timed_invoke_all_gives_futures_in_order, "testTimedInvokeAll5", "")
     venue_close(&v);
 }
 
-static void cancels_what_is_late(enum place place)
+ON_ALL_POOLS(timed_invoke_all_cancels_what_is_late, "testTimedInvokeAll6", "CP-INV4")
 {
     struct venue v;
     struct job jobs[3] = {A_JOB(&v.r), A_WAITING_JOB(&v.r), A_JOB(&v.r)};
@@ -164,16 +164,6 @@ static void cancels_what_is_late(enum place place)
         CHECK_JOB(&jobs[i], 1);
     release_futures(all.futures, 3);
     venue_close(&v);
-}
-
-TEST(pool_timed_invoke_all_cancels_what_is_late, "ThreadPoolExecutorTest.testTimedInvokeAll6 CP-INV4")
-{
-    cancels_what_is_late(POOL);
-}
-
-TEST(hooked_pool_timed_invoke_all_cancels_what_is_late, "ThreadPoolExecutorSubclassTest.testTimedInvokeAll6")
-{
-    cancels_what_is_late(HOOKED_POOL);
 }
 
 /* Uses up the whole time of the call. */

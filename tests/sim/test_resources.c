@@ -221,3 +221,44 @@ PROOF(descriptors_can_be_polled)
     for (int i = 0; i < 3; i++)
         CHECK(RUN(uses_descriptors, DEFAULT) == HORA__SIM_PASSED);
 }
+
+static char ends[4]; /* in which order the guards were called */
+
+static void note_end(void *arg)
+{
+    char *at = arg;
+    size_t length = strlen(ends);
+    ends[length] = *at;
+}
+
+static void exit_now(void *arg)
+{
+    (void)arg;
+    hora__sim_exit_thread();
+}
+
+static void exit_inside(void *arg)
+{
+    hora__os_thread_guard(do_nothing, note_end, "c"); /* returns, so it is told nothing */
+    hora__os_thread_guard(exit_now, note_end, "b");
+    MUST(arg == NULL && false);
+}
+
+static void guarded(void *arg)
+{
+    hora__os_thread_guard(exit_inside, note_end, "a");
+    MUST(arg == NULL && false);
+}
+
+static void exits_are_told(void)
+{
+    memset(ends, 0, sizeof ends);
+    hora__os_thread_join(start(guarded, NULL));
+    MUST(strcmp(ends, "ba") == 0);
+}
+
+PROOF(a_thread_that_exits_tells_its_guards)
+{
+    CHECK(RUN(exits_are_told, DEFAULT) == HORA__SIM_PASSED);
+    CHECK(FIRST_FAILURE(exits_are_told, 50, .mode = HORA__SIM_RANDOM) == 0);
+}

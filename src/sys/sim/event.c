@@ -36,6 +36,7 @@ static void set_readable(struct entry *entry, bool readable)
     if (entry->readable == readable)
         return;
     char byte = 0;
+    SIM_ACQUIRE(&entry->write_fd);
     entry->readable = readable; /* E1 */
     if ((readable ? write(entry->write_fd, &byte, 1) : read(entry->fd, &byte, 1)) != 1)
         hora__sim_end(HORA__SIM_MISUSE, "descriptor %d was read, written or closed by the test", entry->fd);
@@ -60,6 +61,7 @@ static bool make_pipe(struct entry *entry)
     }
     entry->fd = ends[0];
     entry->write_fd = ends[1];
+    SIM_RELEASE(&entry->write_fd); /* whoever uses it has learnt of it, if only from the simulator */
     return true;
 }
 

@@ -28,6 +28,13 @@ enum sim_state {
     SIM_ENDED,    /* until it is joined */
 };
 
+/* Who is told if the thread exits; on its stack. */
+struct sim_guard {
+    void (*ends)(void *arg);
+    void *arg;
+    struct sim_guard *outer;
+};
+
 struct sim_thread {
     struct sim_context context;
     enum sim_state state;
@@ -42,7 +49,8 @@ struct sim_thread {
     void (*run)(void *arg);
     void *arg;
     char name[SIM_NAME_SIZE];
-    void *pointer; /* hora__thread_pointer */
+    void *pointer;           /* hora__thread_pointer */
+    struct sim_guard *guard; /* the innermost; NULL: none */
     hora__mutex *held[SIM_HELD];
     int held_count;
     char happens_before; /* its address stands for start and end of the thread in ThreadSanitizer's books */

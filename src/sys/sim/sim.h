@@ -71,6 +71,9 @@ uint64_t hora__sim_wakeups(void);
 void hora__sim_step_wall(int64_t by_ns);
 void hora__sim_suspend(int64_t by_ns);
 
+/* End the calling thread as pthread_exit does. */
+__attribute__((noreturn)) void hora__sim_exit_thread(void);
+
 /* Wait until another thread has announced the flag. For the test itself, not for what is tested: no schedule points. */
 void hora__sim_await(const bool *flag);
 void hora__sim_announce(bool *flag);

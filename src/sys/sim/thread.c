@@ -8,7 +8,7 @@
  *                   READY -> LOCKING, SLEEPING, WAITING, JOINING, AWAITING    the thread blocks
  *                   those -> READY        somebody wakes it, or its deadline passes
  *                   WAITING -> LOCKING    the same, on a condition: it goes on only with the mutex
- *                   READY -> ENDED        its function has returned and at_exit was called
+ *                   READY -> ENDED        its function has returned, or it exits, and at_exit was called
  *                   ENDED -> UNUSED       join
  * Invariants        W1 `ready` holds the READY threads, and the LOCKING ones whose mutex is free.
  *                   W2 `timed` holds the blocked threads with a deadline. */
@@ -45,12 +45,9 @@ static void wake_joiner(const struct sim_thread *ended)
     }
 }
 
-/* Where every simulated thread begins. The one that runs the body ends the run. */
-static void enter(void)
+/* The end of a thread. That of the one that runs the body ends the run. */
+static void end_thread(struct sim_thread *self)
 {
-    struct sim_thread *self = hora__sim.current;
-    SIM_ACQUIRE(&self->happens_before);
-    self->run(self->arg);
     call_at_exit(self);
     if (self->held_count > 0)
         hora__sim_end(HORA__SIM_MISUSE, "thread %d ends with a lock held", sim_number(self));
@@ -61,6 +58,15 @@ static void enter(void)
     if (self == hora__sim.threads)
         hora__sim_body_ended();
     hora__sim_reschedule(SIM_GIVES_WAY);
+}
+
+/* Where every simulated thread begins. */
+static void enter(void)
+{
+    struct sim_thread *self = hora__sim.current;
+    SIM_ACQUIRE(&self->happens_before);
+    self->run(self->arg);
+    end_thread(self);
 }
 
 /* By hand: ThreadSanitizer would see the C library write, and does not know that the simulator's threads never run at once. */
@@ -97,6 +103,7 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
         copy_name(thread, name);
     thread->pointer = NULL;
     thread->held_count = 0;
+    thread->guard = NULL;
     hora__sim.used |= sim_bit(thread);
     hora__sim.touched |= sim_bit(thread);
     hora__sim.ready |= sim_bit(thread);
@@ -272,11 +279,26 @@ hora__os_thread hora__os_thread_self(void)
     return handle_of(hora__sim.current);
 }
 
-/* Simulated threads end by returning only. */
 void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)
 {
-    (void)ends;
+    struct sim_thread *self = hora__sim.current;
+    struct sim_guard guard = {.ends = ends, .arg = arg, .outer = self->guard};
+    self->guard = &guard;
     run(arg);
+    self->guard = guard.outer;
+}
+
+/* As pthread_exit: the innermost guard is called first. */
+void hora__sim_exit_thread(void)
+{
+    struct sim_thread *self = hora__sim.current;
+    while (self->guard != NULL) {
+        struct sim_guard guard = *self->guard;
+        self->guard = guard.outer;
+        guard.ends(guard.arg);
+    }
+    end_thread(self);
+    hora__sim_end(HORA__SIM_MISUSE, "a thread that has ended runs again");
 }
 
 static struct sim_thread *joinable(hora__os_thread handle)

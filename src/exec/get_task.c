@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* get_task.c - how a worker waits for work, and when it gives up
+ *
+ * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and there are more than
+ *                   core_threads, or core workers may time out; but never the last one while tasks are queued. It lowers
+ *                   the count by compare-and-swap: if that fails it decides anew.
+ * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It says so before it looks at
+ *                   the queue, and whoever takes or removes something looks for it afterwards: one of the two sees the other. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/pool.h"
+
+static hora_ns read_keep_alive(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->object.lock);
+    hora_ns keep_alive = pool->keep_alive;
+    hora__mutex_unlock(&pool->object.lock);
+    return keep_alive;
+}
+
+static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
+{
+    void *item;
+    int error =
+        timed ? hora_queue_poll_for(pool->queue, read_keep_alive(pool), &item) : hora_queue_take(pool->queue, &item);
+    *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
+    if (error == HORA_EAGAIN && pool->kind != NULL)
+        pool->kind->look(pool);
+    if (error < 0)
+        return NULL;
+    hora__pool_room(pool);
+    hora__pool_relieve(pool);
+    return item;
+}
+
+static bool begin_lingering(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    hora__atomic_store(&pool->lingerer, worker->number);
+    bool lingers = !hora__pool_queue_is_empty(pool);
+    if (!lingers)
+        hora__atomic_store(&pool->lingerer, 0);
+    return lingers;
+}
+
+void hora__pool_relieve(hora_pool *pool)
+{
+    int lingerer = hora__atomic_load(&pool->lingerer);
+    if (lingerer == 0 || HORA__FAULT(POOL_LEAVES_LINGERER) || !hora__pool_queue_is_empty(pool))
+        return;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
+        if (HORA__LIST_ENTRY(link, struct hora__worker, link)->number == lingerer)
+            (void)hora__worker_interrupt_if_idle_locked(HORA__LIST_ENTRY(link, struct hora__worker, link));
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+hora_future *hora__worker_get_task(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    bool timed_out = false;
+    hora__pool_tidy(pool);
+    for (;;) {
+        int32_t control = hora__atomic_load(&pool->control);
+        enum hora__run_state state = hora__state_of(control);
+        if (state >= HORA__STOP || (state >= HORA__SHUTDOWN && hora__pool_queue_is_empty(pool))) {
+            hora__pool_lower_count(pool);
+            return NULL;
+        }
+        struct hora__bounds bounds = hora__pool_bounds(pool);
+        int count = hora__count_of(control);
+        bool surplus = bounds.core_time_out || count > bounds.core_threads;
+        bool lingers = surplus && count == 1 && begin_lingering(worker);
+        bool timed = surplus && !lingers;
+        if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
+            if (hora__atomic_cas(&pool->control, control, control - 1))
+                return NULL;
+            continue;
+        }
+        hora_future *future = take_entry(pool, timed, &timed_out);
+        if (lingers)
+            hora__atomic_store(&pool->lingerer, 0);
+        if (future != NULL)
+            return future;
+    }
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agenda.c - a kind of queue, ordered by time
+ *
+ * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by the time from which they can be
+ *                   taken, and by the time at which they must be. Whoever waits, waits for the first that must be taken, and when it
+ *                   is awake everything that can be taken is. So without slack no wake-up is saved, and none is late.
+ *                   Times of different lines are compared by how far off they are now: a time of another line is translated to the agenda's own
+ *                   clock. That holds until the clocks part; then who waits is woken, and looks again.
+ * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
+ * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their list is searched.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time.
+ *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
+ *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
+ *                   I4 lax and latest have the same size, capacity and kept places.
+ *                   I5 each insertion has a ticket of its own: so a leader that sleeps for an entry that is moved ahead is woken. */
+#include "sched/agenda.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/scheduled.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+enum { LINES = 3 };
+
+struct line {
+    struct hora__timers exact;
+    struct hora__timers lax;
+    struct hora__timers latest;
+};
+
+struct agenda {
+    struct hora_queue base;
+    struct line lines[LINES];
+    uint64_t next_sequence;
+    uint64_t next_ticket;
+    struct hora__list guests;
+};
+
+static struct agenda *agenda_of(hora_queue *queue)
+{
+    return HORA__LIST_ENTRY(queue, struct agenda, base);
+}
+
+static struct hora__entry *entry_by_due(struct hora__timer *timer)
+{
+    return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
+}
+
+static struct hora__entry *entry_by_latest(struct hora__timer *timer)
+{
+    return HORA__LIST_ENTRY(timer, struct hora__entry, by_latest);
+}
+
+static struct hora__timers *heap_of(struct agenda *agenda, const struct hora__entry *entry)
+{
+    struct line *line = &agenda->lines[entry->line];
+    return entry->slack == 0 ? &line->exact : &line->lax; /* I2 */
+}
+
+void hora__entry_init(struct hora__entry *entry, hora_future *future, hora_timeline line, hora_ns slack,
+                      bool comes_back)
+{
+    hora__timer_init(&entry->by_due);
+    hora__timer_init(&entry->by_latest);
+    entry->future = future;
+    entry->line = line;
+    entry->slack = slack;
+    entry->comes_back = comes_back;
+    entry->kept = false;
+    hora__list_init(&entry->link);
+}
+
+hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
+{
+    return hora_clock_now(hora__clock_line(queue->object.clock, line));
+}
+
+/* ---- memory ---- */
+
+static int resize(struct hora__timers *timers, int capacity)
+{
+    if (capacity == timers->capacity)
+        return HORA_EFULL;
+    struct hora__timer_slot *memory = hora__alloc((size_t)capacity, sizeof *memory);
+    if (memory == NULL)
+        return HORA_ENOMEM;
+    hora__free(hora__timers_move(timers, memory, capacity));
+    return 0;
+}
+
+static int make_room(struct hora__timers *timers)
+{
+    return hora__timers_is_full(timers) ? resize(timers, hora__timers_larger(timers->capacity)) : 0;
+}
+
+/* If there is no memory to move to, it stays where it is. */
+static void save_room(struct hora__timers *timers)
+{
+    (void)resize(timers, hora__timers_smaller(timers->size + timers->reserved, timers->capacity));
+}
+
+/* ---- in and out ---- */
+
+static void note_place(const struct hora__entry *entry, enum hora__place place)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
+    if (scheduled != NULL)
+        scheduled->place = place;
+}
+
+static void insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
+{
+    note_place(entry, HORA__WAITS);
+    if (entry->by_due.sequence == 0)
+        entry->by_due.sequence = ++agenda->next_sequence; /* I3 */
+    if (entry->ticket == 0 || !HORA__FAULT(AGENDA_MOVE_UNSEEN))
+        entry->ticket = ++agenda->next_ticket; /* I5 */
+    entry->by_due.due = due;
+    hora__timers_push(heap_of(agenda, entry), &entry->by_due);
+    if (entry->slack > 0) {
+        entry->by_latest.sequence = entry->by_due.sequence;
+        entry->by_latest.due = hora__ns_add(due, entry->slack);
+        hora__timers_push(&agenda->lines[entry->line].latest, &entry->by_latest);
+    }
+    agenda->base.size++; /* I1 */
+}
+
+static void remove_entry(struct agenda *agenda, struct hora__entry *entry)
+{
+    note_place(entry, HORA__OUT);
+    hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
+    if (entry->slack > 0)
+        hora__timers_remove(&agenda->lines[entry->line].latest, &entry->by_latest);
+    agenda->base.size--;
+}
+
+/* Promise the entry's place, or give it back. */
+static void keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
+{
+    if (entry->kept == kept)
+        return;
+    entry->kept = kept;
+    hora__timers_keep(heap_of(agenda, entry), kept ? 1 : -1);
+    if (entry->slack > 0)
+        hora__timers_keep(&agenda->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
+}
+
+/* An entry that was removed leaves memory behind. */
+static void save_memory(struct agenda *agenda, const struct hora__entry *entry)
+{
+    save_room(heap_of(agenda, entry));
+    if (entry->slack > 0)
+        save_room(&agenda->lines[entry->line].latest);
+}
+
+bool hora__agenda_holds(hora_queue *queue, const struct hora__entry *entry)
+{
+    return hora__timers_holds(heap_of(agenda_of(queue), entry), &entry->by_due);
+}
+
+void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
+{
+    remove_entry(agenda_of(queue), entry);
+    insert(agenda_of(queue), entry, due);
+}
+
+void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
+{
+    assert(entry->kept);
+    keep(agenda_of(queue), entry, false);
+    insert(agenda_of(queue), entry, due);
+}
+
+void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry)
+{
+    if (!HORA__FAULT(AGENDA_KEEPS_PLACE))
+        keep(agenda_of(queue), entry, false);
+    save_memory(agenda_of(queue), entry);
+}
+
+/* The entry leaves for good: if it was made here, it ends here. Returns its future. */
+static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
+{
+    hora_future *future = entry->future;
+    save_memory(agenda, entry);
+    if (hora__scheduled_of(future) == NULL) {
+        hora__list_remove(&entry->link);
+        hora__agenda_free_guest(entry);
+    }
+    return future;
+}
+
+void hora__agenda_free_guest(struct hora__entry *entry)
+{
+    hora__free(entry);
+}
+
+/* ---- the order ---- */
+
+/* The clocks as they are read for one decision; each only if it is needed. */
+struct reading {
+    const struct agenda *agenda;
+    hora_ns now[LINES];
+    bool is_read[LINES];
+};
+
+static hora_ns now_of(struct reading *reading, hora_timeline line)
+{
+    if (!reading->is_read[line]) {
+        reading->now[line] = hora__agenda_now(&reading->agenda->base, line);
+        reading->is_read[line] = true;
+    }
+    return reading->now[line];
+}
+
+/* A time of a line, on the agenda's own clock. */
+static hora_ns translate(struct reading *reading, hora_timeline line, hora_ns time)
+{
+    hora_timeline own = hora_clock_timeline(reading->agenda->base.object.clock);
+    if (line == own || time == HORA_FOREVER)
+        return time;
+    hora_ns now =
+        now_of(reading, line); /* first: what passes between the two readings makes the sum too early, not too late */
+    return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
+}
+
+/* Whether a comes before b, each on its own line. */
+static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
+{
+    hora_ns due_a = translate(reading, a->line, a->by_due.due);
+    hora_ns due_b = translate(reading, b->line, b->by_due.due);
+    return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
+}
+
+static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best, struct hora__timer *timer)
+{
+    if (timer == NULL)
+        return best;
+    struct hora__entry *entry = entry_by_due(timer);
+    return best == NULL || is_before(reading, entry, best) ? entry : best;
+}
+
+/* The first entry of all. */
+static struct hora__entry *first_of(struct agenda *agenda, struct reading *reading)
+{
+    struct hora__entry *first = NULL;
+    for (int i = 0; i < LINES; i++) {
+        first = earlier(reading, first, hora__timers_first(&agenda->lines[i].exact));
+        first = earlier(reading, first, hora__timers_first(&agenda->lines[i].lax));
+    }
+    return first;
+}
+
+static bool is_due(struct reading *reading, const struct hora__entry *entry)
+{
+    hora_ns grace = HORA__FAULT(AGENDA_GIVES_EARLY) ? 1 : 0;
+    hora_ns due = entry->by_due.due;
+    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, entry->line);
+}
+
+/* ---- the kind ---- */
+
+static int prepare(hora_queue *queue, struct hora__put *put)
+{
+    if (hora__scheduled_of(put->item) != NULL)
+        return 0;
+    struct hora__entry *entry = hora__alloc(1, sizeof *entry);
+    put->memory = entry;
+    if (entry == NULL)
+        return HORA_ENOMEM;
+    hora__entry_init(entry, put->item, hora_clock_timeline(queue->object.clock), 0, false);
+    return 0;
+}
+
+static void discard(hora_queue *queue, struct hora__put *put)
+{
+    (void)queue;
+    hora__free(put->memory);
+    put->memory = NULL;
+}
+
+/* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
+static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
+{
+    return scheduled->queue == queue && scheduled->place == HORA__OUT && !scheduled->entry.kept;
+}
+
+static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__scheduled *scheduled = hora__scheduled_of(put->item);
+    struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : put->memory;
+    if (scheduled != NULL && !is_out(queue, scheduled))
+        return HORA_EINVAL;
+    if (queue->size == HORA_UNBOUNDED)
+        return HORA_EFULL;
+    int error = make_room(heap_of(agenda, entry));
+    if (error == 0 && entry->slack > 0)
+        error = make_room(&agenda->lines[entry->line].latest);
+    if (error < 0)
+        return error;
+    insert(agenda, entry, scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, entry->line));
+    if (scheduled == NULL) {
+        hora__list_add_last(&agenda->guests, &entry->link);
+        put->memory = NULL;
+    }
+    return 0;
+}
+
+static void *peek(hora_queue *queue)
+{
+    struct reading reading = {.agenda = agenda_of(queue)};
+    struct hora__entry *first = first_of(agenda_of(queue), &reading);
+    return first != NULL ? first->future : NULL;
+}
+
+/* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
+static bool is_held_up(const hora_queue *queue)
+{
+    return queue->watches && (queue->telling || hora__clock_was_set(queue->object.clock, &queue->seen));
+}
+
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    struct agenda *agenda = agenda_of(queue);
+    struct reading reading = {.agenda = agenda};
+    struct hora__entry *first = first_of(agenda, &reading);
+    if (first == NULL || !is_due(&reading, first) || is_held_up(queue))
+        return NULL;
+    remove_entry(agenda, first);
+    note_place(first, HORA__TAKEN);
+    if (hora__scheduled_of(first->future) != NULL)
+        hora__scheduled_of(first->future)->set_backs = queue->set_backs;
+    if (first->comes_back)
+        keep(agenda, first, true);
+    return release(agenda, first);
+}
+
+static struct hora__entry *last_of(const struct hora__timers *timers)
+{
+    return timers->size > 0 ? entry_by_due(timers->slots[timers->size - 1].timer) : NULL;
+}
+
+static void *strip(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__entry *last = NULL;
+    for (int i = 0; i < LINES && last == NULL; i++) {
+        last = last_of(&agenda->lines[i].exact);
+        if (last == NULL)
+            last = last_of(&agenda->lines[i].lax);
+    }
+    if (last == NULL)
+        return NULL;
+    remove_entry(agenda, last);
+    return release(agenda, last);
+}
+
+static struct hora__entry *find_guest(struct agenda *agenda, const hora_future *future)
+{
+    for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
+        if (HORA__LIST_ENTRY(link, struct hora__entry, link)->future == future)
+            return HORA__LIST_ENTRY(link, struct hora__entry, link);
+    return NULL;
+}
+
+static struct hora__entry *find_entry(hora_queue *queue, const void *item)
+{
+    const hora_future *future = item;
+    if (future->kind != HORA__FUTURE_SCHEDULED)
+        return find_guest(agenda_of(queue), future);
+    const struct hora__entry *entry = &((const struct hora__scheduled *)item)->entry;
+    if (((const struct hora__scheduled *)item)->queue != queue || !hora__agenda_holds(queue, entry))
+        return NULL;
+    return entry_by_due(heap_of(agenda_of(queue), entry)->slots[entry->by_due.index].timer);
+}
+
+static bool find(hora_queue *queue, const void *item, bool remove)
+{
+    struct hora__entry *entry = find_entry(queue, item);
+    if (entry != NULL && remove) {
+        remove_entry(agenda_of(queue), entry);
+        (void)release(agenda_of(queue), entry);
+    }
+    return entry != NULL;
+}
+
+static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
+                       void *arg)
+{
+    for (int i = 0; i < timers->size; i++)
+        visit(entry_by_due(timers->slots[i].timer), arg);
+}
+
+void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
+                       void *arg)
+{
+    visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
+    visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
+}
+
+/* ---- copying in order: the items are a heap of the first `max` entries seen so far, the last of them on top ---- */
+
+struct selection {
+    struct reading reading;
+    void **items; /* entries */
+    int count;
+    int max;
+};
+
+static bool comes_later(struct selection *selection, int a, int b)
+{
+    return is_before(&selection->reading, selection->items[b], selection->items[a]);
+}
+
+static void swap(struct selection *selection, int a, int b)
+{
+    void *item = selection->items[a];
+    selection->items[a] = selection->items[b];
+    selection->items[b] = item;
+}
+
+static void sift_down(struct selection *selection, int at)
+{
+    for (;;) {
+        int latest = at;
+        for (int child = 2 * at + 1; child <= 2 * at + 2 && child < selection->count; child++)
+            if (comes_later(selection, child, latest))
+                latest = child;
+        if (latest == at)
+            return;
+        swap(selection, at, latest);
+        at = latest;
+    }
+}
+
+static void sift_up(struct selection *selection, int at)
+{
+    for (; at > 0 && comes_later(selection, at, (at - 1) / 2); at = (at - 1) / 2)
+        swap(selection, at, (at - 1) / 2);
+}
+
+static void select_entry(struct hora__entry *entry, void *arg)
+{
+    struct selection *selection = arg;
+    if (selection->count < selection->max) {
+        selection->items[selection->count] = entry;
+        sift_up(selection, selection->count++);
+    } else if (is_before(&selection->reading, entry, selection->items[0])) {
+        selection->items[0] = entry;
+        sift_down(selection, 0);
+    }
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    struct selection selection = {.reading = {.agenda = agenda_of(queue)}, .items = items, .max = max};
+    for (int i = 0; i < LINES; i++)
+        hora__agenda_each(queue, (hora_timeline)i, select_entry, &selection);
+    int count = selection.count;
+    while (selection.count > 1) {
+        swap(&selection, 0, --selection.count);
+        sift_down(&selection, 0);
+    }
+    for (int i = 0; i < count; i++)
+        items[i] = ((struct hora__entry *)items[i])->future;
+}
+
+/* ---- waiting ---- */
+
+/* When the entry must be taken, unless `until` is earlier. */
+static void limit(struct reading *reading, const struct hora__entry *entry, hora_ns time, hora_ns *until,
+                  uint64_t *element)
+{
+    hora_ns due = translate(reading, entry->line, time);
+    if (due < *until) {
+        *until = due;
+        *element = entry->ticket;
+    }
+}
+
+static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
+{
+    struct agenda *agenda = agenda_of(queue);
+    struct reading reading = {.agenda = agenda};
+    hora_ns until = HORA_FOREVER;
+    *ret_element = 0;
+    if (queue->telling)
+        return until;
+    for (int i = 0; i < LINES; i++) {
+        struct hora__timer *exact = hora__timers_first(&agenda->lines[i].exact);
+        struct hora__timer *latest = hora__timers_first(&agenda->lines[i].latest);
+        if (exact != NULL)
+            limit(&reading, entry_by_due(exact), exact->due, &until, ret_element);
+        if (latest != NULL)
+            limit(&reading, entry_by_latest(latest), latest->due, &until, ret_element);
+    }
+    return until;
+}
+
+/* ---- sweeping ---- */
+
+struct sweep {
+    bool (*visit)(struct hora__entry *entry, void *arg);
+    void *arg;
+    struct hora__list *list;
+};
+
+static void mark(struct hora__entry *entry, void *arg)
+{
+    const struct sweep *sweep = arg;
+    if (!sweep->visit(entry, sweep->arg))
+        return;
+    hora__list_remove(&entry->link); /* a guest is on its list; the others are on none, which is a list of one */
+    hora__list_add_last(sweep->list, &entry->link);
+}
+
+void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
+                       struct hora__list *ret_list)
+{
+    struct sweep sweep = {visit, arg, ret_list};
+    for (int i = 0; i < LINES; i++)
+        hora__agenda_each(queue, (hora_timeline)i, mark, &sweep);
+}
+
+/* First all are found, then they are taken out: taking one out moves others. */
+void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
+                        struct hora__list *ret_list)
+{
+    struct agenda *agenda = agenda_of(queue);
+    hora__agenda_pick(queue, visit, arg, ret_list);
+    for (struct hora__list *link = ret_list->next; link != ret_list; link = link->next)
+        remove_entry(agenda, HORA__LIST_ENTRY(link, struct hora__entry, link));
+    for (int i = 0; i < LINES; i++) {
+        save_room(&agenda->lines[i].exact);
+        save_room(&agenda->lines[i].lax);
+        save_room(&agenda->lines[i].latest);
+    }
+}
+
+/* ---- making ---- */
+
+static void destroy(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    for (int i = 0; i < LINES; i++) {
+        assert(agenda->lines[i].exact.size == 0 && agenda->lines[i].lax.size == 0);
+        assert(agenda->lines[i].exact.reserved == 0 && agenda->lines[i].lax.reserved == 0);
+        hora__free(agenda->lines[i].exact.slots);
+        hora__free(agenda->lines[i].lax.slots);
+        hora__free(agenda->lines[i].latest.slots);
+    }
+    hora__free(agenda);
+}
+
+static const struct hora__queue_kind agenda_kind = {
+    .prepare = prepare,
+    .discard = discard,
+    .push = push,
+    .pop = pop,
+    .peek = peek,
+    .strip = strip,
+    .find = find,
+    .copy = copy,
+    .next_due = next_due,
+    .destroy = destroy,
+    .inserts_always = true,
+};
+
+int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
+{
+    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    options.clock = clock;
+    struct agenda *agenda = hora__alloc(1, sizeof *agenda);
+    if (agenda == NULL)
+        return HORA_ENOMEM;
+    hora__list_init(&agenda->guests);
+    int error = hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
+    if (error < 0) {
+        hora__free(agenda);
+        return error;
+    }
+    *ret_queue = &agenda->base;
+    return 0;
+}

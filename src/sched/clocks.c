@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clocks.c - noticing that the machine was suspended or the wall clock set
+ *
+ * How it works      Times of other lines are translated to the scheduler's own clock, which holds as long as the lines run side by side. How far
+ *                   they lie apart is kept in the agenda; the leader compares before and after it sleeps, and sleeps so that a set clock
+ *                   wakes it. While they differ, and while the hook is told of it, nothing can be taken. The first to see a difference takes it in.
+ * Set forward       What has become due by it is taken, as if it were late: the rule for missed runs decides.
+ * Set back          A series on the wall clock would be silent until the old time comes again. So each of them is made due at once and its worker
+ *                   finds the next time by the clock as it is now; one that a worker has at that moment does so when it is put back. What runs once keeps
+ *                   its moment. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/scheduler.h"
+
+enum { LINES = 3 };
+
+/* How far the lines have moved by the change, beyond the time that has passed. */
+struct change {
+    hora_queue *queue;
+    hora_ns by[LINES];
+    int overdue;
+};
+
+static void count_overdue(struct hora__entry *entry, void *arg)
+{
+    struct change *change = arg;
+    hora_ns now = hora__agenda_now(change->queue, entry->line);
+    hora_ns due = entry->by_due.due;
+    if (due <= now && due > hora__ns_sub(now, change->by[entry->line]))
+        change->overdue++;
+}
+
+static bool is_wall_series(struct hora__entry *entry, void *arg)
+{
+    (void)arg;
+    const struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
+    return scheduled != NULL && hora__scheduled_follows_wall(scheduled);
+}
+
+/* They are moved while no heap is being walked through. */
+static void ask_again(hora_queue *queue)
+{
+    struct hora__list list;
+    hora__list_init(&list);
+    hora__agenda_pick(queue, is_wall_series, NULL, &list);
+    while (!hora__list_is_empty(&list)) {
+        struct hora__entry *entry = HORA__LIST_ENTRY(list.next, struct hora__entry, link);
+        hora__list_remove(&entry->link);
+        struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
+        scheduled->asks_again = true;
+        hora__agenda_move(queue, entry, hora__scheduled_due(scheduled));
+    }
+}
+
+/* Take the change in; whether there was one. */
+static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
+{
+    if (!hora__clock_was_set(queue->object.clock, &queue->seen))
+        return false;
+    struct hora__clock_offsets now = hora__clock_read_offsets(queue->object.clock);
+    hora_ns suspended = hora__ns_sub(now.boot, queue->seen.boot);
+    hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, queue->seen.wall), suspended);
+    queue->seen = now;
+    struct change change = {.queue = queue,
+                            .by = {[HORA_BOOTTIME] = suspended, [HORA_WALL] = hora__ns_add(suspended, stepped)}};
+    for (int i = 0; i < LINES; i++)
+        if (change.by[i] > 0)
+            hora__agenda_each(queue, (hora_timeline)i, count_overdue, &change);
+    if (stepped < 0) {
+        queue->set_backs++; /* for those that are not in the agenda */
+        if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
+            ask_again(queue);
+    }
+    *ret_event = (hora_clock_event){suspended, stepped, change.overdue};
+    return true;
+}
+
+/* Whether there was a change, and the hook is to be told. */
+static bool take_in(hora_pool *pool, bool has_hook, hora_clock_event *ret_event)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora_queue *queue = pool->queue;
+    hora__mutex_lock(&queue->object.lock);
+    bool parted = take_in_locked(queue, ret_event);
+    queue->telling |= parted && has_hook;
+    if (parted)
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return parted && has_hook;
+}
+
+static void go_on(hora_queue *queue)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    queue->telling = false;
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+}
+
+void hora__clocks_look(hora_pool *pool)
+{
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    hora_clock_event event;
+    if (!take_in(pool, scheduler->clock_event != NULL, &event))
+        return;
+    scheduler->clock_event(pool, &event, pool->context);
+    go_on(pool->queue);
+}
+
+void hora__clocks_watch(hora_pool *pool)
+{
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    if (hora__atomic_load(&scheduler->watches) != 0)
+        return;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora_queue *queue = pool->queue;
+    hora__mutex_lock(&queue->object.lock);
+    if (!queue->watches) {
+        queue->seen = hora__clock_read_offsets(queue->object.clock);
+        queue->watches = true;
+        if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
+            hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
+        hora__atomic_store(&scheduler->watches, 1);    /* before the leader can see a step, and look what there is */
+    }
+    hora__queue_exit(queue, &wakes);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - when a task is to run, by the rules of its schedule: pure, the time is an argument */
+#ifndef HORA_SCHED_PLAN_H
+#define HORA_SCHED_PLAN_H
+
+#include <hora/schedule.h>
+
+/* What the first planned time of a task that is due means at this moment. */
+struct hora__chance {
+    bool runs;       /* a run begins now, for this planned time; else the task waits for it */
+    hora_ns planned; /* HORA_FOREVER: there is none */
+    int64_t skipped; /* planned times that are passed over */
+};
+
+/* Of a rate: which of the times planned, planned + every, ... that have passed are made up. `now` is not before planned. */
+struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now);
+
+/* Of a function: the same, asking it for one time after the other. */
+struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_trigger_context *context,
+                                     hora_ns planned);
+
+/* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
+struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns planned, hora_ns now);
+
+/* The first time of a rate that is at or after `from`; planned is one of its times. */
+hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from);
+
+/* How many times of a rate lie in planned .. now; 0: now is before planned. */
+int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now);
+
+/* The pause after so many failures in a row, at least one. */
+hora_ns hora__plan_pause(const hora_schedule_spec *spec, int64_t failures);
+
+/* The offset of a name within a spread, the same in every process. */
+hora_ns hora__plan_offset(const char *name, hora_ns spread);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduled.c - the beginning and end of a scheduled future, and what can be asked of it */
+#include "sched/scheduled.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/crew.h"
+#include "sys/alloc.h"
+
+static_assert(offsetof(struct hora__scheduled, future) == 0, "one address for both");
+
+hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
+{
+    if (scheduled->paused)
+        return HORA_FOREVER;
+    return scheduled->asks_again ? INT64_MIN : hora__ns_add(scheduled->planned, scheduled->offset);
+}
+
+void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
+{
+    if (scheduled->set_backs != scheduled->queue->set_backs && hora__scheduled_follows_wall(scheduled) &&
+        !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
+        scheduled->asks_again = true;
+    scheduled->set_backs = scheduled->queue->set_backs;
+}
+
+hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
+{
+    return (hora_trigger_context){.timeline = scheduled->entry.line,
+                                  .now = now,
+                                  .last_planned = scheduled->last_planned,
+                                  .last_start = scheduled->last_start,
+                                  .last_end = scheduled->last_end,
+                                  .runs = scheduled->runs};
+}
+
+/* ---- making ---- */
+
+static void destroy(struct hora__object *object)
+{
+    struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
+    hora_queue *queue = scheduled->queue;
+    if (scheduled->entry.kept) { /* nobody else can see it any more, so that needs no lock; the agenda does */
+        hora__mutex_lock(&queue->object.lock);
+        hora__agenda_give_up(queue, &scheduled->entry);
+        hora__mutex_unlock(&queue->object.lock);
+    }
+    struct hora__crew *crew = scheduled->crew;
+    hora__free(scheduled->own_rules);
+    hora__future_destroy(object); /* the memory is gone after this */
+    hora__crew_free(crew);
+    hora__object_leave(&queue->object);
+}
+
+static int copy_rules(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+{
+    scheduled->rules = plan->rules;
+    if (!plan->copies_rules)
+        return 0;
+    hora_schedule_spec *rules = hora__alloc(1, sizeof *rules);
+    if (rules == NULL)
+        return HORA_ENOMEM;
+    *rules = *plan->rules;
+    scheduled->rules = rules;
+    scheduled->own_rules = rules;
+    return 0;
+}
+
+static void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
+{
+    scheduled->future.kind = HORA__FUTURE_SCHEDULED;
+    scheduled->future.object.destroy = destroy;
+    scheduled->queue = queue;
+    hora__object_ref(&queue->object);
+    scheduled->tells = plan->tells;
+    scheduled->trigger = plan->trigger;
+    scheduled->offset = plan->offset;
+    bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
+    hora__entry_init(&scheduled->entry, &scheduled->future, plan->line, plan->rules->slack, comes_back);
+    scheduled->place = HORA__OUT;
+    scheduled->every = plan->every;
+    scheduled->planned = plan->planned;
+    scheduled->last_planned = HORA_NEVER;
+    scheduled->last_start = HORA_NEVER;
+    scheduled->last_end = HORA_NEVER;
+}
+
+int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
+                        struct hora__scheduled **ret_scheduled)
+{
+    struct hora__scheduled *scheduled = hora__alloc(1, sizeof *scheduled);
+    if (scheduled == NULL)
+        return HORA_ENOMEM;
+    int error = copy_rules(scheduled, plan);
+    if (error == 0)
+        error = hora__future_init(&scheduled->future, task, queue->object.clock, false);
+    if (error < 0) {
+        hora__free(scheduled->own_rules);
+        hora__free(scheduled);
+        return error;
+    }
+    init(scheduled, queue, plan);
+    *ret_scheduled = scheduled;
+    return 0;
+}
+
+/* ---- asking ---- */
+
+/* Check and lock. */
+static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
+{
+    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error == 0 && hora__scheduled_of(future) == NULL)
+        error = HORA_EINVAL;
+    if (error < 0)
+        return error;
+    *ret_scheduled = hora__scheduled_of(future);
+    hora__mutex_lock(&(*ret_scheduled)->queue->object.lock);
+    return 0;
+}
+
+static void leave(struct hora__scheduled *scheduled)
+{
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+}
+
+int hora_scheduled_delay(hora_future *future, hora_ns *ret_delay)
+{
+    struct hora__scheduled *scheduled;
+    int error = ret_delay == NULL ? HORA_EINVAL : enter(future, &scheduled);
+    if (error < 0)
+        return error;
+    hora_ns due = hora__scheduled_due(scheduled);
+    leave(scheduled);
+    *ret_delay = hora__ns_sub(due, hora__agenda_now(scheduled->queue, scheduled->entry.line));
+    return 0;
+}
+
+/* How far off it is by now, and its number. */
+static hora_ns distance(const struct hora__scheduled *scheduled)
+{
+    return hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(scheduled->queue, scheduled->entry.line));
+}
+
+static int compare_locked(const struct hora__scheduled *a, const struct hora__scheduled *b)
+{
+    bool same_line = a->entry.line == b->entry.line;
+    hora_ns time_a = same_line ? hora__scheduled_due(a) : distance(a);
+    hora_ns time_b = same_line ? hora__scheduled_due(b) : distance(b);
+    if (time_a != time_b)
+        return time_a < time_b ? -1 : 1;
+    return (a->entry.by_due.sequence > b->entry.by_due.sequence) -
+           (a->entry.by_due.sequence < b->entry.by_due.sequence);
+}
+
+int hora_scheduled_compare(hora_future *a, hora_future *b)
+{
+    struct hora__scheduled *first;
+    if (b == NULL || hora__scheduled_of(b) == NULL || enter(a, &first) < 0)
+        return 0;
+    const struct hora__scheduled *second = hora__scheduled_of(b);
+    int order = first->queue == second->queue ? compare_locked(first, second) : 0;
+    leave(first);
+    return order;
+}
+
+bool hora_scheduled_is_periodic(const hora_future *future)
+{
+    return future != NULL && future->kind == HORA__FUTURE_SCHEDULED &&
+           hora__scheduled_is_series((const struct hora__scheduled *)future);
+}
+
+static hora_ns next_of(const struct hora__scheduled *scheduled)
+{
+    bool waits = scheduled->place == HORA__WAITS || scheduled->place == HORA__TAKEN;
+    if (!waits || scheduled->paused || scheduled->asks_again || hora_future_is_done(&scheduled->future))
+        return HORA_NEVER;
+    return hora__scheduled_due(scheduled);
+}
+
+int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
+{
+    struct hora__scheduled *scheduled;
+    int error = ret_info == NULL ? HORA_EINVAL : enter(future, &scheduled);
+    if (error < 0)
+        return error;
+    *ret_info = (hora_schedule_info){
+        .struct_size = sizeof *ret_info,
+        .timeline = scheduled->entry.line,
+        .paused = scheduled->paused,
+        .running = scheduled->running,
+        .next = next_of(scheduled),
+        .last_planned = scheduled->runs == 0 ? HORA_NEVER : hora__ns_add(scheduled->last_planned, scheduled->offset),
+        .last_start = scheduled->last_start,
+        .last_end = scheduled->last_end,
+        .last_code = scheduled->last_code,
+        .runs = scheduled->runs,
+        .failures = scheduled->failures,
+        .failures_in_a_row = scheduled->failures_in_a_row,
+        .skipped = scheduled->skipped,
+    };
+    leave(scheduled);
+    return 0;
+}

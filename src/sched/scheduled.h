@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduled.h - a future of a scheduler: a task, its outcome, and when it runs */
+#ifndef HORA_SCHED_SCHEDULED_H
+#define HORA_SCHED_SCHEDULED_H
+
+#include <hora/schedule.h>
+
+#include "exec/future.h"
+#include "sched/agenda.h"
+
+enum hora__trigger { HORA__ONCE, HORA__RATE, HORA__GAP, HORA__ASKED };
+
+/* Where it stands. See series.c for the transitions. */
+enum hora__place {
+    HORA__OUT,   /* nowhere: not yet accepted, or removed, or over */
+    HORA__WAITS, /* in the agenda */
+    HORA__TAKEN, /* a worker has it, and has not decided yet */
+    HORA__RUNS,  /* its body runs, or is about to */
+};
+
+struct hora__crew;
+
+struct hora__scheduled {
+    hora_future future; /* first: they begin at the same address */
+    hora_queue *queue;  /* the agenda that it belongs to, a reference; this and what follows is immutable */
+    const hora_schedule_spec *rules; /* those of the JDK's calls are static */
+    hora_schedule_spec *own_rules;   /* the others are here; NULL: none */
+    bool tells;                      /* of failures: it was made by a hora_schedule call */
+    enum hora__trigger trigger;
+    hora_ns offset;          /* planned times are put off by this */
+    struct hora__crew *crew; /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
+
+    /* guarded by the agenda's lock */
+    struct hora__entry entry;
+    enum hora__place place;
+    bool paused;
+    bool asks_again;    /* the wall clock was set back: the planned time has to be found anew */
+    uint64_t set_backs; /* of the wall clock that had been seen when it was taken */
+    bool is_retimed;    /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    hora_ns every;      /* RATE, GAP */
+    hora_ns planned;    /* of the run that it waits for, or that is going */
+    hora_ns planned_next;
+    hora_ns last_planned;
+    hora_ns last_start;
+    hora_ns last_end;
+    int last_code;
+    int running;
+    int64_t runs;
+    int64_t failures;
+    int64_t failures_in_a_row;
+    int64_t skipped;
+};
+
+/* What is told to a function of the user, which runs without the lock; taken with it. */
+hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now);
+
+/* NULL: the future is none of a scheduler. */
+static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
+{
+    return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
+}
+
+static inline bool hora__scheduled_is_series(const struct hora__scheduled *scheduled)
+{
+    return scheduled->trigger != HORA__ONCE;
+}
+
+/* Whether its planned times are read off the wall clock, one after the other: so that clock being set back would silence it. */
+static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *scheduled)
+{
+    return scheduled->entry.line == HORA_WALL &&
+           (scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__ASKED);
+}
+
+/* With the lock, of one that is taken or runs: if the wall clock was set back since, a series on it finds its planned time anew, like those in the
+ * agenda. */
+void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
+
+/* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */
+hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled);
+
+/* Make one, out of the agenda, for a clock line. `rules` are copied if told so. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+struct hora__scheduled_plan {
+    const hora_schedule_spec *rules;
+    bool copies_rules;
+    bool tells;
+    enum hora__trigger trigger;
+    hora_timeline line;
+    hora_ns planned;
+    hora_ns every;
+    hora_ns offset;
+};
+__attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *task, hora_queue *queue,
+                                                            const struct hora__scheduled_plan *plan,
+                                                            struct hora__scheduled **ret_scheduled);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduler.c - a pool whose queue is an agenda
+ *
+ * The way in        Every task is put into the agenda, also one that is to run at once; then there is made sure of a worker. No worker
+ *                   ever starts with a task. The state is looked at before and after, as in execute.c: what shutdown does not
+ *                   let run is cancelled then, not rejected, since it had been accepted.
+ * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and once for all by the sweep.
+ *                   Whoever changes the state or a rule does that first and then sweeps, whoever puts something in does that first and then
+ *                   looks: so one of the two sees the other.
+ * Watching          The clocks are watched once a task is scheduled on another line than the scheduler's own, or if somebody wants to be told. */
+#include "sched/scheduler.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "base/options.h"
+#include "exec/options.h"
+#include "sched/crew.h"
+#include "sched/plan.h"
+#include "sync/clock.h"
+
+enum { KEEP_ALIVE_MS = 10 };
+
+static_assert(offsetof(struct hora__scheduler, pool) == 0, "one address for both");
+
+/* ---- run state ---- */
+
+static enum hora__run_state state_of(const hora_pool *pool)
+{
+    return hora__state_of(hora__atomic_load(&pool->control));
+}
+
+static bool is_due(struct hora__scheduled *scheduled)
+{
+    hora_ns delay;
+    return hora_scheduled_delay(&scheduled->future, &delay) == 0 && delay <= 0;
+}
+
+static bool is_paused(struct hora__scheduled *scheduled)
+{
+    hora__mutex_lock(&scheduled->queue->object.lock);
+    bool paused = scheduled->paused;
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+    return paused;
+}
+
+bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
+{
+    enum hora__run_state state = state_of(pool);
+    if (state != HORA__SHUTDOWN)
+        return state < HORA__SHUTDOWN;
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled == NULL)
+        return true; /* from elsewhere: due at once */
+    if (!HORA__FAULT(SCHEDULER_LEAVES_PAUSED) && is_paused(scheduled))
+        return false; /* it might never come to its end */
+    if (hora__scheduled_is_series(scheduled))
+        return hora__atomic_load(&scheduler->continue_periodic) != 0;
+    return hora__atomic_load(&scheduler->cancel_delayed) == 0 || is_due(scheduled);
+}
+
+int hora__scheduler_staff(hora_pool *pool)
+{
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    bool below_core = count < hora__atomic_load(&pool->core_threads);
+    if (!below_core && count > 0)
+        return 0;
+    int error = hora__worker_add(pool, NULL, below_core);
+    /* What cannot be started now is noted; as long as there is one worker nothing is lost by it. */
+    bool have_one = hora__count_of(hora__atomic_load(&pool->control)) > 0;
+    return have_one || error == HORA_EFULL ? 0 : error;
+}
+
+/* ---- the way in ---- */
+
+/* Take back what has just been queued, if it is still there, as cancelled. */
+static bool cancel_queued(hora_pool *pool, hora_future *future)
+{
+    if (!hora__pool_withdraw(pool, future))
+        return false;
+    (void)hora_future_cancel(future, false);
+    hora__pool_entry_ended(pool, future);
+    return true;
+}
+
+/* After queueing: it may have to go again. If it is not there any more, somebody has dealt with it. */
+static int look_again(hora_pool *pool, hora_future *future)
+{
+    if (!HORA__FAULT(SCHEDULER_NO_RECHECK) && !hora__scheduler_lets_run(pool, future) && cancel_queued(pool, future))
+        return 0;
+    int error = hora__scheduler_staff(pool);
+    if (error == HORA_ESHUTDOWN) { /* the pool had ended before it saw this */
+        if (!HORA__FAULT(SCHEDULER_LOSES_LATECOMER))
+            (void)cancel_queued(pool, future);
+        return 0;
+    }
+    if (error < 0 && hora__pool_withdraw(pool, future)) {
+        hora__pool_unqueue(pool, future);
+        hora__pool_try_terminate(pool);
+        return error;
+    }
+    return 0;
+}
+
+static int place(hora_pool *pool, hora_future *future)
+{
+    if (state_of(pool) != HORA__RUNNING)
+        return HORA_ESHUTDOWN;
+    (void)hora_future_ref(future); /* it may have run, and be gone, before it is looked at again */
+    int error = hora__pool_enqueue(pool, future);
+    if (error == 0)
+        error = look_again(pool, future);
+    (void)hora_future_unref(future);
+    return error;
+}
+
+static int decorate(hora_pool *pool, hora_task *task)
+{
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    if (scheduler->decorate == NULL)
+        return 0;
+    int error = scheduler->decorate(pool, task, pool->context);
+    return error < 0 ? error : task->run == NULL ? HORA_EINVAL : 0;
+}
+
+/* The rules of the JDK's calls. */
+static const hora_schedule_spec jdk_rules = {
+    .struct_size = sizeof(hora_schedule_spec),
+    .missed = HORA_MISSED_BURST,
+    .failure = HORA_FAILURE_STOP,
+};
+
+static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
+{
+    hora_task own = *task;
+    int error = decorate(pool, &own);
+    if (error < 0)
+        return error;
+    struct hora__scheduled_plan plan = {.rules = &jdk_rules,
+                                        .trigger = HORA__ONCE,
+                                        .line = hora_clock_timeline(pool->object.clock),
+                                        .planned = hora_clock_now(pool->object.clock)};
+    struct hora__scheduled *scheduled;
+    error = hora__scheduled_new(&own, pool->queue, &plan, &scheduled);
+    if (error == 0)
+        *ret_future = &scheduled->future;
+    return error;
+}
+
+/* What comes back is never run out of turn. That it is due is looked at under the lock: else it could be re-timed in between. */
+static hora_ns take_out(hora_pool *pool, hora_future *future)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled == NULL)
+        return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
+    if (scheduled->entry.comes_back)
+        return HORA_FOREVER;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora_queue *queue = pool->queue;
+    hora__mutex_lock(&queue->object.lock);
+    hora_ns delay = hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, scheduled->entry.line));
+    if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
+        delay = 0;
+    bool taken = delay <= 0 && queue->kind->find(queue, future, true);
+    if (taken)
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    if (taken)
+        hora__pool_relieve(pool);
+    if (taken || delay <= 0)
+        return taken ? INT64_MIN : HORA_FOREVER;
+    return hora__clock_deadline(pool->object.clock, delay);
+}
+
+/* ---- the sweep ---- */
+
+static bool is_swept(struct hora__entry *entry, void *arg)
+{
+    struct hora__scheduler *scheduler = arg;
+    struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
+    if (hora_future_is_cancelled(entry->future))
+        return true;
+    if (scheduled == NULL)
+        return false;
+    if (scheduled->paused)
+        return true;
+    if (hora__scheduled_is_series(scheduled))
+        return hora__atomic_load(&scheduler->continue_periodic) == 0;
+    bool due = entry->by_due.due <= hora__agenda_now(scheduler->pool.queue, entry->line);
+    return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
+}
+
+static void sweep(hora_pool *pool)
+{
+    struct hora__wakes wakes;
+    struct hora__list list;
+    hora__wakes_init(&wakes);
+    hora__list_init(&list);
+    hora__mutex_lock(&pool->queue->object.lock);
+    if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING))
+        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &list);
+    hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__queue_exit(pool->queue, &wakes);
+    while (!hora__list_is_empty(&list)) {
+        struct hora__entry *entry = HORA__LIST_ENTRY(list.next, struct hora__entry, link);
+        hora_future *future = entry->future;
+        hora__list_remove(&entry->link);
+        if (hora__scheduled_of(future) == NULL)
+            hora__agenda_free_guest(entry);
+        (void)hora_future_cancel(future, false);
+        hora__pool_entry_ended(pool, future);
+    }
+    hora__pool_relieve(pool);
+}
+
+/* ---- making ---- */
+
+static const struct hora__pool_kind scheduler_kind = {
+    .make = make,
+    .place = place,
+    .look = hora__clocks_look,
+    .admit = hora__series_admit,
+    .run = hora__series_run,
+    .abandoned = hora__series_abandoned,
+    .put_back = hora__series_put_back,
+    .take_out = take_out,
+    .sweep = sweep,
+};
+
+struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
+{
+    return pool != NULL && pool->kind == &scheduler_kind ? (struct hora__scheduler *)pool : NULL;
+}
+
+static const struct hora__scheduler *look_at(const hora_pool *pool)
+{
+    return pool != NULL && pool->kind == &scheduler_kind ? (const struct hora__scheduler *)pool : NULL;
+}
+
+static const char *read_options(hora_scheduler_options *own, const hora_scheduler_options *given)
+{
+    if (hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
+        return "struct_size is wrong: start from HORA_SCHEDULER_OPTIONS or HORA_SCHEDULER_OPTIONS_INIT";
+    if (own->reject == HORA_REJECT_BLOCK)
+        return "HORA_REJECT_BLOCK has no effect: the queue of a scheduler always has room";
+    if (own->keep_alive < 0)
+        return "keep_alive is negative";
+    if (own->core_threads > HORA__WORKERS_MAX)
+        return "core_threads is greater than 268435455";
+    if (own->keep_alive == 0)
+        own->keep_alive = HORA_MS(KEEP_ALIVE_MS);
+    return NULL;
+}
+
+static hora_pool_options pool_options(const hora_scheduler_options *own, hora_queue *queue)
+{
+    return (hora_pool_options){
+        .struct_size = sizeof(hora_pool_options),
+        .core_threads = own->core_threads,
+        .keep_alive = own->keep_alive,
+        .core_time_out = own->core_time_out,
+        .queue = queue,
+        .reject = own->reject,
+        .reject_handler = own->reject_handler,
+        .factory = own->factory,
+        .before = own->before,
+        .after = own->after,
+        .terminated = own->terminated,
+        .context = own->context,
+        .name = own->name,
+        .stack_size = own->stack_size,
+        .clock = own->clock,
+        .frozen = own->frozen,
+        .keep_cancelled = own->keep_cancelled,
+    };
+}
+
+static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own)
+{
+    hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
+    hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
+    hora__atomic_init(&scheduler->watches, 0);
+    hora__atomic_init(&scheduler->pool.max_threads,
+                      HORA__WORKERS_MAX); /* more than core_threads have no use, and no harm */
+    scheduler->pool.owns_queue = true;
+    scheduler->decorate = own->decorate;
+    scheduler->failed = own->failed;
+    scheduler->clock_event = own->clock_event;
+    if (own->clock_event != NULL)
+        hora__clocks_watch(&scheduler->pool);
+}
+
+int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
+                       const char **reterr_reason)
+{
+    hora_scheduler_options own;
+    hora_pool_options rest;
+    hora_queue *queue = NULL;
+    const char *reason = ret_scheduler == NULL ? "ret_scheduler is NULL" : read_options(&own, options);
+    int error = reason != NULL ? HORA_EINVAL : hora__agenda_new(own.clock, &queue);
+    if (error == 0) {
+        hora_pool_options wanted = pool_options(&own, queue);
+        reason = hora__pool_options(&rest, &wanted, ret_scheduler);
+        error = reason != NULL ? HORA_EINVAL
+                               : hora__pool_make(&rest, sizeof(struct hora__scheduler), &scheduler_kind, ret_scheduler);
+        if (error < 0)
+            (void)hora_queue_free(queue);
+    }
+    if (error == 0)
+        init((struct hora__scheduler *)*ret_scheduler, &own);
+    else if (reason != NULL && reterr_reason != NULL)
+        *reterr_reason = reason;
+    return error;
+}
+
+int hora_single_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler)
+{
+    hora_scheduler_options own;
+    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
+    if (error < 0 || own.core_threads < 0 || own.core_threads > 1)
+        return HORA_EINVAL;
+    own.struct_size = sizeof own;
+    own.core_threads = 1;
+    own.frozen = true;
+    return hora_scheduler_new(&own, ret_scheduler, NULL);
+}
+
+/* ---- scheduling ---- */
+
+/* Make a scheduled future and find its place. */
+static int schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                    hora_future **ret_future)
+{
+    hora_task own = *task;
+    struct hora__scheduled *scheduled;
+    int error = decorate(pool, &own);
+    if (error == 0)
+        error = hora__scheduled_new(&own, pool->queue, plan, &scheduled);
+    if (error < 0)
+        return error;
+    if (plan->rules->overlap == HORA_OVERLAP_ALLOW)
+        error = hora__crew_new(scheduled);
+    if (error < 0) {
+        hora__future_forget(&scheduled->future);
+        return error;
+    }
+    if (plan->line != hora_clock_timeline(pool->object.clock))
+        hora__clocks_watch(pool);
+    error = hora__pool_execute(pool, &scheduled->future);
+    if (error < 0) {
+        hora__crew_forget(scheduled);
+        hora__future_forget(&scheduled->future);
+    } else if (ret_future != NULL) {
+        *ret_future = &scheduled->future;
+    } else {
+        (void)hora_future_unref(&scheduled->future);
+    }
+    return error;
+}
+
+static int check(hora_pool *pool, const hora_task *task)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
+}
+
+static hora_ns after(const hora_pool *pool, hora_ns delay)
+{
+    return hora__clock_deadline(pool->object.clock, delay > 0 ? delay : 0);
+}
+
+static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
+                           hora_ns every, hora_future **ret_future)
+{
+    int error = check(pool, task);
+    if (error < 0 || (trigger != HORA__ONCE && every <= 0))
+        return error < 0 ? error : HORA_EINVAL;
+    struct hora__scheduled_plan plan = {.rules = &jdk_rules,
+                                        .tells = true,
+                                        .trigger = trigger,
+                                        .line = hora_clock_timeline(pool->object.clock),
+                                        .planned = after(pool, delay),
+                                        .every = every};
+    return schedule(pool, task, &plan, ret_future);
+}
+
+int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
+{
+    return schedule_as_jdk(scheduler, task, delay, HORA__ONCE, 0, ret_future);
+}
+
+int hora_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay, hora_ns period,
+                                hora_future **ret_future)
+{
+    return schedule_as_jdk(scheduler, task, initial_delay, HORA__RATE, period, ret_future);
+}
+
+int hora_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
+                                   hora_ns delay, hora_future **ret_future)
+{
+    return schedule_as_jdk(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
+}
+
+static hora_timeline line_of(const hora_pool *pool, const hora_schedule_spec *spec)
+{
+    switch (spec->clock) {
+    case HORA_SCHEDULE_CLOCK_MONOTONIC:
+        return HORA_MONOTONIC;
+    case HORA_SCHEDULE_CLOCK_BOOTTIME:
+        return HORA_BOOTTIME;
+    case HORA_SCHEDULE_CLOCK_WALL:
+        return HORA_WALL;
+    case HORA_SCHEDULE_CLOCK_DEFAULT:
+    default:
+        return spec->at.ns != 0 ? HORA_WALL : hora_clock_timeline(pool->object.clock);
+    }
+}
+
+static hora_ns first_of(const hora_schedule_spec *spec, hora_timeline line, hora_ns now)
+{
+    if (spec->at.ns != 0)
+        return spec->at.ns;
+    if (spec->next == NULL || spec->delay > 0)
+        return hora__ns_add(now, spec->delay > 0 ? spec->delay : 0);
+    hora_trigger_context context = {
+        .timeline = line, .now = now, .last_planned = HORA_NEVER, .last_start = HORA_NEVER, .last_end = HORA_NEVER};
+    return spec->next(&context, spec->next_arg);
+}
+
+static enum hora__trigger trigger_of(const hora_schedule_spec *spec)
+{
+    if (spec->next != NULL)
+        return HORA__ASKED;
+    if (spec->rate > 0)
+        return HORA__RATE;
+    return spec->gap > 0 ? HORA__GAP : HORA__ONCE;
+}
+
+static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule_spec *spec, hora_future **ret_future)
+{
+    hora_task own = *task;
+    if (spec->name != NULL)
+        own.name = spec->name;
+    if (spec->spread > 0 && own.name == NULL)
+        return HORA_EINVAL;
+    hora_timeline line = line_of(pool, spec);
+    hora_ns now = hora__agenda_now(pool->queue, line);
+    struct hora__scheduled_plan plan = {.rules = spec,
+                                        .copies_rules = true,
+                                        .tells = true,
+                                        .trigger = trigger_of(spec),
+                                        .line = line,
+                                        .planned = first_of(spec, line, now),
+                                        .every = spec->rate > 0 ? spec->rate : spec->gap,
+                                        .offset = hora__plan_offset(own.name, spec->spread)};
+    bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
+    if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
+        return HORA_EINVAL;
+    return schedule(pool, &own, &plan, ret_future);
+}
+
+int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
+                       hora_future **ret_future)
+{
+    hora_schedule_spec own;
+    int error = check(scheduler, task);
+    if (error < 0)
+        return error;
+    if (hora__options_copy(&own, sizeof own, sizeof own, spec) < 0 || hora_schedule_check(spec, NULL) < 0)
+        return HORA_EINVAL;
+    return schedule_by(scheduler, task, &own, ret_future);
+}
+
+/* ---- the rules for what comes after shutdown ---- */
+
+static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
+{
+    hora__atomic_store(rule, on ? 1 : 0);
+    if (sweeps && hora_pool_is_shutdown(pool) && !HORA__FAULT(SCHEDULER_RULE_SWEEPS_NOTHING)) {
+        sweep(pool);
+        hora__pool_try_terminate(pool);
+    }
+    return 0;
+}
+
+static int check_setter(hora_pool *pool)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    return hora__scheduler_of(pool) == NULL ? HORA_EINVAL : pool->frozen ? HORA_ENOTSUP : 0;
+}
+
+int hora_scheduler_set_cancel_delayed(hora_scheduler *scheduler, bool cancel_delayed)
+{
+    int error = check_setter(scheduler);
+    return error < 0
+               ? error
+               : set_rule(scheduler, &hora__scheduler_of(scheduler)->cancel_delayed, cancel_delayed, cancel_delayed);
+}
+
+int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continue_periodic)
+{
+    int error = check_setter(scheduler);
+    return error < 0 ? error
+                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->continue_periodic, continue_periodic,
+                                !continue_periodic);
+}
+
+int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled)
+{
+    int error = check_setter(scheduler);
+    return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
+}
+
+bool hora_scheduler_cancels_delayed(const hora_scheduler *scheduler)
+{
+    const struct hora__scheduler *own = look_at(scheduler);
+    return own != NULL && hora__atomic_load(&own->cancel_delayed) != 0;
+}
+
+bool hora_scheduler_continues_periodic(const hora_scheduler *scheduler)
+{
+    const struct hora__scheduler *own = look_at(scheduler);
+    return own != NULL && hora__atomic_load(&own->continue_periodic) != 0;
+}
+
+bool hora_scheduler_keeps_cancelled(const hora_scheduler *scheduler)
+{
+    return look_at(scheduler) != NULL && hora__atomic_load(&scheduler->owner.keeps_cancelled) != 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, series.c, clocks.c, crew.c */
+#ifndef HORA_SCHED_SCHEDULER_H
+#define HORA_SCHED_SCHEDULER_H
+
+#include <hora/scheduler.h>
+
+#include "exec/pool.h"
+#include "sched/scheduled.h"
+
+struct hora__scheduler {
+    hora_pool pool;              /* first: they begin at the same address */
+    hora__atomic cancel_delayed; /* read by anyone, written under the pool's lock */
+    hora__atomic continue_periodic;
+    hora__atomic watches;      /* whether the clocks are watched; set once */
+    hora_decorate_fn decorate; /* these are immutable */
+    hora_failed_fn failed;
+    hora_clock_event_fn clock_event;
+};
+
+/* NULL: a plain pool. */
+struct hora__scheduler *hora__scheduler_of(hora_pool *pool);
+
+/* Whether the run state, and the rules for what comes after shutdown, let a task run. */
+bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
+
+/* See that there is a worker: up to core_threads of them, at least one. 0, or why there is none; HORA_ESHUTDOWN: it is too late for that. */
+int hora__scheduler_staff(hora_pool *pool);
+
+/* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
+
+hora_future *hora__series_admit(hora_pool *pool, hora_future *future);
+bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread);
+void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
+bool hora__series_put_back(hora_pool *pool, hora_future *future);
+
+/* A run has begun; had not begun, after all; has ended with a code: whether the rule for failures lets the series go on. And: tell those who want
+ * to know of failures. */
+void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now);
+void hora__series_did_not_begin(struct hora__scheduled *scheduled);
+bool hora__series_survives(struct hora__scheduled *scheduled, int code);
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over);
+
+/* Whether a planned time, put off as it may be, lies after the end of the schedule. */
+bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue *queue, hora_timeline line,
+                               hora_ns planned);
+
+/* Plan the run after the one that has ended with this code; HORA_NEVER: there is none. */
+hora_ns hora__series_next(struct hora__scheduled *scheduled, int code);
+
+/* ---- clocks.c ---- */
+
+/* From now on notice when the clocks part. */
+void hora__clocks_watch(hora_pool *pool);
+void hora__clocks_look(hora_pool *pool);
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series.c - the life of a scheduled task between two waits in the agenda
+ *
+ * Places            OUT   -> WAITS  accepted
+ *                   WAITS -> TAKEN  a worker took it: it is due
+ *                   TAKEN -> RUNS   a run begins
+ *                   TAKEN -> WAITS  it is moved, because it was paused or re-timed, or its planned time was missed
+ *                   RUNS  -> WAITS  put_back, for the next run
+ *                   WAITS -> OUT    cancelled, removed, swept or handed back
+ *                   TAKEN, RUNS -> OUT  it is over
+ * How it works      While it is taken or runs, its worker alone may put it back, and it owns the entry and its books. What others want of it
+ *                   meanwhile they note under the agenda's lock, and the worker finds it there. User code (the body, next, the callbacks)
+ *                   runs without the lock; so what it needs is copied before.
+ * Races             Cancel against put_back: the cancel finds nothing in the agenda, so it is looked at again after putting back. Shutdown
+ *                   against put_back: see scheduler.c. After an entry has been put back another worker may run and end it at once: so
+ *                   whoever goes on looking needs a reference of its own.
+ * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
+ *                   I2 planned times of a rate are the first one plus multiples of the period, unless it is re-timed or backs off.
+ *                   I3 an entry that is taken is put back or its books are closed, exactly once. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/crew.h"
+#include "sched/plan.h"
+#include "sched/scheduler.h"
+
+static void lock(struct hora__scheduled *scheduled)
+{
+    hora__mutex_lock(&scheduled->queue->object.lock);
+}
+
+static void unlock(struct hora__scheduled *scheduled)
+{
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+}
+
+static hora_ns now_of(const struct hora__scheduled *scheduled)
+{
+    return hora__agenda_now(scheduled->queue, scheduled->entry.line);
+}
+
+bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue *queue, hora_timeline line,
+                               hora_ns planned)
+{
+    if (rules->end.ns == 0)
+        return false;
+    hora_ns distance = hora__ns_sub(planned, hora__agenda_now(queue, line));
+    return line == HORA_WALL ? planned > rules->end.ns
+                             : hora__ns_add(hora__agenda_now(queue, HORA_WALL), distance) > rules->end.ns;
+}
+
+static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
+{
+    return hora__series_is_after_end(scheduled->rules, scheduled->queue, scheduled->entry.line,
+                                     hora__ns_add(planned, scheduled->offset));
+}
+
+/* ---- back into the agenda ---- */
+
+/* It was re-timed while a worker had it: now that counts. Whether it was. */
+static bool take_new_plan_locked(struct hora__scheduled *scheduled)
+{
+    if (!scheduled->is_retimed)
+        return false;
+    scheduled->is_retimed = false;
+    scheduled->planned = scheduled->planned_next;
+    return true;
+}
+
+static bool is_cancelled_for_good(const hora_pool *pool, const hora_future *future)
+{
+    return hora_future_is_done(future) && hora__atomic_load(&pool->owner.keeps_cancelled) == 0;
+}
+
+bool hora__series_put_back(hora_pool *pool, hora_future *future)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    if (!hora__scheduler_lets_run(pool, future)) {
+        (void)hora_future_cancel(future, false);
+        return false;
+    }
+    (void)hora_future_ref(future);
+    lock(scheduled);
+    if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
+        !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
+        hora__scheduled_check_clock(scheduled);
+    hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+    hora__queue_settle(scheduled->queue, NULL, &wakes);
+    hora__queue_exit(scheduled->queue, &wakes);
+    bool must_go = is_cancelled_for_good(pool, future) || !hora__scheduler_lets_run(pool, future);
+    bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future); /* I3 */
+    if (ours)
+        (void)hora_future_cancel(future, false);
+    else
+        (void)hora__scheduler_staff(pool);
+    (void)hora_future_unref(future);
+    return !ours;
+}
+
+/* ---- admitting ---- */
+
+/* What is decided upon, copied under the lock: others may change it meanwhile, and admit looks for that afterwards. */
+struct moment {
+    hora_ns now; /* without the offset */
+    hora_ns planned;
+    hora_ns every;
+    bool asks_again;
+    hora_trigger_context context;
+};
+
+static struct moment look(struct hora__scheduled *scheduled)
+{
+    bool needs_time = scheduled->trigger != HORA__ONCE || scheduled->rules->grace > 0;
+    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), scheduled->offset) : 0;
+    lock(scheduled);
+    hora__scheduled_check_clock(scheduled);
+    struct moment moment = {.now = now,
+                            .planned = scheduled->planned,
+                            .every = scheduled->every,
+                            .asks_again = scheduled->asks_again,
+                            .context = hora__scheduled_context(scheduled, now)};
+    scheduled->asks_again = false;
+    unlock(scheduled);
+    return moment;
+}
+
+/* Whether the time of the first run was given, and not found by the trigger. */
+static bool has_given_first(const struct hora__scheduled *scheduled)
+{
+    return scheduled->trigger == HORA__RATE || scheduled->rules->at.ns != 0 || scheduled->rules->delay > 0;
+}
+
+/* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
+static struct hora__chance find_anew(const struct hora__scheduled *scheduled, const struct moment *moment)
+{
+    hora_ns planned = moment->planned;
+    if (moment->context.runs > 0 || !has_given_first(scheduled))
+        planned = scheduled->trigger == HORA__RATE
+                      ? hora__plan_grid(moment->planned, moment->every, moment->now)
+                      : scheduled->rules->next(&moment->context, scheduled->rules->next_arg);
+    return (struct hora__chance){.runs = planned <= moment->now, .planned = planned};
+}
+
+/* By the rules alone: run now, or wait for which time. */
+static struct hora__chance chance_of(const struct hora__scheduled *scheduled, const struct moment *moment)
+{
+    const hora_schedule_spec *rules = scheduled->rules;
+    if (moment->asks_again)
+        return find_anew(scheduled, moment);
+    if (scheduled->trigger == HORA__ONCE && rules->grace == 0)
+        return (struct hora__chance){.runs = true, .planned = moment->planned};
+    if (scheduled->trigger == HORA__RATE && moment->now >= moment->planned)
+        return hora__plan_rate(rules, moment->every, moment->planned, moment->now);
+    if (scheduled->trigger == HORA__ASKED)
+        return hora__plan_asked(rules, &moment->context, moment->planned);
+    struct hora__chance chance = hora__plan_single(rules, moment->planned, moment->now);
+    if (!chance.runs && scheduled->trigger == HORA__GAP)
+        chance.planned = hora__ns_add(moment->now, moment->every);
+    return chance;
+}
+
+enum admission { RUN, MOVE, END };
+
+/* Note what was decided; what others have asked for meanwhile goes first. */
+static enum admission settle_chance(struct hora__scheduled *scheduled, const struct moment *moment,
+                                    const struct hora__chance *chance)
+{
+    lock(scheduled);
+    assert(scheduled->place == HORA__TAKEN);
+    bool is_new = take_new_plan_locked(scheduled);
+    bool waits = is_new || scheduled->paused;
+    if (!is_new && scheduled->paused) {
+        scheduled->asks_again |= moment->asks_again; /* for when it is resumed */
+    } else if (!is_new) {
+        scheduled->skipped += chance->skipped;
+        scheduled->planned = chance->planned;
+    }
+    enum admission admission = waits || !chance->runs ? MOVE : RUN;
+    if (admission == MOVE && !waits &&
+        (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
+        admission = END;
+    unlock(scheduled);
+    return admission;
+}
+
+/* No time is left: a series has reached its end, and a single task has come too late. */
+static void end_without_run(struct hora__scheduled *scheduled)
+{
+    if (hora__scheduled_is_series(scheduled))
+        (void)hora_future_complete(&scheduled->future, NULL);
+    else
+        (void)hora_future_cancel(&scheduled->future, false);
+}
+
+hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled == NULL || hora_future_is_done(future))
+        return future;
+    struct moment moment = look(scheduled);
+    struct hora__chance chance = chance_of(scheduled, &moment);
+    switch (settle_chance(scheduled, &moment, &chance)) {
+    case RUN:
+        return scheduled->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
+    case END:
+        if (scheduled->crew != NULL)
+            return hora__crew_close(scheduled) ? future : NULL;
+        end_without_run(scheduled);
+        return future;
+    case MOVE:
+    default:
+        return hora__series_put_back(pool, future) ? NULL : future;
+    }
+}
+
+/* ---- the next time ---- */
+
+static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
+{
+    hora_ns next = hora__ns_add(scheduled->planned, scheduled->every);
+    if (now <
+        scheduled->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
+        next = hora__plan_grid(next, scheduled->every, now);
+    if (not_before != HORA_NEVER && next < not_before) {
+        int64_t passed = hora__plan_passed(next, scheduled->every, not_before - 1);
+        scheduled->skipped += scheduled->is_retimed ? 0 : passed;
+        return hora__plan_grid(next, scheduled->every, not_before);
+    }
+    int64_t passed = hora__plan_passed(next, scheduled->every, now);
+    if (scheduled->rules->overlap == HORA_OVERLAP_QUEUE_ONE && passed > 1) {
+        scheduled->skipped += passed - 1;
+        next += (passed - 1) * scheduled->every;
+    }
+    return next;
+}
+
+static hora_ns later(hora_ns a, hora_ns b)
+{
+    return a > b ? a : b;
+}
+
+/* With the lock, but for ASKED. `now` is without the offset. */
+static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
+{
+    switch (scheduled->trigger) {
+    case HORA__RATE:
+        return next_of_rate(scheduled, now, not_before);
+    case HORA__GAP:
+        return later(hora__ns_add(now, scheduled->every), not_before);
+    case HORA__ONCE:
+    case HORA__ASKED:
+    default:
+        return not_before;
+    }
+}
+
+static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
+{
+    hora_trigger_context context = hora__scheduled_context(scheduled, now);
+    unlock(scheduled);
+    hora_ns next = scheduled->rules->next(&context, scheduled->rules->next_arg);
+    lock(scheduled);
+    return next == HORA_FOREVER ? next : later(next, not_before);
+}
+
+hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
+{
+    hora_ns now = hora__ns_sub(now_of(scheduled), scheduled->offset);
+    lock(scheduled);
+    bool backs_off = code != 0 && scheduled->rules->failure == HORA_FAILURE_BACK_OFF;
+    hora_ns not_before =
+        backs_off ? hora__ns_add(now, hora__plan_pause(scheduled->rules, scheduled->failures_in_a_row)) : HORA_NEVER;
+    hora_ns next = scheduled->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
+                                                     : next_by_trigger(scheduled, now, not_before);
+    if (scheduled->is_retimed)
+        next = scheduled->planned_next;
+    scheduled->is_retimed = false;
+    bool over = (scheduled->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
+    if (!over)
+        scheduled->planned = next;
+    unlock(scheduled);
+    return over ? HORA_NEVER : next;
+}
+
+/* ---- running ---- */
+
+void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now)
+{
+    assert(now >= hora__ns_add(planned, scheduled->offset) ||
+           scheduled->entry.line == HORA_WALL); /* I1; that one may be set back */
+    scheduled->running++;
+    scheduled->runs++;
+    scheduled->last_planned = planned;
+    scheduled->last_start = now;
+}
+
+void hora__series_did_not_begin(struct hora__scheduled *scheduled)
+{
+    lock(scheduled);
+    scheduled->running--;
+    scheduled->runs--;
+    unlock(scheduled);
+}
+
+static void note_end(struct hora__scheduled *scheduled, int code)
+{
+    hora_ns now = now_of(scheduled);
+    lock(scheduled);
+    scheduled->running--;
+    scheduled->last_end = now;
+    scheduled->last_code = code;
+    scheduled->failures += code != 0 ? 1 : 0;
+    scheduled->failures_in_a_row = code != 0 ? scheduled->failures_in_a_row + 1 : 0;
+    unlock(scheduled);
+}
+
+/* Whether the rule for failures lets it go on after this code. */
+static bool survives_locked(const struct hora__scheduled *scheduled, int code)
+{
+    const hora_schedule_spec *rules = scheduled->rules;
+    if (code == 0)
+        return true;
+    if (rules->stop_after > 0 && scheduled->failures_in_a_row >= rules->stop_after)
+        return false;
+    if (!hora__scheduled_is_series(scheduled))
+        return rules->failure == HORA_FAILURE_BACK_OFF;
+    return rules->failure != HORA_FAILURE_STOP;
+}
+
+static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
+{
+    if (!hora__scheduled_is_series(scheduled))
+        return code == 0;
+    int64_t more = HORA__FAULT(SERIES_RUNS_ONCE_MORE) ? 1 : 0;
+    return scheduled->rules->count > 0 && scheduled->runs >= scheduled->rules->count + more;
+}
+
+bool hora__series_survives(struct hora__scheduled *scheduled, int code)
+{
+    note_end(scheduled, code);
+    lock(scheduled);
+    bool survives = survives_locked(scheduled, code);
+    unlock(scheduled);
+    return survives;
+}
+
+struct run {
+    struct hora__scheduled *scheduled;
+    int code;
+};
+
+/* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and does not come back,
+ * cannot be any more. */
+static bool begins(hora_future *future, void *context)
+{
+    (void)future;
+    struct run *run = context;
+    struct hora__scheduled *scheduled = run->scheduled;
+    hora_ns now = now_of(scheduled);
+    lock(scheduled);
+    bool begins = (!scheduled->paused && !scheduled->is_retimed) || HORA__FAULT(SERIES_BEGINS_PAUSED);
+    if (begins) {
+        hora__series_begins_locked(scheduled, scheduled->planned, now);
+        scheduled->place = HORA__RUNS;
+    }
+    unlock(scheduled);
+    return begins;
+}
+
+static enum hora__verdict ends(hora_future *future, int code, void *context)
+{
+    struct run *run = context;
+    run->code = code;
+    bool goes_on = hora__series_survives(run->scheduled, code) && !has_run_enough(run->scheduled, code);
+    if (goes_on && hora_future_is_done(future)) /* cancelled meanwhile: there is nothing to plan */
+        return HORA__GOES_ON;
+    if (goes_on && hora__series_next(run->scheduled, code) != HORA_NEVER)
+        return HORA__GOES_ON;
+    return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
+}
+
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over)
+{
+    if (code == 0 || !scheduled->tells)
+        return;
+    const hora_schedule_spec *rules = scheduled->rules;
+    if (rules->failed != NULL)
+        rules->failed(pool, &scheduled->future, code, over, rules->failed_context);
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    if (scheduler->failed != NULL)
+        scheduler->failed(pool, &scheduled->future, code, over, pool->context);
+}
+
+static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
+{
+    struct run run = {.scheduled = scheduled};
+    struct hora__judge judge = {begins, ends, &run};
+    bool goes_on = hora__future_run_judged(&scheduled->future, thread, &judge);
+    hora__series_tell(pool, scheduled, run.code, !goes_on);
+    return goes_on;
+}
+
+bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
+{
+    if (future->kind == HORA__FUTURE_MEMBER) {
+        hora__crew_run(pool, future, thread);
+        return false;
+    }
+    if (!HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
+        (void)hora_future_cancel(future, false);
+        return false;
+    }
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled != NULL)
+        return run_scheduled(pool, scheduled, thread);
+    (void)hora__future_run(future, thread, NULL);
+    return false;
+}
+
+void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (future->kind == HORA__FUTURE_MEMBER) {
+        hora__crew_abandoned(pool, future, code);
+    } else if (scheduled != NULL) {
+        lock(scheduled);
+        bool began = scheduled->running > 0;
+        unlock(scheduled);
+        if (began)
+            note_end(scheduled, code);
+        hora__series_tell(pool, scheduled, code, true);
+    }
+}

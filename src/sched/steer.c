@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steer.c - re-time, pause and resume a scheduled task by its handle
+ *
+ * What waits in the agenda is changed there. What a worker has is noted, and the worker finds it: before the run if that has not begun,
+ * else after it. A task that does not come back has no later to change once a worker has it. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/scheduler.h"
+
+/* Check and lock; 0 only for what can still be steered. */
+static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
+{
+    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error == 0 && hora__scheduled_of(future) == NULL)
+        error = HORA_EINVAL;
+    if (error < 0)
+        return error;
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    hora__mutex_lock(&scheduled->queue->object.lock);
+    bool waits = scheduled->place == HORA__WAITS;
+    bool comes_back = scheduled->entry.comes_back && scheduled->place != HORA__OUT;
+    if (hora_future_is_done(future) || (!waits && !comes_back)) {
+        hora__mutex_unlock(&scheduled->queue->object.lock);
+        return HORA_EBUSY;
+    }
+    *ret_scheduled = scheduled;
+    return 0;
+}
+
+/* The due time may have changed. */
+static void leave(struct hora__scheduled *scheduled)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    if (scheduled->place == HORA__WAITS) {
+        hora__agenda_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+        if (!HORA__FAULT(STEER_WAKES_NOBODY))
+            hora__queue_settle(scheduled->queue, NULL, &wakes);
+    }
+    hora__queue_exit(scheduled->queue, &wakes);
+    hora__future_nudge(&scheduled->future); /* a worker may wait for it, to run it in its time */
+}
+
+static bool has_every(const struct hora__scheduled *scheduled)
+{
+    return scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__GAP;
+}
+
+int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
+{
+    struct hora__scheduled *scheduled;
+    int error = every < 0 ? HORA_EINVAL : enter(future, &scheduled);
+    if (error < 0)
+        return error;
+    if (every > 0 && !has_every(scheduled)) {
+        hora__mutex_unlock(&scheduled->queue->object.lock);
+        return HORA_EINVAL;
+    }
+    hora_ns now = hora__agenda_now(scheduled->queue, scheduled->entry.line);
+    hora_ns planned = hora__ns_sub(hora__ns_add(now, delay > 0 ? delay : 0), scheduled->offset);
+    if (every > 0)
+        scheduled->every = every;
+    scheduled->asks_again = false;
+    scheduled->is_retimed = scheduled->place != HORA__WAITS;
+    if (scheduled->is_retimed)
+        scheduled->planned_next = planned;
+    else
+        scheduled->planned = planned;
+    leave(scheduled);
+    return 0;
+}
+
+static int set_paused(hora_future *future, bool paused)
+{
+    struct hora__scheduled *scheduled;
+    int error = enter(future, &scheduled);
+    if (error < 0)
+        return error;
+    bool changes = scheduled->paused != paused;
+    scheduled->paused = paused;
+    leave(scheduled);
+    return changes ? 1 : 0;
+}
+
+int hora_scheduled_pause(hora_future *future)
+{
+    return set_paused(future, true);
+}
+
+int hora_scheduled_resume(hora_future *future)
+{
+    return set_paused(future, false);
+}

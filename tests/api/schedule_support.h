@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule_support.h - what the tests of hora_schedule_with share
+ *
+ * A stage is a scheduler on a virtual clock that notes what it is told. Time goes by from moment to moment: at each, everything that is due
+ * is done. A tick is a task that notes when it begins, takes its time, and fails if told so. All times are seconds
+ * since the stage was opened, by the line of the tick: so a table of numbers says what must happen. */
+#ifndef HORA_TESTS_API_SCHEDULE_SUPPORT_H
+#define HORA_TESTS_API_SCHEDULE_SUPPORT_H
+
+#include <hora/scheduler.h>
+
+#include "support.h"
+
+#define SEC(n) HORA_SECONDS(n)
+
+enum { MOST_STARTS = 128, MOST_EVENTS = 16, MOST_FAILURES = 32 };
+
+struct stage_failure {
+    hora_future *future; /* only compared */
+    int code;
+    bool ends;
+    int order; /* among all calls of both callbacks */
+};
+
+struct stage {
+    struct fixture f;
+    hora_scheduler *scheduler;
+    hora_latch *gate;
+    hora_ns zero[3]; /* of each line */
+    atomic_int order;
+
+    atomic_int events; /* calls of clock_event, and what it was told */
+    hora_clock_event event[MOST_EVENTS];
+
+    atomic_int failures; /* calls of failed, the scheduler's, and what it was told */
+    struct stage_failure failure[MOST_FAILURES];
+};
+
+/* The clock, the context and both callbacks are added to the options. */
+void stage_open(struct stage *stage, const hora_scheduler_options *options);
+/* Open the gate, cancel what is left, and end all; futures must be gone. */
+void stage_close(struct stage *stage);
+
+/* Let so many seconds pass, with all that happens meanwhile. */
+void stage_pass(struct stage *stage, int seconds);
+/* The same at once: what is due meanwhile comes late. */
+void stage_leap(struct stage *stage, hora_ns by);
+void stage_settle(struct stage *stage);
+
+hora_ns stage_now(const struct stage *stage, hora_timeline line);
+/* A moment of the wall clock, in seconds since the stage was opened. */
+hora_instant stage_instant(const struct stage *stage, int seconds);
+
+struct tick {
+    struct stage *stage;
+    hora_timeline line;
+    int lasts;       /* seconds that each run takes, or */
+    int lasts_first; /* if > 0, that the first one takes */
+    bool waits;      /* until the gate is opened */
+    int fails_from;  /* the runs, counted from 1, that fail; 0: none */
+    int fails_to;
+    int code; /* and how; plus the number of the run if `counts` */
+    bool counts;
+    atomic_int runs;
+    atomic_int going;
+    atomic_int most_going;
+    atomic_int interrupts;
+    atomic_int drops;
+    atomic_int result_drops;
+    hora_ns starts[MOST_STARTS]; /* since the stage was opened */
+};
+
+int tick_run(void *tick, void **ret_result);
+void tick_drop(void *tick);
+void tick_drop_result(void *tick);
+
+#define TICK(tick) HORA_TASK(tick_run, (tick), .drop = tick_drop, .drop_result = tick_drop_result, .name = "tick")
+#define A_TICK(s)  {.stage = (s)}
+
+/* Schedule a tick. NULL only after a failed check. */
+hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
+                        const hora_schedule_spec *spec);
+#define START(stage, tick, ...) start_tick(__FILE__, __LINE__, (stage), (tick), HORA_SCHEDULE(__VA_ARGS__))
+/* Cancel it, let go of it, and see that the task is dropped once no run is going. */
+void end_tick(const char *file, int line, struct tick *tick, hora_future *future);
+#define END(tick, future) end_tick(__FILE__, __LINE__, (tick), (future))
+
+/* It has run as often as that, and run i began in second starts[i], exactly. */
+void check_starts(const char *file, int line, struct tick *tick, int runs, const int *starts);
+#define CHECK_STARTS(tick, ...) \
+    check_starts(__FILE__, __LINE__, (tick), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define CHECK_NO_START(tick) check_starts(__FILE__, __LINE__, (tick), 0, NULL)
+
+/* hora_scheduled_info, which must succeed. */
+hora_schedule_info info_of(hora_future *future);
+
+/* A time of hora_schedule_info, in nanoseconds since the stage was opened; HORA_NEVER stays. */
+hora_ns since_zero(const struct stage *stage, const hora_schedule_info *info, hora_ns time);
+
+/* A function for `next`: the seconds of a table since the stage was opened, ended by -1. It counts its calls, and sees that it is never called by
+ * two at once. */
+struct timetable {
+    struct stage *stage;
+    hora_timeline line;
+    const int *seconds;
+    atomic_int calls;
+    atomic_int going;
+    hora_trigger_context last;
+};
+hora_ns timetable_next(const hora_trigger_context *context, void *timetable);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_schedule_check.c - schedules that cannot work, or of which a part would have no effect, are refused with a reason */
+#include <string.h>
+
+#include "schedule_support.h"
+
+static hora_ns some_time(const hora_trigger_context *context, void *arg)
+{
+    (void)arg;
+    return context->now + 1;
+}
+
+static void on_failure(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+{
+    (void)scheduler;
+    (void)future;
+    (void)code;
+    (void)ends;
+    (void)context;
+}
+
+#define SIZE_OF .struct_size = sizeof(hora_schedule_spec)
+#define AN_ARG  .next_arg = untouched
+
+static const struct {
+    const char *reason;
+    hora_schedule_spec spec;
+} refused[] = {
+    {"rate is negative", {SIZE_OF, .rate = -1}},
+    {"rate is negative", {SIZE_OF, .rate = INT64_MIN}},
+    {"gap is negative", {SIZE_OF, .gap = -1}},
+    {"gap is negative", {SIZE_OF, .gap = INT64_MIN}},
+    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .gap = 1}},
+    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .next = some_time}},
+    {"only one of rate, gap and next can be given", {SIZE_OF, .gap = 1, .next = some_time}},
+    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .gap = 1, .next = some_time}},
+    {"next_arg has no effect without next", {SIZE_OF, .rate = 1, AN_ARG}},
+    {"only one of delay and at can be given", {SIZE_OF, .delay = 1, .at = {1}}},
+    {"only one of delay and at can be given", {SIZE_OF, .delay = -1, .at = {-1}}},
+    {"clock is none of the HORA_SCHEDULE_CLOCK_ values", {SIZE_OF, .clock = (hora_schedule_clock)4}},
+    {"clock is none of the HORA_SCHEDULE_CLOCK_ values", {SIZE_OF, .clock = (hora_schedule_clock)-1}},
+    {"at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
+     {SIZE_OF, .at = {1}, .clock = HORA_SCHEDULE_CLOCK_MONOTONIC}},
+    {"at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
+     {SIZE_OF, .at = {1}, .clock = HORA_SCHEDULE_CLOCK_BOOTTIME}},
+    {"count is negative", {SIZE_OF, .rate = 1, .count = -1}},
+    {"count and end have no effect on a task that runs once", {SIZE_OF, .count = 1}},
+    {"count and end have no effect on a task that runs once", {SIZE_OF, .end = {1}}},
+
+    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)4}},
+    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)-1}},
+    {"HORA_MISSED_AT_MOST needs a missed_max of at least 1", {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST}},
+    {"HORA_MISSED_AT_MOST needs a missed_max of at least 1",
+     {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = -1}},
+    {"missed_max has no effect without HORA_MISSED_AT_MOST", {SIZE_OF, .rate = 1, .missed_max = 1}},
+    {"missed_max has no effect without HORA_MISSED_AT_MOST",
+     {SIZE_OF, .rate = 1, .missed = HORA_MISSED_SKIP, .missed_max = 1}},
+    {"missed has no effect without rate or next", {SIZE_OF, .missed = HORA_MISSED_SKIP}},
+    {"missed has no effect without rate or next", {SIZE_OF, .gap = 1, .missed = HORA_MISSED_BURST}},
+    {"grace is negative", {SIZE_OF, .grace = -1}},
+
+    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)3}},
+    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)-1}},
+    {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .overlap = HORA_OVERLAP_QUEUE_ONE}},
+    {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_QUEUE_ONE}},
+    {"HORA_OVERLAP_ALLOW has no effect without rate or next",
+     {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
+    {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000", {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW}},
+    {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
+     {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1}},
+    {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
+     {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001}},
+    {"overlap_max has no effect without HORA_OVERLAP_ALLOW", {SIZE_OF, .rate = 1, .overlap_max = 2}},
+
+    {"failure is none of the HORA_FAILURE_ rules", {SIZE_OF, .failure = (hora_failure)3}},
+    {"failure is none of the HORA_FAILURE_ rules", {SIZE_OF, .failure = (hora_failure)-1}},
+    {"stop_after is negative", {SIZE_OF, .rate = 1, .stop_after = -1}},
+    {"stop_after has no effect with HORA_FAILURE_STOP",
+     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_STOP, .stop_after = 1}},
+    {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
+     {SIZE_OF, .back_off = 1}},
+    {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
+     {SIZE_OF, .back_off_factor = 2}},
+    {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
+     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_STOP, .back_off_max = 1}},
+    {"back_off or back_off_max is negative", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off = -1}},
+    {"back_off or back_off_max is negative", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_max = -1}},
+    {"back_off_max is less than back_off",
+     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off = 2, .back_off_max = 1}},
+    {"back_off_factor is not from 1 to 1e9", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 0.99}},
+    {"back_off_factor is not from 1 to 1e9", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = -2}},
+    {"back_off_factor is not from 1 to 1e9", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 1.1e9}},
+    {"back_off_factor is not from 1 to 1e9",
+     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = __builtin_nan("")}},
+    {"back_off_factor is not from 1 to 1e9",
+     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = __builtin_inf()}},
+    {"failed_context has no effect without failed", {SIZE_OF, .failed_context = untouched}},
+    {"HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way",
+     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_BACK_OFF, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
+
+    {"slack is negative", {SIZE_OF, .slack = -1}},
+    {"spread is negative", {SIZE_OF, .spread = -1}},
+    {"spread is greater than rate: the planned times would change places", {SIZE_OF, .rate = 1, .spread = 2}},
+
+    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT", {.rate = 1}},
+    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT",
+     {.struct_size = sizeof(hora_schedule_spec) - 1, .rate = 1}},
+};
+
+TEST(schedule_check_says_why, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    struct tick tick = A_TICK(&s);
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        const char *reason = "none";
+        hora_future *future = (hora_future *)untouched;
+        CHECK_ERROR(hora_schedule_check(&refused[i].spec, &reason), HORA_EINVAL);
+        if (strcmp(reason, refused[i].reason) != 0)
+            test_fail(__FILE__, __LINE__, "case %zu: \"%s\", not \"%s\"", i, reason, refused[i].reason);
+        CHECK_ERROR(hora_schedule_check(&refused[i].spec, NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), &refused[i].spec, &future), HORA_EINVAL);
+        CHECK_POINTER(future, untouched);
+    }
+    CHECK_INT(tick.runs, 0);
+    CHECK_INT(tick.drops, 0);
+    stage_close(&s);
+}
+
+static const hora_schedule_spec accepted[] = {
+    {SIZE_OF},
+    {SIZE_OF, .delay = -1},
+    {SIZE_OF, .delay = INT64_MAX, .rate = INT64_MAX},
+    {SIZE_OF, .at = {INT64_MIN}, .clock = HORA_SCHEDULE_CLOCK_WALL},
+    {SIZE_OF, .next = some_time, AN_ARG},
+    {SIZE_OF, .rate = 1, .count = INT64_MAX, .end = {INT64_MIN}},
+    {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = INT32_MAX},
+    {SIZE_OF, .grace = INT64_MAX, .slack = INT64_MAX, .spread = INT64_MAX},
+    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
+    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1000},
+    {SIZE_OF, .next = some_time, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
+    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_QUEUE_ONE, .failure = HORA_FAILURE_BACK_OFF},
+    {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 1, .back_off = 5, .back_off_max = 5},
+    {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 1e9, .back_off = INT64_MAX},
+    {SIZE_OF, .rate = 1, .stop_after = INT32_MAX},
+    {SIZE_OF, .rate = 1, .spread = 1},
+    {SIZE_OF, .failed = on_failure, .failed_context = untouched},
+};
+
+TEST(schedule_check_accepts_what_can_work, "")
+{
+    for (size_t i = 0; i < sizeof(accepted) / sizeof(*accepted); i++) {
+        const char *reason = untouched;
+        int error = hora_schedule_check(&accepted[i], &reason);
+        if (error != 0)
+            test_fail(__FILE__, __LINE__, "case %zu: %s", i, reason);
+        else
+            CHECK_POINTER(reason, untouched);
+    }
+    CHECK_OK(hora_schedule_check(NULL, NULL)); /* all defaults */
+}
+
+/* A schedule of a later release is accepted as long as it uses nothing new. */
+TEST(schedule_check_knows_its_own_size, "")
+{
+    struct {
+        hora_schedule_spec known;
+        unsigned char unknown[16];
+    } larger = {.known = {.struct_size = sizeof(larger), .rate = 1}};
+
+    CHECK_OK(hora_schedule_check(&larger.known, NULL));
+    larger.unknown[15] = 1;
+    CHECK_ERROR(hora_schedule_check(&larger.known, NULL), HORA_EINVAL);
+    const hora_schedule_spec init = HORA_SCHEDULE_INIT;
+    CHECK_INT(memcmp(&init, HORA_SCHEDULE(.delay = 0), sizeof(init)), 0);
+    CHECK_INT(init.struct_size, sizeof(init));
+}
+
+static int do_nothing(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+TEST(schedule_with_refuses_bad_input, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    hora_pool *pool = NULL;
+    hora_future *future = (hora_future *)untouched;
+    const hora_task *good = HORA_TASK(do_nothing, NULL);
+
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1), &pool, NULL));
+    hora_scheduler *schedulers[] = {NULL, pool, s.scheduler, s.scheduler};
+    const hora_task *tasks[] = {good, good, NULL, HORA_TASK(NULL, NULL)};
+    for (int i = 0; i < 4; i++) {
+        CHECK_ERROR(hora_schedule_with(schedulers[i], tasks[i], NULL, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_with(schedulers[i], tasks[i], HORA_SCHEDULE(.rate = 1), &future), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule(schedulers[i], tasks[i], 0, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_at_fixed_rate(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_with_fixed_delay(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
+    }
+    CHECK_POINTER(future, untouched);
+    CHECK_OK(hora_pool_shutdown(s.scheduler));
+    CHECK_ERROR(hora_schedule_with(s.scheduler, good, HORA_SCHEDULE(.rate = 1), &future), HORA_EREJECTED);
+    CHECK_POINTER(future, untouched);
+    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_free(pool));
+    stage_close(&s);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_clocks.c - the wall clock is set, or the machine suspended, while a scheduler waits
+ *
+ * On the simulated machine's own clocks. What is planned by the wall runs when the wall says so, whatever the other clocks show; nobody sleeps through
+ * a step, and a series does not fall silent because of one. */
+#include "jobs.h"
+#include "sys/sim/sim.h"
+
+static const hora_ns SECOND = HORA_SECONDS(1);
+
+static int events;
+static hora_clock_event last;
+
+static void note_event(hora_scheduler *from, const hora_clock_event *event, void *context)
+{
+    CHECK_POINTER(from, scheduler);
+    (void)context;
+    events++;
+    last = *event;
+}
+
+static void begin(int core, bool tells)
+{
+    events = 0;
+    hora_scheduler_options options = HORA_SCHEDULER_OPTIONS_INIT;
+    options.core_threads = core;
+    if (tells)
+        options.clock_event = note_event;
+    jobs_begin(&options);
+}
+
+static hora_ns wall_now(void)
+{
+    return hora_clock_now(hora_system_clock(HORA_WALL)) - jobs_wall_start;
+}
+
+/* Job i once, at this time of the wall since the start. */
+static hora_future *once_at(int i, hora_ns at)
+{
+    hora_future *future;
+    jobs[i].on_wall = true;
+    jobs[i].due = at;
+    CHECK_OK(hora_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}), &future));
+    return future;
+}
+
+static hora_future *rate_on_wall(int i, hora_ns at, hora_ns every, int64_t count)
+{
+    hora_future *future;
+    jobs[i].on_wall = true;
+    jobs[i].due = at;
+    CHECK_OK(hora_schedule_with(scheduler, JOB(i),
+                                HORA_SCHEDULE(.at = {jobs_wall_start + at}, .rate = every, .count = count), &future));
+    return future;
+}
+
+/* Set forward past the planned time: it runs at once, and not only when the old distance has passed. */
+static void set_forward(int core)
+{
+    begin(core, false);
+    hora_future *future = once_at(0, 100 * SECOND);
+    hora__sim_step_wall(100 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(jobs_now() <= SECOND); /* who has no other means looks once a second */
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+}
+
+SCENARIO(clocks_set_forward_meets_leader)
+{
+    set_forward(1);
+}
+
+SCENARIO(clocks_set_forward_meets_two_workers)
+{
+    set_forward(2);
+}
+
+/* Set forward, but not far enough: it runs when the wall shows its time. */
+SCENARIO(clocks_set_forward_a_little)
+{
+    begin(1, false);
+    hora_future *future = once_at(0, 100 * SECOND);
+    hora__sim_step_wall(40 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(wall_now() == 100 * SECOND && jobs_now() == 60 * SECOND);
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+}
+
+/* Set back: what runs once keeps its moment, and so comes later. */
+SCENARIO(clocks_set_back_meets_leader)
+{
+    begin(1, false);
+    hora_future *future = once_at(0, 10 * SECOND);
+    if (!test_is_exact())
+        jobs[0].due = -20 * SECOND; /* it may have been taken when the wall is set back */
+    hora__sim_step_wall(-20 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(wall_now() == 10 * SECOND && jobs_now() == 30 * SECOND);
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+}
+
+/* The machine sleeps: boot time goes on, and what was planned by it is due. What is planned by the monotonic clock is not. */
+SCENARIO(clocks_suspend_meets_leader)
+{
+    hora_future *boot;
+    begin(1, false);
+    CHECK_OK(hora_schedule_with(scheduler, JOB(0),
+                                HORA_SCHEDULE(.delay = 100 * SECOND, .clock = HORA_SCHEDULE_CLOCK_BOOTTIME), &boot));
+    hora_future *own = jobs_once(1, 50 * SECOND);
+    jobs[1].punctual = true;
+    hora__sim_suspend(200 * SECOND);
+    CHECK_OK(hora_future_get(boot, NULL));
+    if (test_is_exact())
+        CHECK(jobs_now() <= SECOND && jobs[1].runs == 0);
+    CHECK_OK(hora_future_get(own, NULL));
+    jobs_unref(boot);
+    jobs_unref(own);
+    jobs_end();
+    jobs_check(0, 1);
+    jobs_check(1, 1);
+}
+
+/* Nobody watches the clocks yet, and the leader sleeps, when the first task of the wall comes: from then on it does. */
+SCENARIO(clocks_watch_begins_while_leader_sleeps)
+{
+    begin(1, false);
+    hora_future *own = jobs_once(1, 500 * SECOND);
+    jobs_sleep_until(SECOND);
+    hora_future *future = once_at(0, 600 * SECOND); /* not a new head: the leader is not woken for it */
+    jobs_sleep_until(2 * SECOND);
+    hora__sim_step_wall(600 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(jobs_now() <= 3 * SECOND);
+    jobs_unref(future);
+    CHECK(hora_future_cancel(own, false) >= 0);
+    jobs_unref(own);
+    jobs_end();
+    jobs_check(0, 1);
+    jobs_check(1, jobs[1].runs);
+}
+
+/* The step comes while watching begins. */
+static void step_forward(void *arg)
+{
+    (void)arg;
+    hora__sim_step_wall(600 * SECOND);
+}
+
+SCENARIO(clocks_watch_meets_step)
+{
+    begin(1, false);
+    hora_future *own = jobs_once(1, 500 * SECOND);
+    test_thread *other = test_thread_start(NULL, step_forward, NULL);
+    hora_future *future = once_at(0, 600 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    test_thread_join(other);
+    if (test_is_exact())
+        CHECK(jobs_now() <= SECOND);
+    jobs_unref(future);
+    CHECK(hora_future_cancel(own, false) >= 0);
+    jobs_unref(own);
+    jobs_end();
+    jobs_check(0, 1);
+    jobs_check(1, jobs[1].runs);
+}
+
+/* Set back: a series goes on by the clock as it is now, instead of falling silent until the old time comes again. */
+static void set_back_meets_series(int core, hora_ns takes, hora_ns at)
+{
+    begin(core, false);
+    jobs[0].takes = takes;
+    hora_future *other = jobs_once(1, 5000 * SECOND); /* so that somebody leads, and watches, while the series runs */
+    hora_future *future = rate_on_wall(0, 100 * SECOND, 10 * SECOND, 3);
+    jobs[0].due = -1000 * SECOND; /* it may have been taken when the wall is set back */
+    jobs_sleep_until(at);
+    hora__sim_step_wall(-1000 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(jobs_now() <= 140 * SECOND);
+    jobs_unref(future);
+    CHECK(hora_future_cancel(other, false) >= 0);
+    jobs_unref(other);
+    jobs_end();
+    jobs_check(0, 3);
+    jobs_check(1, jobs[1].runs);
+}
+
+SCENARIO(clocks_set_back_meets_series)
+{
+    set_back_meets_series(1, 0, 110 * SECOND);
+}
+
+SCENARIO(clocks_set_back_meets_run)
+{
+    set_back_meets_series(1, 5 * SECOND, 102 * SECOND);
+}
+
+/* Somebody else notices it while the series runs. */
+MEDIUM_SCENARIO(clocks_set_back_is_noticed_by_another_worker)
+{
+    set_back_meets_series(2, 5 * SECOND, 112 * SECOND);
+}
+
+MEDIUM_SCENARIO(clocks_set_back_meets_put_back)
+{
+    set_back_meets_series(2, 2 * SECOND, 112 * SECOND);
+}
+
+/* Paused, when it is set back, and resumed afterwards. */
+SCENARIO(clocks_set_back_meets_pause)
+{
+    begin(1, false);
+    hora_future *future = rate_on_wall(0, 100 * SECOND, 10 * SECOND, 3);
+    jobs[0].due = -1000 * SECOND;
+    jobs_sleep_until(105 * SECOND);
+    hora__sim_step_wall(-1000 * SECOND);
+    int paused = hora_scheduled_pause(future);
+    CHECK(paused == 1 || !test_is_exact());
+    jobs_sleep_until(107 * SECOND);
+    int resumed = hora_scheduled_resume(future);
+    CHECK(resumed == 1 || !test_is_exact());
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact())
+        CHECK(jobs_now() <= 140 * SECOND);
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 3);
+}
+
+/* Whoever asked is told once of each step, and before what it made due begins. */
+static int check_told(void *arg, void **ret_result)
+{
+    CHECK(events == 1 || !test_is_exact());
+    return jobs_run(arg, ret_result);
+}
+
+SCENARIO(clocks_event_is_told)
+{
+    hora_future *future;
+    begin(1, true);
+    jobs[0].on_wall = true;
+    jobs[0].due = 100 * SECOND;
+    CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(check_told, &jobs[0], .drop = jobs_drop),
+                                HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future));
+    hora__sim_step_wall(200 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    if (test_is_exact()) {
+        CHECK_INT(events, 1);
+        CHECK_INT(last.stepped, 200 * SECOND);
+        CHECK_INT(last.suspended, 0);
+        CHECK(last.overdue <= 1); /* what was taken before anybody looked is not counted */
+    }
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+}
+
+/* The leader is woken by the clock while another task is due for the other worker: that is not late. */
+SCENARIO(clocks_lead_passes_when_woken_by_the_clock)
+{
+    begin(2, false);
+    jobs[1].punctual = jobs[2].punctual = true;
+    hora_future *far = once_at(0, 100 * SECOND);
+    jobs[1].takes = 10 * SECOND;
+    hora_future *near = jobs_once(1, SECOND);
+    hora_future *next = jobs_once(2, 2 * SECOND);
+    hora__sim_step_wall(5 * SECOND);
+    CHECK_OK(hora_future_get(near, NULL));
+    CHECK_OK(hora_future_get(next, NULL));
+    CHECK(hora_future_cancel(far, false) >= 0);
+    jobs_unref(far);
+    jobs_unref(near);
+    jobs_unref(next);
+    jobs_end();
+    jobs_check(0, jobs[0].runs);
+    jobs_check(1, 1);
+    jobs_check(2, 1);
+}
+
+/* The same on a virtual clock, where every step is exact. */
+SCENARIO(clocks_virtual_step_meets_leader)
+{
+    hora_virtual_clock *clock;
+    hora_future *future;
+    CHECK_OK(hora_virtual_clock_new(NULL, &clock));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, HORA_MONOTONIC)));
+    CHECK_OK(
+        hora_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.delay = 100, .clock = HORA_SCHEDULE_CLOCK_WALL), &future));
+    CHECK_OK(hora_virtual_clock_step_wall(clock, 99));
+    CHECK_OK(hora_virtual_clock_settle(clock));
+    CHECK_INT(jobs[0].runs, 0);
+    CHECK_OK(hora_virtual_clock_step_wall(clock, 1));
+    CHECK_OK(hora_virtual_clock_settle(clock));
+    CHECK_INT(jobs[0].runs, 1);
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+    CHECK_OK(hora_virtual_clock_free(clock));
+}
