@@ -7,8 +7,7 @@
 #ifndef HORA_BENCH_H
 #define HORA_BENCH_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "measure.h"
 
 enum queue_kind { ARRAY, LINKED, SYNCHRONOUS, PRIORITY, DELAY };
 
@@ -43,12 +42,5 @@ struct subject {
 
 extern const struct subject hora_subject;
 extern const struct subject pthread_subject;
-
-/* Ends the program if something that must not fail has failed. */
-#define MUST(truth) ((truth) ? (void)0 : bench_fail(__FILE__, __LINE__, #truth))
-
-_Noreturn void bench_fail(const char *file, int line, const char *what);
-
-int64_t now_ns(void);
 
 #endif

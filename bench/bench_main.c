@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
 
@@ -47,39 +46,6 @@ struct run {
 static struct item any_item;
 static struct item last_item; /* the consumer that takes it ends */
 static atomic_bool was_interrupted;
-
-_Noreturn void bench_fail(const char *file, int line, const char *what)
-{
-    fprintf(stderr, "%s:%d: %s\n", file, line, what);
-    exit(1);
-}
-
-int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void wait_until(int64_t time_ns)
-{
-    struct timespec time = {time_ns / 1000000000, time_ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
-    }
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static void report(const char *metric, double value, const char *unit, const char *better)
-{
-    printf("%s %.6g %s %s\n", metric, value, unit, better);
-}
 
 static void report_rate(const char *metric, long count, int64_t spent_ns)
 {
@@ -213,13 +179,6 @@ static void hold(const struct workload *w, const struct subject *subject, int64_
     subject->queue_free(run.queue);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Elements fall due at random moments of a tenth of a second: how late do they leave? */
 static void lateness(const struct workload *w, const struct subject *subject, int64_t window_ns)
 {
@@ -238,7 +197,7 @@ static void lateness(const struct workload *w, const struct subject *subject, in
         late_ns[i] = now_ns() - item->due_ns;
         MUST(late_ns[i] >= 0);
     }
-    qsort(late_ns, LATE_ITEMS, sizeof(late_ns[0]), by_size);
+    sort_ns(late_ns, LATE_ITEMS);
     report("delay.late.p50", (double)late_ns[LATE_ITEMS / 2] / 1e3, "us", "lower");
     report("delay.late.p90", (double)late_ns[LATE_ITEMS * 9 / 10] / 1e3, "us", "lower");
     subject->queue_free(queue);

@@ -6,6 +6,8 @@
 #ifndef HORA_BENCH_PEER_H
 #define HORA_BENCH_PEER_H
 
+#include "../measure.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,11 +33,6 @@ extern const struct peer peer;
 
 /* What every task does: count. */
 void peer_ran(void);
-
-/* Ends the program if something that must not fail has failed. */
-#define MUST(truth) ((truth) ? (void)0 : peer_fail(__FILE__, __LINE__, #truth))
-
-__attribute__((noreturn)) void peer_fail(const char *file, int line, const char *what);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora.c - hora's scheduler; each timer has a future, by which it is cancelled */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <hora/hora.h>
+#include <hora/scheduler.h>
+
+#include "timers.h"
+
+static hora_scheduler *scheduler;
+static hora_future **pending;
+static long pending_count;
+
+static int expire(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    timer_expired();
+    return 0;
+}
+
+static int complain(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    timer_forbidden();
+    return 0;
+}
+
+static int fire(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    timer_fired((long)(intptr_t)arg);
+    return 0;
+}
+
+static int run(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    timer_ran((int)(intptr_t)arg);
+    return 0;
+}
+
+void timers_open(void)
+{
+    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = TIMERS_WORKERS), &scheduler, NULL) == 0);
+    MUST(hora_pool_prestart_all(scheduler) == TIMERS_WORKERS);
+}
+
+void timers_fill(const int64_t *due_ns, long count)
+{
+    pending = malloc((size_t)count * sizeof(*pending));
+    MUST(pending != NULL);
+    for (pending_count = 0; pending_count < count; pending_count++)
+        MUST(hora_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[pending_count] - now_ns(),
+                           &pending[pending_count]) == 0);
+}
+
+void timers_part(void)
+{
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count)
+{
+    (void)producer;
+    for (long i = 0; i < count; i++) {
+        hora_future *future;
+        MUST(hora_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], &future) == 0);
+        MUST(hora_future_cancel(future, false) == HORA_CANCEL_REMOVED);
+        hora_future_unref(future);
+    }
+}
+
+void timers_settle(void)
+{
+}
+
+void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
+{
+    for (long i = 0; i < count; i++) {
+        due_ns[i] = now_ns() + delay_ns[i];
+        MUST(hora_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) == 0);
+    }
+}
+
+void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
+{
+    hora_future **series = malloc(((size_t)tasks + 1) * sizeof(*series));
+    MUST(series != NULL);
+    for (int i = 0; i < tasks; i++)
+        MUST(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(run, (void *)(intptr_t)i), first_ns[i] - now_ns(),
+                                         period_ns, &series[i]) == 0);
+    wait_until(end_ns);
+    for (int i = 0; i < tasks; i++) {
+        MUST(hora_future_cancel(series[i], false) != HORA_CANCEL_TOO_LATE);
+        hora_future_unref(series[i]);
+    }
+    free(series);
+}
+
+void timers_close(void)
+{
+    for (long i = 0; i < pending_count; i++)
+        hora_future_unref(pending[i]);
+    free(pending);
+    MUST(hora_pool_free(scheduler) == 0);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timers_main.c - one workload for the timers of one library, measured each time the caller asks
+ *
+ * See serve_peer. What a run's amount is differs: milliseconds for timer.cancel, timer.periodic and timer.idle; timers
+ * for timer.fire and timer.memory. A process measures timer.memory only once: what it has freed, it still holds.
+ * Each workload checks itself: that a timer runs exactly once, never early, and not at all after it was cancelled.
+ * Timers.java speaks the same language and does the same work; the two must be changed together. */
+#include "timers.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    DELAYS = 4096,
+    MOST_AT_ONCE = 256,
+    WARM_UP_TIMERS = 2000,
+    FIRE_RATE = 500000, /* timers per second that fall due */
+    TASKS = 1000,
+};
+
+static const int64_t SECOND = 1000000000;
+static const int64_t MILLISECOND = 1000000;
+static const int64_t PERIOD_NS = 10000000;
+static const int64_t NOT_FIRED = INT64_MIN;
+
+/* How long timers wait that are not to run. Not shorter: what falls due in one subject would disturb the others. */
+static const int64_t FAR_NS = 60000000000;
+static const int64_t FARTHEST_NS = 3600000000000;
+
+static uint64_t random_state;
+
+static int64_t random_between(int64_t least, int64_t most)
+{
+    return least + (int64_t)(next_random(&random_state) % (uint64_t)(most - least));
+}
+
+static int64_t *new_times(long count)
+{
+    int64_t *times = malloc((size_t)count * sizeof(*times));
+    MUST(times != NULL);
+    memset(times, 0, (size_t)count * sizeof(*times)); /* so that it is there before memory is measured */
+    return times;
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return spent.tv_sec * SECOND + spent.tv_nsec;
+}
+
+/* ---- timer.cancel: schedule and cancel, while others wait ---- */
+
+struct producer {
+    pthread_t thread;
+    int number;
+    int64_t window_ns;
+    int64_t delay_ns[DELAYS];
+    long pairs;
+};
+
+static struct producer producers[MOST_PRODUCERS];
+static pthread_barrier_t start;
+
+void timer_expired(void)
+{
+}
+
+void timer_forbidden(void)
+{
+    bench_fail(__FILE__, __LINE__, "a cancelled timer ran");
+}
+
+/* Looks at the clock after few calls where they are slow, and after many where they are fast. */
+static void churn(struct producer *producer)
+{
+    long at_once = 1;
+    long position = 0;
+    int64_t now = now_ns();
+    int64_t end_ns = now + producer->window_ns;
+    producer->pairs = 0;
+    do {
+        if (position + at_once > DELAYS)
+            position = 0;
+        timers_churn(producer->number, &producer->delay_ns[position], at_once);
+        position += at_once;
+        producer->pairs += at_once;
+        int64_t spent_ns = now_ns() - now;
+        now += spent_ns;
+        if (at_once < MOST_AT_ONCE && spent_ns < MILLISECOND / 10)
+            at_once *= 2;
+    } while (now < end_ns);
+}
+
+static void *produce(void *arg)
+{
+    struct producer *producer = arg;
+    pthread_barrier_wait(&start);
+    churn(producer);
+    return NULL;
+}
+
+static int64_t churn_beside_each_other(int count)
+{
+    MUST(pthread_barrier_init(&start, NULL, (unsigned)count + 1) == 0);
+    for (int i = 0; i < count; i++)
+        MUST(pthread_create(&producers[i].thread, NULL, produce, &producers[i]) == 0);
+    int64_t start_ns = now_ns();
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < count; i++)
+        pthread_join(producers[i].thread, NULL);
+    pthread_barrier_destroy(&start);
+    return start_ns;
+}
+
+static void choose_delays(int64_t least, int64_t most)
+{
+    for (int i = 0; i < MOST_PRODUCERS; i++) {
+        producers[i].number = i;
+        for (int j = 0; j < DELAYS; j++)
+            producers[i].delay_ns[j] = random_between(least, most);
+    }
+}
+
+static void fill(long count)
+{
+    int64_t *due_ns = new_times(count);
+    int64_t now = now_ns();
+    for (long i = 0; i < count; i++)
+        due_ns[i] = now + random_between(FAR_NS, FARTHEST_NS);
+    timers_fill(due_ns, count);
+    free(due_ns);
+}
+
+/* That cancelling cancels is seen only when the time has come. */
+static void test_cancelling(void)
+{
+    choose_delays(500 * MILLISECOND, 550 * MILLISECOND);
+    int64_t end_ns = now_ns() + 600 * MILLISECOND;
+    timers_churn(0, producers[0].delay_ns, DELAYS);
+    timers_settle();
+    timers_repeat(NULL, 0, PERIOD_NS, end_ns);
+}
+
+static void cancel(const struct peer_workload *w, long amount, bool warms_up)
+{
+    if (warms_up) {
+        fill(w->pending);
+        if (w->producers > 1)
+            timers_part();
+        else if (w->pending <= DELAYS)
+            test_cancelling();
+        choose_delays(FAR_NS, FARTHEST_NS);
+        amount = 1;
+    }
+    for (int i = 0; i < w->producers; i++)
+        producers[i].window_ns = amount * MILLISECOND;
+    int64_t start_ns = now_ns();
+    if (w->producers == 1)
+        churn(&producers[0]);
+    else
+        start_ns = churn_beside_each_other(w->producers);
+    timers_settle();
+    int64_t spent_ns = now_ns() - start_ns;
+    long pairs = 0;
+    for (int i = 0; i < w->producers; i++)
+        pairs += producers[i].pairs;
+    report(w->name, (double)pairs * 1e9 / (double)spent_ns, "1/s", "higher");
+}
+
+/* ---- timer.fire: schedule many, at random times, and let them run ---- */
+
+static int64_t *due_ns;
+static int64_t *late_ns;
+static atomic_long fired;
+static long expected;
+static int64_t end_cpu_ns;
+static sem_t all_fired;
+
+void timer_fired(long number)
+{
+    MUST(number >= 0 && number < expected && late_ns[number] == NOT_FIRED);
+    late_ns[number] = now_ns() - due_ns[number];
+    MUST(late_ns[number] >= 0);
+    if (atomic_fetch_add(&fired, 1) + 1 != expected)
+        return;
+    end_cpu_ns = cpu_ns();
+    sem_post(&all_fired);
+}
+
+static void fire(const struct peer_workload *w, long amount, bool warms_up)
+{
+    long count = warms_up ? WARM_UP_TIMERS : amount;
+    int64_t *delay_ns = new_times(count);
+    due_ns = new_times(count);
+    late_ns = new_times(count);
+    for (long i = 0; i < count; i++) {
+        delay_ns[i] = random_between(0, count * (SECOND / FIRE_RATE));
+        late_ns[i] = NOT_FIRED;
+    }
+    atomic_store(&fired, 0);
+    expected = count;
+    int64_t start_cpu_ns = cpu_ns();
+    timers_fire(delay_ns, due_ns, count);
+    while (sem_wait(&all_fired) != 0) {
+    }
+    wait_until(now_ns() + 20 * MILLISECOND);
+    MUST(atomic_load(&fired) == count);
+    report_part(w->name, "cpu", (double)(end_cpu_ns - start_cpu_ns) / (double)count, "ns", "lower");
+    report_percentiles(w->name, late_ns, count);
+    free(delay_ns);
+    free(due_ns);
+    free(late_ns);
+}
+
+/* ---- timer.periodic: tasks that run again and again, at random phases ---- */
+
+struct task {
+    atomic_long runs;
+    atomic_bool running;
+    char padding[48]; /* two threads do not write to the same line */
+};
+
+static struct task tasks[TASKS];
+static int64_t first_ns[TASKS];
+static atomic_long samples;
+static long most_samples;
+static int64_t last_ns; /* of the measured time */
+
+/* The k-th run is held against the k-th planned time: whoever drifts or leaves out is late ever after. */
+void timer_ran(int number)
+{
+    struct task *task = &tasks[number];
+    int64_t now = now_ns();
+    MUST(!atomic_exchange(&task->running, true));
+    int64_t late = now - (first_ns[number] + atomic_load(&task->runs) * PERIOD_NS);
+    MUST(late >= 0);
+    if (now < last_ns) {
+        atomic_fetch_add(&task->runs, 1);
+        long sample = atomic_fetch_add(&samples, 1);
+        MUST(sample < most_samples);
+        late_ns[sample] = late;
+    }
+    atomic_store(&task->running, false);
+}
+
+static void repeat(const struct peer_workload *w, long amount, bool warms_up)
+{
+    int64_t window_ns = (warms_up ? 50 : amount) * MILLISECOND;
+    most_samples = TASKS * (window_ns / PERIOD_NS + 1);
+    late_ns = new_times(most_samples);
+    int64_t start_ns = now_ns() + MILLISECOND;
+    last_ns = start_ns + window_ns;
+    for (int i = 0; i < TASKS; i++) {
+        first_ns[i] = start_ns + random_between(0, PERIOD_NS);
+        atomic_store(&tasks[i].runs, 0);
+    }
+    atomic_store(&samples, 0);
+    int64_t start_cpu_ns = cpu_ns();
+    timers_repeat(first_ns, TASKS, PERIOD_NS, last_ns);
+    double share = (double)(cpu_ns() - start_cpu_ns) / (double)(now_ns() - start_ns);
+    wait_until(now_ns() + 20 * MILLISECOND); /* for runs that had begun */
+    long missed = 0;
+    for (int i = 0; i < TASKS; i++) {
+        long planned =
+            (last_ns - PERIOD_NS - first_ns[i]) / PERIOD_NS + 1; /* those of the last period may be on their way */
+        long runs = atomic_load(&tasks[i].runs);
+        missed += runs < planned ? planned - runs : 0;
+    }
+    MUST(warms_up || atomic_load(&samples) > 0);
+    report_percentiles(w->name, late_ns, atomic_load(&samples));
+    report_part(w->name, "cpu", 100 * share, "%", "lower");
+    report_part(w->name, "missed", (double)missed, "runs", "lower");
+    free(late_ns);
+}
+
+/* ---- timer.memory: what a timer that waits occupies ---- */
+
+static double resident_bytes(void)
+{
+    long pages;
+    FILE *file = fopen("/proc/self/statm", "r");
+    MUST(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void remember(const struct peer_workload *w, long amount, bool warms_up)
+{
+    if (warms_up)
+        return;
+    int64_t *due = new_times(amount);
+    for (long i = 0; i < amount; i++)
+        due[i] = now_ns() + random_between(FAR_NS, FARTHEST_NS);
+    double before = resident_bytes();
+    timers_fill(due, amount);
+    report(w->name, (resident_bytes() - before) / (double)amount, "B", "lower");
+    free(due);
+}
+
+/* ---- timer.idle: how often threads wake up when there is nothing to do ---- */
+
+static long voluntary_switches(const char *task)
+{
+    char path[300];
+    char line[256];
+    long switches = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) /* it has ended */
+        return 0;
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "voluntary_ctxt_switches: %ld", &switches) == 1)
+            break;
+    fclose(file);
+    return switches;
+}
+
+/* Of all threads but this one. */
+static long all_switches(void)
+{
+    char self[32];
+    long sum = 0;
+    snprintf(self, sizeof(self), "%d", (int)gettid());
+    DIR *folder = opendir("/proc/self/task");
+    MUST(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, self) != 0)
+            sum += voluntary_switches(entry->d_name);
+    closedir(folder);
+    return sum;
+}
+
+static void idle(const struct peer_workload *w, long amount, bool warms_up)
+{
+    if (warms_up) {
+        int64_t far_ns = now_ns() + FARTHEST_NS;
+        timers_fill(&far_ns, 1);
+        timers_part();
+        wait_until(now_ns() + amount * MILLISECOND);
+        return;
+    }
+    int64_t start_ns = now_ns();
+    long before = all_switches();
+    wait_until(start_ns + amount * MILLISECOND);
+    report(w->name, (double)(all_switches() - before) * 1e9 / (double)(now_ns() - start_ns), "1/s", "lower");
+}
+
+static const struct peer_workload workloads[] = {
+    {"timer.cancel.1k.1t", cancel, 1, 1000},
+    {"timer.cancel.1k.2t", cancel, 2, 1000},
+    {"timer.cancel.100k.1t", cancel, 1, 100000},
+    {"timer.cancel.100k.2t", cancel, 2, 100000},
+    {"timer.cancel.1M.1t", cancel, 1, 1000000},
+    {"timer.cancel.1M.2t", cancel, 2, 1000000},
+    {"timer.fire", fire, 1, 0},
+    {"timer.periodic", repeat, 1, 0},
+    {"timer.memory", remember, 1, 0},
+    {"timer.idle", idle, 0, 0},
+};
+
+static void open_timers(const struct peer_workload *workload)
+{
+    (void)workload;
+    random_state = (uint64_t)now_ns() | 1;
+    MUST(sem_init(&all_fired, 0, 0) == 0);
+    timers_open();
+}
+
+int main(int argc, char **argv)
+{
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_timers, timers_close);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uv.c - libuv: uv_timer on one loop, in whole milliseconds
+ *
+ * timers_churn starts and stops one handle again and again, as a connection does with its timeout; handles of timers that fire
+ * once are allocated, and closed and freed when they have. Other threads than that of the loop may only call uv_async_send, so
+ * they leave commands in a list, and the loop carries them out. Repeating timers count from when the loop got to them: they drift. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "timers.h"
+
+/* Start the timer, stop it (delay_ms < 0), or, without a timer, tell who waits for `settled`. */
+struct command {
+    uv_timer_t *timer;
+    int64_t delay_ms;
+};
+
+struct commands {
+    struct command *list;
+    long count;
+    long room;
+};
+
+static uv_loop_t loop;
+static uv_timer_t churned[MOST_PRODUCERS];
+static uv_timer_t *pending;
+
+static bool parted;
+static pthread_t loop_thread;
+static uv_async_t wake;
+static sem_t settled;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `posted` and `over` */
+static struct commands posted;
+static bool over;
+
+static uint64_t up_to_ms(int64_t ns)
+{
+    return ns > 0 ? ((uint64_t)ns + 999999) / 1000000 : 0;
+}
+
+/* How long it is from what the loop takes for now. */
+static uint64_t ms_until(int64_t due_ns)
+{
+    uint64_t due_ms = up_to_ms(due_ns);
+    return due_ms > uv_now(&loop) ? due_ms - uv_now(&loop) : 0;
+}
+
+static void turn_now_and_then(long calls)
+{
+    if (calls % LOOP_CALLS == 0)
+        uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void on_expired(uv_timer_t *timer)
+{
+    (void)timer;
+    timer_expired();
+}
+
+static void on_forbidden(uv_timer_t *timer)
+{
+    (void)timer;
+    timer_forbidden();
+}
+
+static void free_timer(uv_handle_t *timer)
+{
+    free(timer);
+}
+
+static void on_fired(uv_timer_t *timer)
+{
+    timer_fired((long)(intptr_t)timer->data);
+    uv_close((uv_handle_t *)timer, free_timer);
+}
+
+static void on_ran(uv_timer_t *timer)
+{
+    timer_ran((int)(intptr_t)timer->data);
+}
+
+static void on_end(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+void timers_open(void)
+{
+    MUST(uv_loop_init(&loop) == 0);
+    for (int i = 0; i < MOST_PRODUCERS; i++)
+        MUST(uv_timer_init(&loop, &churned[i]) == 0);
+}
+
+void timers_fill(const int64_t *due_ns, long count)
+{
+    pending = malloc((size_t)count * sizeof(*pending));
+    MUST(pending != NULL);
+    for (long i = 0; i < count; i++) {
+        MUST(uv_timer_init(&loop, &pending[i]) == 0);
+        MUST(uv_timer_start(&pending[i], on_expired, ms_until(due_ns[i]), 0) == 0);
+    }
+}
+
+static void carry_out(const struct command *command)
+{
+    if (command->timer == NULL)
+        sem_post(&settled);
+    else if (command->delay_ms < 0)
+        MUST(uv_timer_stop(command->timer) == 0 && !uv_is_active((uv_handle_t *)command->timer));
+    else
+        MUST(uv_timer_start(command->timer, on_forbidden, (uint64_t)command->delay_ms, 0) == 0);
+}
+
+static void on_wake(uv_async_t *async)
+{
+    static struct commands taken;
+    pthread_mutex_lock(&lock);
+    struct commands empty = taken;
+    empty.count = 0;
+    taken = posted;
+    posted = empty;
+    if (over)
+        uv_stop(async->loop);
+    pthread_mutex_unlock(&lock);
+    for (long i = 0; i < taken.count; i++)
+        carry_out(&taken.list[i]);
+}
+
+static void post(uv_timer_t *timer, int64_t delay_ms)
+{
+    pthread_mutex_lock(&lock);
+    if (posted.count == posted.room) {
+        posted.room = posted.room > 0 ? 2 * posted.room : 1024;
+        posted.list = realloc(posted.list, (size_t)posted.room * sizeof(posted.list[0]));
+        MUST(posted.list != NULL);
+    }
+    posted.list[posted.count++] = (struct command){timer, delay_ms};
+    bool is_first = posted.count == 1;
+    pthread_mutex_unlock(&lock);
+    if (is_first)
+        uv_async_send(&wake);
+}
+
+static void *run_loop(void *arg)
+{
+    (void)arg;
+    uv_run(&loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+void timers_part(void)
+{
+    MUST(sem_init(&settled, 0, 0) == 0);
+    MUST(uv_async_init(&loop, &wake, on_wake) == 0);
+    MUST(pthread_create(&loop_thread, NULL, run_loop, NULL) == 0);
+    parted = true;
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count)
+{
+    static long calls;
+    uv_timer_t *timer = &churned[producer];
+    for (long i = 0; i < count; i++) {
+        struct command start = {timer, (int64_t)up_to_ms(delay_ns[i])};
+        struct command stop = {timer, -1};
+        if (parted) {
+            post(timer, start.delay_ms);
+            post(timer, stop.delay_ms);
+        } else {
+            carry_out(&start);
+            carry_out(&stop);
+            turn_now_and_then(++calls);
+        }
+    }
+}
+
+void timers_settle(void)
+{
+    if (!parted)
+        return;
+    post(NULL, 0);
+    while (sem_wait(&settled) != 0) {
+    }
+}
+
+void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
+{
+    for (long i = 0; i < count; i++) {
+        uv_timer_t *timer = malloc(sizeof(*timer));
+        MUST(timer != NULL && uv_timer_init(&loop, timer) == 0);
+        timer->data = (void *)(intptr_t)i;
+        due_ns[i] = now_ns() + delay_ns[i];
+        MUST(uv_timer_start(timer, on_fired, ms_until(due_ns[i]), 0) == 0);
+        turn_now_and_then(i);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT); /* until there is nothing left */
+}
+
+void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
+{
+    uv_timer_t *series = calloc((size_t)tasks + 1, sizeof(*series)); /* and the end */
+    MUST(series != NULL);
+    uv_update_time(&loop);
+    for (int i = 0; i <= tasks; i++) {
+        MUST(uv_timer_init(&loop, &series[i]) == 0);
+        series[i].data = (void *)(intptr_t)i;
+        MUST(i == tasks ? uv_timer_start(&series[i], on_end, ms_until(end_ns), 0) == 0
+                        : uv_timer_start(&series[i], on_ran, ms_until(first_ns[i]), up_to_ms(period_ns)) == 0);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    for (int i = 0; i <= tasks; i++)
+        uv_close((uv_handle_t *)&series[i], NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    free(series);
+}
+
+void timers_close(void)
+{
+    if (!parted)
+        return;
+    pthread_mutex_lock(&lock);
+    over = true;
+    pthread_mutex_unlock(&lock);
+    uv_async_send(&wake);
+    pthread_join(loop_thread, NULL);
+}
