@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help run test test-full bench soak lint format install clean
 
 help:
-	@echo 'make run        build hora and run three short examples'
+	@echo 'make run        build hora and run four short examples'
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
@@ -25,10 +25,11 @@ help:
 run:
 	tools/setup build
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target example_first example_pool example_delay_queue
+	$(call build,dev) --target example_first example_pool example_delay_queue example_schedule
 	build/dev/examples/first
 	build/dev/examples/pool
 	build/dev/examples/delay_queue
+	build/dev/examples/schedule
 
 test:
 	tools/setup test

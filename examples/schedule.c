@@ -94,8 +94,9 @@ int main(void)
                                                   .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC)),
                            &scheduler, NULL) < 0)
         return 1;
-    int faults = start(scheduler, &news, &first) < 0 || start(scheduler, &weather, &second) < 0;
-    faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(65)) < 0;
+    if (start(scheduler, &news, &first) < 0 || start(scheduler, &weather, &second) < 0)
+        return 1;
+    int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(65)) < 0;
     faults += hora_virtual_clock_suspend(time_machine, HORA_HOURS(2)) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(10)) < 0;
     faults += end(&news, first) + end(&weather, second);
