@@ -13,9 +13,10 @@
  *     hora_executor here = {.execute = run_here};
  *     hora_submit(&here, HORA_TASK(resize, image), &future);
  *
- * Ownership of the tasks of hora_invoke_all and hora_invoke_any, which take many: with HORA_EINVAL for an argument nothing has been
- * touched. In every other case, success or not, all tasks are hora's: each is dropped exactly once, after its run or instead of
- * it; what has not begun when the call returns never will. So after the call the caller has no task to care for. */
+ * Ownership of the tasks of hora_invoke_all and hora_invoke_any, which take many: with HORA_EINVAL for an argument
+ * nothing has been touched. In every other case, success or not, all tasks are hora's: each is dropped exactly once,
+ * after its run or instead of it; what has not begun when the call returns never will. So after the call the caller
+ * has no task to care for. */
 #ifndef HORA_EXECUTOR_H
 #define HORA_EXECUTOR_H
 
@@ -55,9 +56,9 @@ HORA_NODISCARD HORA_API int hora_submit(const hora_executor *executor, const hor
 
 /* hora_invoke_all - execute all tasks and wait until all are done
  *
- * ret_futures[i] is the future of tasks[i]. That single tasks fail or are cancelled is no failure of the call. If the executor refuses
- * a task, or the thread is interrupted while it waits, all futures are cancelled with interrupt, and none is returned. No task at all is a
- * success; `tasks` and `ret_futures` may then be NULL.
+ * ret_futures[i] is the future of tasks[i]. That single tasks fail or are cancelled is no failure of the call. If the
+ * executor refuses a task, or the thread is interrupted while it waits, all futures are cancelled with interrupt, and
+ * none is returned. No task at all is a success; `tasks` and `ret_futures` may then be NULL.
  *
  * A future that nobody ever runs or completes is waited for without end.
  *
@@ -81,10 +82,10 @@ HORA_NODISCARD HORA_API int hora_invoke_all_for(const hora_executor *executor, c
 
 /* hora_invoke_any - execute tasks until one has succeeded, and take its result
  *
- * The first task is executed, then one more whenever none is done yet; so the later ones may never be. Before the call returns, for
- * whatever reason, all that were executed are cancelled with interrupt; results of others are dropped. `ret_result` may be NULL:
- * the result is dropped. If no task succeeds, the failure code of the one that failed last is written to `reterr_failure`, unless that
- * is NULL; HORA_ECANCELED, HORA_EREJECTED or HORA_EABANDONED for one that ended so.
+ * The first task is executed, then one more whenever none is done yet; so the later ones may never be. Before the call
+ * returns, for whatever reason, all that were executed are cancelled with interrupt; results of others are dropped.
+ * `ret_result` may be NULL: the result is dropped. If no task succeeds, the failure code of the one that failed last
+ * is written to `reterr_failure`, unless that is NULL; HORA_ECANCELED, HORA_EREJECTED or HORA_EABANDONED for one that ended so.
  *
  * Ownership: of tasks, see above; the caller owns *ret_result.
  * Threads: Any thread.   Blocks: until one has succeeded, all have failed or the thread is interrupted.
@@ -95,8 +96,8 @@ HORA_NODISCARD HORA_API int hora_invoke_any(const hora_executor *executor, const
 
 /* hora_invoke_any_for - as hora_invoke_any, waiting at most for `timeout` of the executor's clock
  *
- * All tasks are executed, as long as none is done, before the time is looked at; a result that is there then is returned even if the
- * time is over.
+ * All tasks are executed, as long as none is done, before the time is looked at; a result that is there then is
+ * returned even if the time is over.
  *
  * Ownership: as hora_invoke_any.
  * Threads: Any thread.   Blocks: until one has succeeded, all have failed, the time is over or the thread is interrupted.

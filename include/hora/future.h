@@ -146,8 +146,8 @@ HORA_API int hora_future_cancel(hora_future *future, bool interrupt);
 
 /* hora_future_get - wait for the outcome, and look at the result
  *
- * May be called any number of times, and gives the same answer each time (the result until it is taken). `ret_result` may be NULL.
- * A worker of a pool that waits for a task still in that pool's queue runs it itself.
+ * May be called any number of times, and gives the same answer each time (the result until it is taken). `ret_result`
+ * may be NULL. A worker of a pool that waits for a task still in that pool's queue runs it itself.
  *
  * Ownership: the future keeps the result.
  * Threads: Any thread.   Blocks: until the future is done or the thread is interrupted.

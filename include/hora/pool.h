@@ -123,8 +123,8 @@ HORA_API int hora_pool_free(hora_pool *pool);
  *
  * Ownership: see hora/task.h.   Threads: Any thread.
  * Blocks: with HORA_REJECT_BLOCK for room; with HORA_REJECT_CALLER_RUNS as long as the task runs.
- * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK (HORA_REJECT_BLOCK), HORA_EAGAIN (a scheduler that has no
- * thread and can start none), HORA_EFORKED, and what a rejection handler returns. */
+ * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK (HORA_REJECT_BLOCK),
+ * HORA_EAGAIN (a scheduler that has no thread and can start none), HORA_EFORKED, and what a rejection handler returns. */
 HORA_NODISCARD HORA_API int hora_pool_execute(hora_pool *pool, const hora_task *task);
 
 /* hora_pool_submit - run a task some time, and get its future

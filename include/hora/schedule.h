@@ -76,9 +76,9 @@ typedef struct hora_trigger_context {
 } hora_trigger_context;
 
 /* The planned time of the next run, or HORA_FOREVER: there is none, the series is over. A time that has passed is missed. It
- * may be asked more often than there are runs, to find out which times have passed (then last_planned is one that was not run), so it should only
- * compute; an answer that is not later than last_planned ends that search. Called with no lock of hora held: by hora_schedule_with, then by the
- * threads that run the task, never by two at once. */
+ * may be asked more often than there are runs, to find out which times have passed (then last_planned is one that was
+ * not run), so it should only compute; an answer that is not later than last_planned ends that search. Called with no
+ * lock of hora held: by hora_schedule_with, then by the threads that run the task, never by two at once. */
 typedef hora_ns (*hora_next_fn)(const hora_trigger_context *context, void *arg);
 
 /* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. */
@@ -163,8 +163,8 @@ HORA_NODISCARD HORA_API int hora_schedule_check(const hora_schedule_spec *spec, 
 
 /* hora_scheduled_delay - how long until the task is due; zero and less: it is, since that long
  *
- * HORA_FOREVER: it is paused, or was scheduled for later than time can count. While a run is going, what was said for that run; after the end,
- * what was said last.
+ * HORA_FOREVER: it is paused, or was scheduled for later than time can count. While a run is going, what was said for
+ * that run; after the end, what was said last.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EFORKED. */
@@ -172,8 +172,8 @@ HORA_NODISCARD HORA_API int hora_scheduled_delay(hora_future *future, hora_ns *r
 
 /* hora_scheduled_compare - which of two tasks of one scheduler comes first: < 0 the first, > 0 the second
  *
- * By planned time, then by order of scheduling; a series keeps its place among equals. 0 only for the same task, and for what cannot
- * be compared: NULL, futures of no scheduler or of different ones.
+ * By planned time, then by order of scheduling; a series keeps its place among equals. 0 only for the same task, and
+ * for what cannot be compared: NULL, futures of no scheduler or of different ones.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API int hora_scheduled_compare(hora_future *a, hora_future *b);
@@ -208,23 +208,24 @@ HORA_NODISCARD HORA_API int hora_scheduled_info(hora_future *future, hora_schedu
 
 /* hora_scheduled_retime - let the next run be in `delay`, whenever it was planned before
  *
- * For a series the planned times after it count from there, and `every`, if > 0, replaces its rate or gap. If a run is going the change
- * holds for the one after it. After the call returns no run begins by the old plan. A paused task stays paused, with the new plan. For a task
- * that is queued because it is due, and not yet taken by a thread, this works as well.
+ * For a series the planned times after it count from there, and `every`, if > 0, replaces its rate or gap. If a run is
+ * going the change holds for the one after it. After the call returns no run begins by the old plan. A paused task
+ * stays paused, with the new plan. For a task that is queued because it is due, and not yet taken by a thread, this
+ * works as well.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, not a future of a scheduler, `every` negative, or > 0 for a task without rate or gap), HORA_EBUSY (it runs only once,
- * and has been taken or is over, or its series is over), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL, not a future of a scheduler, `every` negative, or > 0 for a task without rate or gap),
+ * HORA_EBUSY (it runs only once, and has been taken or is over, or its series is over), HORA_EFORKED. */
 HORA_API int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every);
 
 /* hora_scheduled_pause - let no run begin until hora_scheduled_resume: 1, or 0 if it is paused already
  *
- * Time goes on meanwhile. Runs that are going are not touched. A paused task is cancelled by hora_pool_shutdown, since it might never
- * come to its end.
+ * Time goes on meanwhile. Runs that are going are not touched. A paused task is cancelled by hora_pool_shutdown, since
+ * it might never come to its end.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it runs only once, and has been taken or is over, or its series is
- * over), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it runs only once, and has been taken or is
+ * over, or its series is over), HORA_EFORKED. */
 HORA_API int hora_scheduled_pause(hora_future *future);
 
 /* hora_scheduled_resume - go on after a pause: 1, or 0 if it is not paused

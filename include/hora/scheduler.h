@@ -8,9 +8,10 @@
  *     hora_pool_close(scheduler, HORA_SECONDS(5));
  *     hora_pool_free(scheduler);
  *
- * A scheduler is a pool: every call of hora/pool.h, hora/executor.h, hora/completion.h and hora/group.h takes one. A task that is executed or
- * submitted is one with a delay of zero. Its queue is ordered by planned time, then by order of scheduling, and has no bound; so there are
- * never more than core_threads workers (one, if that is 0), and tasks are rejected only after shutdown.
+ * A scheduler is a pool: every call of hora/pool.h, hora/executor.h, hora/completion.h and hora/group.h takes one. A
+ * task that is executed or submitted is one with a delay of zero. Its queue is ordered by planned time, then by order
+ * of scheduling, and has no bound; so there are never more than core_threads workers (one, if that is 0), and tasks
+ * are rejected only after shutdown.
  *
  * No task begins before its time, by its clock. A series never overlaps itself, unless hora_schedule_with says so; its runs may
  * be on different threads, and each sees what the one before has done. The future of a series never succeeds, unless count or
@@ -23,8 +24,8 @@
  *     series                          are cancelled, one that is running at its end; go on with continue_periodic
  *     what is paused                  is cancelled
  *
- * and the scheduler terminates when nothing is left. After hora_pool_stop nothing begins; series that are running are cancelled at the end
- * of their run, and all others handed back as they are. */
+ * and the scheduler terminates when nothing is left. After hora_pool_stop nothing begins; series that are running are
+ * cancelled at the end of their run, and all others handed back as they are. */
 #ifndef HORA_SCHEDULER_H
 #define HORA_SCHEDULER_H
 
@@ -39,14 +40,15 @@ typedef struct hora_clock_event {
     int overdue;       /* how many tasks have become due by that */
 } hora_clock_event;
 
-/* Called by a thread of the scheduler, with no lock of hora held, before tasks that have become due by it begin: none is taken until it
- * returns. */
+/* Called by a thread of the scheduler, with no lock of hora held, before tasks that have become due by it begin: none
+ * is taken until it returns. */
 typedef void (*hora_clock_event_fn)(hora_scheduler *scheduler, const hora_clock_event *event, void *context);
 
-/* Called for each task that is executed, submitted or scheduled (not for futures that were made elsewhere), before anything else is done
- * with it: may change it, for example to put a function of its own around run, or refuse it with an error, which the call then returns. Futures made elsewhere are
- * also those of hora_invoke_all and _any, completion services and groups. If the call fails later the caller keeps the task as it gave it, and neither run nor
- * drop of the changed one is called: so what decorate allocates should be found through arg. */
+/* Called for each task that is executed, submitted or scheduled (not for futures that were made elsewhere), before
+ * anything else is done with it: may change it, for example to put a function of its own around run, or refuse it with
+ * an error, which the call then returns. Futures made elsewhere are also those of hora_invoke_all and _any, completion
+ * services and groups. If the call fails later the caller keeps the task as it gave it, and neither run nor drop of
+ * the changed one is called: so what decorate allocates should be found through arg. */
 typedef int (*hora_decorate_fn)(hora_scheduler *scheduler, hora_task *task, void *context);
 
 typedef struct hora_scheduler_options {
@@ -100,7 +102,8 @@ typedef struct hora_scheduler_options {
 
 /* hora_scheduler_new - make a scheduler; threads start when tasks come
  *
- * Options that cannot work are refused. If `reterr_reason` is not NULL, it is then set to a static sentence that says what is wrong.
+ * Options that cannot work are refused. If `reterr_reason` is not NULL, it is then set to a static sentence that says
+ * what is wrong.
  *
  * Ownership: the caller owns *ret_scheduler, to be freed with hora_pool_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
@@ -122,8 +125,8 @@ HORA_NODISCARD HORA_API int hora_single_scheduler_new(const hora_scheduler_optio
  *
  * Ownership: see hora/task.h; the caller gets one reference to *ret_future.   Threads: Any thread.
  * Blocks: Never.
- * Errors: HORA_EREJECTED, HORA_EINVAL (also: not a scheduler), HORA_ENOMEM, HORA_EAGAIN (there is no thread, and none can be started),
- * HORA_EFORKED, and what a rejection handler or decorate returns. */
+ * Errors: HORA_EREJECTED, HORA_EINVAL (also: not a scheduler), HORA_ENOMEM, HORA_EAGAIN (there is no thread, and none
+ * can be started), HORA_EFORKED, and what a rejection handler or decorate returns. */
 HORA_NODISCARD HORA_API int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
                                           hora_future **ret_future);
 
@@ -152,8 +155,8 @@ HORA_NODISCARD HORA_API int hora_schedule_with_fixed_delay(hora_scheduler *sched
  * NULL instead of a schedule: all defaults, once and at once.
  *
  * Ownership: as hora_schedule; the schedule is copied.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_schedule; HORA_EINVAL also for what hora_schedule_check refuses, for a spread without a name, for a first run after the end, and for
- * a `next` that says HORA_FOREVER at once. */
+ * Errors: as hora_schedule; HORA_EINVAL also for what hora_schedule_check refuses, for a spread without a name, for a
+ * first run after the end, and for a `next` that says HORA_FOREVER at once. */
 HORA_NODISCARD HORA_API int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task,
                                                const hora_schedule_spec *spec, hora_future **ret_future);
 
@@ -173,7 +176,8 @@ HORA_API int hora_scheduler_set_cancel_delayed(hora_scheduler *scheduler, bool c
  * Errors: as hora_scheduler_set_cancel_delayed. */
 HORA_API int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continue_periodic);
 
-/* hora_scheduler_set_keep_cancelled - whether cancelled tasks stay in the queue until they are due; looked at when a task is cancelled
+/* hora_scheduler_set_keep_cancelled - whether cancelled tasks stay in the queue until they are due; looked at when a
+ * task is cancelled
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_set_cancel_delayed. */

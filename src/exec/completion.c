@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completion.c - futures in the order in which they are done
  *
- * How it works      Each task that was submitted has a member with a listener. When the future is done, the listener puts it into the
- *                   queue, with memory that was set aside by submit. If the queue does not take it (no room, closed, no memory to grow),
- *                   the member goes to the list of late ones.
+ * How it works      Each task that was submitted has a member with a listener. When the future is done, the listener
+ *                   puts it into the queue, with memory that was set aside by submit. If the queue does not take it
+ *                   (no room, closed, no memory to grow), the member goes to the list of late ones.
  * Late ones         Who takes looks at the queue first, then at the late ones, and only then waits on the queue. Room may be made
- *                   between a refusal and the list: so whoever adds a late one tries once more; and so does whoever takes from the
- *                   queue, since it has made room. Who tries has the late one in hand, where nobody else sees it: if the queue
- *                   refuses it, and somebody has taken from the queue meanwhile, it tries again. A queue with room never refuses.
+ *                   between a refusal and the list: so whoever adds a late one tries once more; and so does whoever
+ *                   takes from the queue, since it has made room. Who tries has the late one in hand, where nobody
+ *                   else sees it: if the queue refuses it, and somebody has taken from the queue meanwhile, it tries
+ *                   again. A queue with room never refuses.
  * Life              The service lives until its owner and the last pending member are gone.
  * Locks             object.lock (rank OBJECT), never together with the queue's or a future's. */
 #include <hora/completion.h>

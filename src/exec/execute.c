@@ -31,8 +31,9 @@ static void show_idleness(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Something has been finished, or there was nothing to do before what has just come. Who watches says so before it passes through the locks of
- * the queue and looks, and this is called after the books were changed under them: one of the two sees the other. */
+/* Something has been finished, or there was nothing to do before what has just come. Who watches says so before it
+ * passes through the locks of the queue and looks, and this is called after the books were changed under them: one of
+ * the two sees the other. */
 static void tell_watchers(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->idle_watchers) > 0)

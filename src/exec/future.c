@@ -6,12 +6,13 @@
  *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
  * How it works      All transitions are made under the lock, so the transient states are seen only by those who look without it
  *                   (is_done, is_cancelled). The runner is noted under the lock before the body and cleared after it, and a
- *                   cancel interrupts it under the lock: so the interrupt meets this task or nobody, never the thread's next task.
- *                   The thread that makes a future for a pool writes to it without the lock until it has been put into a queue or handed to a
- *                   worker (born_enqueued): nobody else can see it before. An owner's entry ends together with the run, under the
- *                   same lock; from then on the future is done, and its owner has no part in it.
- *                   After a transition out of NEW, with the lock free: waiting threads are woken, listeners called, and the
- *                   argument dropped, unless the body is still running; then its thread does that when it ends.
+ *                   cancel interrupts it under the lock: so the interrupt meets this task or nobody, never the
+ *                   thread's next task. The thread that makes a future for a pool writes to it without the lock until
+ *                   it has been put into a queue or handed to a worker (born_enqueued): nobody else can see it before.
+ *                   An owner's entry ends together with the run, under the same lock; from then on the future is done,
+ *                   and its owner has no part in it. After a transition out of NEW, with the lock free: waiting
+ *                   threads are woken, listeners called, and the argument dropped, unless the body is still running;
+ *                   then its thread does that when it ends.
  * Invariants        I1 once out of NEW, the outcome never changes.
  *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
  *                   I3 a result is dropped or taken, exactly once.

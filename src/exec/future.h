@@ -21,7 +21,8 @@ struct hora__listener {
     bool allocated; /* to be freed after the call */
 };
 
-/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows nothing more of pools. */
+/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows nothing
+ * more of pools. */
 struct hora__queue_owner {
     struct hora__object *object; /* kept alive while it is asked */
     /* Take one entry of the future out of the queue: whether there was one. Its reference passes to the caller. */
@@ -95,7 +96,8 @@ void hora__future_delist(hora_future *future);
  * then that was another entry of it, which goes on. */
 bool hora__future_abort(hora_future *future, int why);
 
-/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run. Whether it ran. */
+/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run.
+ * Whether it ran. */
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner);
 
 /* What the end of a run means for the future. */
@@ -108,8 +110,8 @@ struct hora__judge {
     void *context;
 };
 
-/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let it begin, and it has not been
- * cancelled meanwhile. The owner's entry does not end with it. */
+/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let it
+ * begin, and it has not been cancelled meanwhile. The owner's entry does not end with it. */
 bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge);
 
 /* The thread that runs it, for the owner, is about to end: close its books. The calling thread is that one. */

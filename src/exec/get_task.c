@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get_task.c - how a worker waits for work, and when it gives up
  *
- * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and there are more than
- *                   core_threads, or core workers may time out; but never the last one while tasks are queued. It lowers
- *                   the count by compare-and-swap: if that fails it decides anew.
- * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It says so before it looks at
- *                   the queue, and whoever takes or removes something looks for it afterwards: one of the two sees the other. */
+ * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and
+ *                   there are more than core_threads, or core workers may time out; but never the last one while tasks
+ *                   are queued. It lowers the count by compare-and-swap: if that fails it decides anew.
+ * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It
+ *                   says so before it looks at the queue, and whoever takes or removes something looks for it
+ *                   afterwards: one of the two sees the other. */
 #include <assert.h>
 #include <stddef.h>
 

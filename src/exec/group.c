@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c - futures that are waited for, and cancelled, together
  *
- * How it works      Each pending future has a member on the group's list and a listener that takes it off. The last one to leave releases
- *                   the waiting threads.
+ * How it works      Each pending future has a member on the group's list and a listener that takes it off. The last
+ *                   one to leave releases the waiting threads.
  * Invariants        I1 threads wait only while a member is pending.
  *                   I2 the descriptor is readable exactly while none is.
  * Locks             object.lock (rank OBJECT), never together with a future's. A listener touches the group last when it lets the

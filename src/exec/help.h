@@ -5,8 +5,8 @@
 
 #include "exec/future.h"
 
-/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its time has not come yet, returns
- * when, by the pool's clock, to try again; else HORA_FOREVER. */
+/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its time has
+ * not come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
 hora_ns hora__help(hora_future *future, hora_thread *thread);
 
 /* Note what the calling thread is about to wait for. HORA_EDEADLK if that would never end. end_waiting in either case. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke.c - executing many tasks and waiting for all of them, or for one
  *
- * All      All futures are made before any is executed, so that what can fail for want of memory fails with nothing begun. Then they are
- *          executed one by one, then waited for one by one. In a worker of the same pool that waiting runs what is still queued.
+ * All      All futures are made before any is executed, so that what can fail for want of memory fails with nothing
+ *          begun. Then they are executed one by one, then waited for one by one. In a worker of the same pool that
+ *          waiting runs what is still queued.
  * Any      A completion service tells which is done. One more task is executed whenever none is.
  * Tasks    Once the arguments have been checked all tasks are ours: what has no future when the call ends is dropped by it. */
 #include <assert.h>

@@ -128,7 +128,8 @@ static inline void hora__pool_lower_count(hora_pool *pool)
     (void)hora__atomic_add(&pool->control, -1);
 }
 
-/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool; the options have been checked. */
+/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool; the
+ * options have been checked. */
 __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
                                                         const struct hora__pool_kind *kind, hora_pool **ret_pool);
 
@@ -137,8 +138,8 @@ __attribute__((warn_unused_result)) int hora__pool_check(const hora_pool *pool);
 
 bool hora__pool_queue_is_empty(hora_pool *pool);
 
-/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by the hand of a worker that has
- * counted it, or otherwise. */
+/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by the hand of
+ * a worker that has counted it, or otherwise. */
 void hora__pool_accept(hora_pool *pool);
 void hora__pool_unaccept(hora_pool *pool);
 void hora__pool_finish(hora_pool *pool);
@@ -170,8 +171,8 @@ void hora__pool_room(hora_pool *pool);
 /* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
 void hora__pool_wake_submitters(hora_pool *pool);
 
-/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. And: take one back out of the books that
- * has been withdrawn and that the caller still has. */
+/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. And: take one back
+ * out of the books that has been withdrawn and that the caller still has. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
 void hora__pool_unqueue(hora_pool *pool, hora_future *future);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spares.c - see spares.h
  *
- * How much          A thread keeps at most 2 * BATCH blocks. A depot keeps at most MOST batches, about 12 MB: whatever is in it was in use a
- *                   moment ago, and whoever needs a block takes it there before asking the system; so there is never more memory than
- *                   was needed at the same time. Each time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
- *                   KEPT batches.
+ * How much          A thread keeps at most 2 * BATCH blocks. A depot keeps at most MOST batches, about 12 MB: whatever
+ *                   is in it was in use a moment ago, and whoever needs a block takes it there before asking the
+ *                   system; so there is never more memory than was needed at the same time. Each time that a worker
+ *                   finds nothing to do, it frees one of PARTS parts of what is beyond KEPT batches.
  * Invariants        I1 a batch is a chain of BATCH blocks; its first one begins with a struct hora__batch.
  *                   I2 depot->count is the number of batches that hang on depot->first. */
 #include "exec/spares.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spares.h - memory of futures that have gone, for those to come
  *
- * Futures are made by one thread and end on another. So each thread keeps a few blocks of memory, and workers bring what they have too much of
- * to their pool's depot, where those who submit get it; in batches, so that there is no lock for the single future. */
+ * Futures are made by one thread and end on another. So each thread keeps a few blocks of memory, and workers bring
+ * what they have too much of to their pool's depot, where those who submit get it; in batches, so that there is no
+ * lock for the single future. */
 #ifndef HORA_EXEC_SPARES_H
 #define HORA_EXEC_SPARES_H
 

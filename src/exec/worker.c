@@ -6,11 +6,12 @@
  * Activity          IDLE       waits for work, or looks whether it is to wait
  *                   ACTIVE     runs a task, hooks included, or takes the next one without waiting
  *                   DISTURBED  is being interrupted because it was IDLE
- *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock and turns IDLE to
- *                   DISTURBED and back; a worker that finds itself DISTURBED when it wants to become ACTIVE waits for the
- *                   lock. Then it clears its interrupt flag, so nothing left over from before reaches the task.
- * Books             A task that a worker has run is booked as finished together with taking the next one; if there is none, the worker first
- *                   becomes IDLE: when the books say that nothing is left to do, nobody is active.
+ *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock
+ *                   and turns IDLE to DISTURBED and back; a worker that finds itself DISTURBED when it wants to become
+ *                   ACTIVE waits for the lock. Then it clears its interrupt flag, so nothing left over from before
+ *                   reaches the task.
+ * Books             A task that a worker has run is booked as finished together with taking the next one; if there is
+ *                   none, the worker first becomes IDLE: when the books say that nothing is left to do, nobody is active.
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
@@ -89,8 +90,8 @@ static void become_active(struct hora__worker *worker)
 
 /* ---- running a task ---- */
 
-/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. It remains to be booked as
- * finished. */
+/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. It remains to
+ * be booked as finished. */
 static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
 {
     hora__counter_add_alone(&worker->completed, 1);
@@ -139,8 +140,8 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is enough to take it and to
- * book the one before as finished. */
+/* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is
+ * enough to take it and to book the one before as finished. */
 static hora_future *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;

@@ -60,8 +60,8 @@ void hora__workers_reap(struct hora_pool *pool);
 /* The pool as the owner of its queue. */
 struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker);
 
-/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run it. If it is too
- * early for that, returns the time of the pool's clock to try again; else HORA_FOREVER. */
+/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run
+ * it. If it is too early for that, returns the time of the pool's clock to try again; else HORA_FOREVER. */
 hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
 
 #endif

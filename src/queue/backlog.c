@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backlog.c - a queue in segments, each an array of elements
  *
- * How it works      With a bound, all is done under the queue's lock. Without, elements are posted into the inbox, under a lock of its own, and absorbed
- *                   when the container is empty: then the two exchange their segments, so that those who put and those who take meet once
- *                   for a whole chain of elements. Whoever wants to see everything absorbs what is there first.
- *                   Elements are written behind the last one and taken from the front, segment by segment. A segment that has been emptied
- *                   is kept for the next time that one is needed; a second one is freed. An element that is removed from the middle
- *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than elements,
- *                   and not few, the elements move together.
- * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of their coming.
- *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of the only
- *                      segment.
+ * How it works      With a bound, all is done under the queue's lock. Without, elements are posted into the inbox,
+ *                   under a lock of its own, and absorbed when the container is empty: then the two exchange their
+ *                   segments, so that those who put and those who take meet once for a whole chain of elements.
+ *                   Whoever wants to see everything absorbs what is there first. Elements are written behind the last
+ *                   one and taken from the front, segment by segment. A segment that has been emptied is kept for the
+ *                   next time that one is needed; a second one is freed. An element that is removed from the middle
+ *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than
+ *                   elements, and not few, the elements move together.
+ * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of
+ *                      their coming.
+ *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
+ *                      the only segment.
  *                   I3 holes <= size + SLOTS: so memory is bounded by what is in the queue.
- *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is SLOTS. */
+ *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
+ *                      SLOTS. */
 #include "queue/backlog.h"
 
 #include <assert.h>

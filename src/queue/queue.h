@@ -14,8 +14,8 @@
 #include "sync/ready_fd.h"
 #include "sync/wait.h"
 
-/* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with. They change under
- * the locks of the queue, which are taken for each element anyway, and only grow. */
+/* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with.
+ * They change under the locks of the queue, which are taken for each element anyway, and only grow. */
 struct hora__books {
     hora__counter posted;    /* accepted by way of the inbox, under its lock */
     hora__counter accepted;  /* in any other way; this and what follows under the queue's lock */
@@ -136,8 +136,8 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
 
 /* ---- looking: contents.c ---- */
 
-/* A snapshot in memory that the caller frees; `hold`, if not NULL, is called for each element while the queue is locked, so that it
- * can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
+/* A snapshot in memory that the caller frees; `hold`, if not NULL, is called for each element while the queue is
+ * locked, so that it can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
                                                          int *ret_count);
 

@@ -4,15 +4,16 @@
  * What it is for    Every operation changes the container and then settles. Waiting threads are served here and nowhere
  *                   else (but for the synchronous queue, whose container they are), so order and hand-over are
  *                   decided in one place.
- * How it works      An element goes straight to the longest waiting taker, and the room that a take leaves straight to the longest
- *                   waiting putter: they are woken once, with the outcome, and nobody who comes later can be faster.
+ * How it works      An element goes straight to the longest waiting taker, and the room that a take leaves straight to
+ *                   the longest waiting putter: they are woken once, with the outcome, and nobody who comes later can be faster.
  *                   In a delay queue elements become available by the mere passing of time, so somebody must wake up for
  *                   the first one: the leader, a taker that sleeps until it is due. The others sleep until they are
  *                   served or made leader.
- *                   A kind that is searched hands nothing over: to wake a thread for each element costs far more than the element.
- *                   Instead one waiting taker, the searcher, is told to look. As long as it is on its way no other is woken, however much is
- *                   put meanwhile; when it looks it ceases to be the searcher first, and if more is left than it takes, it
- *                   tells the next. So those who are awake take what there is, and more of them wake only as fast as they find work.
+ *                   A kind that is searched hands nothing over: to wake a thread for each element costs far more than
+ *                   the element. Instead one waiting taker, the searcher, is told to look. As long as it is on its way
+ *                   no other is woken, however much is put meanwhile; when it looks it ceases to be the searcher
+ *                   first, and if more is left than it takes, it tells the next. So those who are awake take what
+ *                   there is, and more of them wake only as fast as they find work.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
  *                   I2 no taker waits while an element can be taken (delay queue: as of the last time somebody looked);
@@ -67,8 +68,8 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
     return leader != queue->leader;
 }
 
-/* Nothing is left for a taker that waits: those who post are told before the last look at what they have posted. So either that is seen, or
- * they see that it is wanted. */
+/* Nothing is left for a taker that waits: those who post are told before the last look at what they have posted. So
+ * either that is seen, or they see that it is wanted. */
 static void look_into_inbox(hora_queue *queue)
 {
     if (queue->kind->absorb == NULL)

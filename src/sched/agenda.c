@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda.c - a kind of queue, ordered by time
  *
- * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by the time from which they can be
- *                   taken, and by the time at which they must be. Whoever waits, waits for the first that must be taken, and when it
- *                   is awake everything that can be taken is. So without slack no wake-up is saved, and none is late.
- *                   Times of different lines are compared by how far off they are now: a time of another line is translated to the agenda's own
- *                   clock. That holds until the clocks part; then who waits is woken, and looks again.
+ * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by
+ *                   the time from which they can be taken, and by the time at which they must be. Whoever waits, waits
+ *                   for the first that must be taken, and when it is awake everything that can be taken is. So without
+ *                   slack no wake-up is saved, and none is late. Times of different lines are compared by how far off
+ *                   they are now: a time of another line is translated to the agenda's own clock. That holds until the
+ *                   clocks part; then who waits is woken, and looks again.
  * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
- * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their list is searched.
+ * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
+ *                   list is searched.
  * Invariants        I1 base.size is the number of entries in the heaps by due time.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
- *                   I5 each insertion has a ticket of its own: so a leader that sleeps for an entry that is moved ahead is woken. */
+ *                   I5 each insertion has a ticket of its own: so a leader that sleeps for an entry that is moved
+ *                   ahead is woken. */
 #include "sched/agenda.h"
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda.h - the queue of a scheduler: futures, each with its time on one of the three timelines
  *
- * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come, and how threads
- * wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one that was made
- * elsewhere an entry is made, and it is due at once. */
+ * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come,
+ * and how threads wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one
+ * that was made elsewhere an entry is made, and it is due at once. */
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
@@ -51,7 +51,8 @@ void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry);
 void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg);
 
-/* Link every entry for which `visit` says so to `ret_list`; they stay in the agenda. Not for guests, which have another use for the link. */
+/* Link every entry for which `visit` says so to `ret_list`; they stay in the agenda. Not for guests, which have
+ * another use for the link. */
 void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                        struct hora__list *ret_list);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clocks.c - noticing that the machine was suspended or the wall clock set
  *
- * How it works      Times of other lines are translated to the scheduler's own clock, which holds as long as the lines run side by side. How far
- *                   they lie apart is kept in the agenda; the leader compares before and after it sleeps, and sleeps so that a set clock
- *                   wakes it. While they differ, and while the hook is told of it, nothing can be taken. The first to see a difference takes it in.
+ * How it works      Times of other lines are translated to the scheduler's own clock, which holds as long as the lines
+ *                   run side by side. How far they lie apart is kept in the agenda; the leader compares before and
+ *                   after it sleeps, and sleeps so that a set clock wakes it. While they differ, and while the hook is
+ *                   told of it, nothing can be taken. The first to see a difference takes it in.
  * Set forward       What has become due by it is taken, as if it were late: the rule for missed runs decides.
- * Set back          A series on the wall clock would be silent until the old time comes again. So each of them is made due at once and its worker
- *                   finds the next time by the clock as it is now; one that a worker has at that moment does so when it is put back. What runs once keeps
- *                   its moment. */
+ * Set back          A series on the wall clock would be silent until the old time comes again. So each of them is made
+ *                   due at once and its worker finds the next time by the clock as it is now; one that a worker has at
+ *                   that moment does so when it is put back. What runs once keeps its moment. */
 #include <stddef.h>
 
 #include "base/fault.h"

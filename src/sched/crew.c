@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crew.c - runs of one series that overlap; see crew.h
  *
- * The task          belongs to the crew, which counts who needs it: the series until it is done, and each member. When the last one is through,
- *                   the task is dropped: so not while a body runs, even if the series has been over for long. The memory of the crew is part
- *                   of the series', to which each member has a reference.
- * Cancelling        The series is cancelled like any other. Members that have not begun then never do, and with interrupt, those who are running are
- *                   interrupted: a listener on the series does that. Whoever joins looks afterwards whether the series is done, so one of the two
- *                   sees the other.
- * The end           By count or end there is no next time: then the series is not put back, and its books stay open until the last member has ended;
- *                   that one completes it. By failure it is taken out of the agenda at once.
+ * The task          belongs to the crew, which counts who needs it: the series until it is done, and each member. When
+ *                   the last one is through, the task is dropped: so not while a body runs, even if the series has
+ *                   been over for long. The memory of the crew is part of the series', to which each member has a reference.
+ * Cancelling        The series is cancelled like any other. Members that have not begun then never do, and with
+ *                   interrupt, those who are running are interrupted: a listener on the series does that. Whoever
+ *                   joins looks afterwards whether the series is done, so one of the two sees the other.
+ * The end           By count or end there is no next time: then the series is not put back, and its books stay open
+ *                   until the last member has ended; that one completes it. By failure it is taken out of the agenda at once.
  * Invariants        I1 series->running is the number of members that have not ended, and at most overlap_max.
  *                   I2 the series' entry is in the agenda, with a worker, or closing is set and the last member ends it. */
 #include "sched/crew.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crew.h - those who run a series whose runs may overlap
  *
- * A future runs once at a time. So for HORA_OVERLAP_ALLOW the future of the series never runs itself: it only keeps the times, and is put back
- * as soon as one has come. Each run is a future of its own, a member of the crew, which the worker that took the series runs at once. */
+ * A future runs once at a time. So for HORA_OVERLAP_ALLOW the future of the series never runs itself: it only keeps
+ * the times, and is put back as soon as one has come. Each run is a future of its own, a member of the crew, which the
+ * worker that took the series runs at once. */
 #ifndef HORA_SCHED_CREW_H
 #define HORA_SCHED_CREW_H
 
@@ -12,8 +13,8 @@ struct hora_pool;
 struct hora__scheduled;
 struct hora__crew;
 
-/* Give a series that nobody has seen yet a crew, which takes over its task. HORA_ENOMEM. And, before it is forgotten: give the task back.
- * Nothing happens if it has none. */
+/* Give a series that nobody has seen yet a crew, which takes over its task. HORA_ENOMEM. And, before it is forgotten:
+ * give the task back. Nothing happens if it has none. */
 __attribute__((warn_unused_result)) int hora__crew_new(struct hora__scheduled *series);
 void hora__crew_forget(struct hora__scheduled *series);
 

@@ -4,8 +4,8 @@
  * Rates        Planned times are planned + k * every. When the task is looked at, those with k = 0 .. last have passed. Of these
  *              the first ones may be beyond the grace period; of the rest the rule for missed runs takes one to begin with, and
  *              whatever comes before that one is skipped. What comes after it will be looked at again after the run.
- * Functions    The same, but the times are only known one by one: so the function is asked for the next until it answers with one that
- *              lies ahead. An answer that does not move on ends the search.
+ * Functions    The same, but the times are only known one by one: so the function is asked for the next until it
+ *              answers with one that lies ahead. An answer that does not move on ends the search.
  * Saturation   A sum that would overflow is HORA_FOREVER, which never comes. */
 #include "sched/plan.h"
 

@@ -72,8 +72,8 @@ static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *sc
            (scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__ASKED);
 }
 
-/* With the lock, of one that is taken or runs: if the wall clock was set back since, a series on it finds its planned time anew, like those in the
- * agenda. */
+/* With the lock, of one that is taken or runs: if the wall clock was set back since, a series on it finds its planned
+ * time anew, like those in the agenda. */
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 
 /* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.c - a pool whose queue is an agenda
  *
- * The way in        Every task is put into the agenda, also one that is to run at once; then there is made sure of a worker. No worker
- *                   ever starts with a task. The state is looked at before and after, as in execute.c: what shutdown does not
- *                   let run is cancelled then, not rejected, since it had been accepted.
- * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and once for all by the sweep.
- *                   Whoever changes the state or a rule does that first and then sweeps, whoever puts something in does that first and then
- *                   looks: so one of the two sees the other.
- * Watching          The clocks are watched once a task is scheduled on another line than the scheduler's own, or if somebody wants to be told. */
+ * The way in        Every task is put into the agenda, also one that is to run at once; then there is made sure of a
+ *                   worker. No worker ever starts with a task. The state is looked at before and after, as in
+ *                   execute.c: what shutdown does not let run is cancelled then, not rejected, since it had been accepted.
+ * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and
+ *                   once for all by the sweep. Whoever changes the state or a rule does that first and then sweeps,
+ *                   whoever puts something in does that first and then looks: so one of the two sees the other.
+ * Watching          The clocks are watched once a task is scheduled on another line than the scheduler's own, or if
+ *                   somebody wants to be told. */
 #include "sched/scheduler.h"
 
 #include <assert.h>

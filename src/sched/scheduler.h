@@ -24,7 +24,8 @@ struct hora__scheduler *hora__scheduler_of(hora_pool *pool);
 /* Whether the run state, and the rules for what comes after shutdown, let a task run. */
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
 
-/* See that there is a worker: up to core_threads of them, at least one. 0, or why there is none; HORA_ESHUTDOWN: it is too late for that. */
+/* See that there is a worker: up to core_threads of them, at least one. 0, or why there is none; HORA_ESHUTDOWN: it is
+ * too late for that. */
 int hora__scheduler_staff(hora_pool *pool);
 
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
@@ -34,8 +35,8 @@ bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
 bool hora__series_put_back(hora_pool *pool, hora_future *future);
 
-/* A run has begun; had not begun, after all; has ended with a code: whether the rule for failures lets the series go on. And: tell those who want
- * to know of failures. */
+/* A run has begun; had not begun, after all; has ended with a code: whether the rule for failures lets the series go
+ * on. And: tell those who want to know of failures. */
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now);
 void hora__series_did_not_begin(struct hora__scheduled *scheduled);
 bool hora__series_survives(struct hora__scheduled *scheduled, int code);

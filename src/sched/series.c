@@ -8,14 +8,15 @@
  *                   RUNS  -> WAITS  put_back, for the next run
  *                   WAITS -> OUT    cancelled, removed, swept or handed back
  *                   TAKEN, RUNS -> OUT  it is over
- * How it works      While it is taken or runs, its worker alone may put it back, and it owns the entry and its books. What others want of it
- *                   meanwhile they note under the agenda's lock, and the worker finds it there. User code (the body, next, the callbacks)
- *                   runs without the lock; so what it needs is copied before.
- * Races             Cancel against put_back: the cancel finds nothing in the agenda, so it is looked at again after putting back. Shutdown
- *                   against put_back: see scheduler.c. After an entry has been put back another worker may run and end it at once: so
- *                   whoever goes on looking needs a reference of its own.
+ * How it works      While it is taken or runs, its worker alone may put it back, and it owns the entry and its books.
+ *                   What others want of it meanwhile they note under the agenda's lock, and the worker finds it there.
+ *                   User code (the body, next, the callbacks) runs without the lock; so what it needs is copied before.
+ * Races             Cancel against put_back: the cancel finds nothing in the agenda, so it is looked at again after
+ *                   putting back. Shutdown against put_back: see scheduler.c. After an entry has been put back another
+ *                   worker may run and end it at once: so whoever goes on looking needs a reference of its own.
  * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
- *                   I2 planned times of a rate are the first one plus multiples of the period, unless it is re-timed or backs off.
+ *                   I2 planned times of a rate are the first one plus multiples of the period, unless it is re-timed
+ *                      or backs off.
  *                   I3 an entry that is taken is put back or its books are closed, exactly once. */
 #include <assert.h>
 #include <stddef.h>
@@ -353,8 +354,8 @@ struct run {
     int code;
 };
 
-/* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and does not come back,
- * cannot be any more. */
+/* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and
+ * does not come back, cannot be any more. */
 static bool begins(hora_future *future, void *context)
 {
     (void)future;

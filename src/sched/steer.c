@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steer.c - re-time, pause and resume a scheduled task by its handle
  *
- * What waits in the agenda is changed there. What a worker has is noted, and the worker finds it: before the run if that has not begun,
- * else after it. A task that does not come back has no later to change once a worker has it. */
+ * What waits in the agenda is changed there. What a worker has is noted, and the worker finds it: before the run if
+ * that has not begun, else after it. A task that does not come back has no later to change once a worker has it. */
 #include <stddef.h>
 
 #include "base/fault.h"

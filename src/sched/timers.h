@@ -45,8 +45,8 @@ void hora__timer_init(struct hora__timer *timer);
 struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct hora__timer_slot *memory, int capacity);
 
 /* What capacity to move to: `larger` when full, the same again if there is none larger. `smaller` after a removal, the same
- * again if that is not worth it; `used` is size + reserved. Growing doubles, and shrinking halves what is used by less than a quarter:
- * so between two moves lie operations in proportion to what is moved, and memory follows what is used. */
+ * again if that is not worth it; `used` is size + reserved. Growing doubles, and shrinking halves what is used by less
+ * than a quarter: so between two moves lie operations in proportion to what is moved, and memory follows what is used. */
 int hora__timers_larger(int capacity);
 int hora__timers_smaller(int used, int capacity);
 
@@ -65,8 +65,9 @@ void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
 /* Whether the timer is in this heap: it may be in another, or in none. */
 bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer);
 
-/* Promise so many slots more, or give some back if negative. A periodic timer runs outside of the heap: remove and keep(+1) when it
- * leaves, keep(-1) and push when it comes back, and coming back needs no memory, so it cannot fail. There must be room. */
+/* Promise so many slots more, or give some back if negative. A periodic timer runs outside of the heap: remove and
+ * keep(+1) when it leaves, keep(-1) and push when it comes back, and coming back needs no memory, so it cannot fail.
+ * There must be room. */
 void hora__timers_keep(struct hora__timers *timers, int by);
 
 /* The first timers in order, `max` of them or all if there are fewer, without changing the heap. O(n log max). */

@@ -32,7 +32,8 @@ hora_ns hora__clock_deadline(const hora_clock *clock, hora_ns timeout);
 /* The same source, the machine or a virtual clock, on another timeline. */
 const hora_clock *hora__clock_line(const hora_clock *clock, hora_timeline timeline);
 
-/* How far boot time and the wall lie ahead of the monotonic line. They change only when the wall is set or the machine is suspended. */
+/* How far boot time and the wall lie ahead of the monotonic line. They change only when the wall is set or the machine
+ * is suspended. */
 struct hora__clock_offsets {
     hora_ns boot;
     hora_ns wall;

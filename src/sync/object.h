@@ -38,8 +38,8 @@ void hora__object_ref(struct hora__object *object);
 void hora__object_leave(struct hora__object *object);
 
 /* Wait on one of the object's lists until resolved. Called with the lock, returns without it: the result that the waiter was
- * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, HORA_EINTERRUPTED, with the flag cleared, or HORA_EAGAIN if it
- * was nudged to look again. */
+ * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, HORA_EINTERRUPTED, with the flag cleared,
+ * or HORA_EAGAIN if it was nudged to look again. */
 __attribute__((warn_unused_result)) int hora__object_wait_locked(struct hora__object *object, struct hora__list *list,
                                                                  hora_thread *thread, hora_ns deadline);
 

@@ -30,7 +30,8 @@ __attribute__((warn_unused_result)) int hora__ready_fd_init(struct hora__ready_f
                                                             bool timed);
 void hora__ready_fd_destroy(struct hora__ready_fd *ready, const hora_clock *clock);
 
-/* Readable from this time on: HORA__READY_NOW, HORA_FOREVER for never, or a time of the clock. Does nothing if it was not made. */
+/* Readable from this time on: HORA__READY_NOW, HORA_FOREVER for never, or a time of the clock. Does nothing if it was
+ * not made. */
 void hora__ready_fd_set(struct hora__ready_fd *ready, const hora_clock *clock, hora_ns from);
 
 /* What to poll; -1 if it was not made. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - thread records, handles and interrupts
  *
- * What it is for    A thread must be found by those who wake or interrupt it, also one that hora did not make, and its handle must
- *                   outlive it. So each thread that uses a blocking call or asks for its handle gets a record on the
+ * What it is for    A thread must be found by those who wake or interrupt it, also one that hora did not make, and its
+ *                   handle must outlive it. So each thread that uses a blocking call or asks for its handle gets a record on the
  *                   heap, counted: one reference is the thread's own, given back when it ends.
  * How it works      The flag is an atomic word so that everybody can look at it for nothing. It changes under the lock,
  *                   together with the descriptor that shows it. Only the thread itself clears it.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* virtual_clock.h - what the two halves of a virtual clock share: virtual_clock.c moves time, virtual_quiet.c knows who can run */
+/* virtual_clock.h - what the two halves of a virtual clock share: virtual_clock.c moves time, virtual_quiet.c knows
+ * who can run */
 #ifndef HORA_SYNC_VIRTUAL_CLOCK_H
 #define HORA_SYNC_VIRTUAL_CLOCK_H
 

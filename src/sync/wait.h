@@ -39,9 +39,10 @@ enum hora__wake {
 /* Sleep until one of these. Call without the object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
-/* The same, and also until the lines of the clock's source (hora__clock_read_offsets) differ from those seen, which is looked at before
- * the time: who is told of the clock can hardly trust the time that it waited for. The caller then reads the offsets again,
- * else the next call returns at once. On the machine a step below HORA__CLOCK_TOLERANCE goes unnoticed, but small ones add up. */
+/* The same, and also until the lines of the clock's source (hora__clock_read_offsets) differ from those seen, which is
+ * looked at before the time: who is told of the clock can hardly trust the time that it waited for. The caller then
+ * reads the offsets again, else the next call returns at once. On the machine a step below HORA__CLOCK_TOLERANCE goes
+ * unnoticed, but small ones add up. */
 enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
                                            const struct hora__clock_offsets *seen);
 

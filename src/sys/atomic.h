@@ -74,8 +74,8 @@ static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
     atomic_store_explicit(&a->value, value, memory_order_relaxed);
 }
 
-/* A wide word that is written under a lock, and read under it or without. Who holds the lock peeks: nobody can write meanwhile, so
- * that is no point for the simulator; nor is the store, since taking the lock was one. */
+/* A wide word that is written under a lock, and read under it or without. Who holds the lock peeks: nobody can write
+ * meanwhile, so that is no point for the simulator; nor is the store, since taking the lock was one. */
 typedef struct hora__atomic64 {
     _Atomic int64_t value;
 } hora__atomic64;

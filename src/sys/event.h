@@ -29,8 +29,8 @@ void hora__event_set(struct hora__event *event, bool readable);
 void hora__event_post(const struct hora__event *event);
 void hora__event_consume(const struct hora__event *event);
 
-/* Sleep until the event is readable, the time of the timer has come, or the watch is readable; either of these may be -1. Whether the
- * watch is readable. May return for no reason. */
+/* Sleep until the event is readable, the time of the timer has come, or the watch is readable; either of these may be
+ * -1. Whether the watch is readable. May return for no reason. */
 bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd);
 
 /* A descriptor that is readable once the machine's clock shows the deadline. HORA_ENOTSUP where there is none. */
@@ -39,8 +39,8 @@ void hora__timer_fd_free(int fd);
 /* Readable from deadline_ns on (at once if that has passed), INT64_MAX: never; forgets what was set before. */
 void hora__timer_fd_arm(int fd, int64_t deadline_ns);
 
-/* A descriptor that is readable once the machine's wall clock has been set, or the machine has come back from being suspended, since
- * the descriptor was made or renewed. HORA_ENOTSUP where there is none. */
+/* A descriptor that is readable once the machine's wall clock has been set, or the machine has come back from being
+ * suspended, since the descriptor was made or renewed. HORA_ENOTSUP where there is none. */
 __attribute__((warn_unused_result)) int hora__watch_fd_new(void);
 void hora__watch_fd_free(int fd);
 void hora__watch_fd_renew(int fd);

@@ -36,9 +36,10 @@ void hora__parker_destroy(hora__parker *parker);
  * Owner thread only. */
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
-/* As hora__park, and returns as well when the machine's wall clock is set, or the machine comes back from being suspended. What has
- * happened since the last return is not lost; but the first call may have to begin to watch, and then returns at once. So the
- * caller, who looks at the clocks before each call, misses nothing. Where the system cannot tell, it returns once a second. */
+/* As hora__park, and returns as well when the machine's wall clock is set, or the machine comes back from being
+ * suspended. What has happened since the last return is not lost; but the first call may have to begin to watch, and
+ * then returns at once. So the caller, who looks at the clocks before each call, misses nothing. Where the system
+ * cannot tell, it returns once a second. */
 void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
 /* Any thread. The parker must not be destroyed before this has returned. */

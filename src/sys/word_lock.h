@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* word_lock.h - a lock in one word, on the futex: what hora__mutex is made of on Linux
  *
- * Costs nothing to make or to destroy, and no system call unless somebody waits. A thread that has just been let in may free the memory
- * of the lock while the one that let it in is still inside unlock: that touches the word no more, see futex.h. */
+ * Costs nothing to make or to destroy, and no system call unless somebody waits. A thread that has just been let in
+ * may free the memory of the lock while the one that let it in is still inside unlock: that touches the word no more,
+ * see futex.h. */
 #ifndef HORA_SYS_WORD_LOCK_H
 #define HORA_SYS_WORD_LOCK_H
 

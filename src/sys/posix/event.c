@@ -137,8 +137,8 @@ void hora__timer_fd_arm(int fd, int64_t deadline_ns)
     (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* A timer on the wall clock that never comes; the kernel cancels it, and so makes it readable, whenever the distance between that clock and
- * the monotonic one jumps. To arm it again forgets that. */
+/* A timer on the wall clock that never comes; the kernel cancels it, and so makes it readable, whenever the distance
+ * between that clock and the monotonic one jumps. To arm it again forgets that. */
 static int arm_watch(int fd)
 {
     struct itimerspec never = {.it_value = hora__timespec(INT64_MAX - 1)};
