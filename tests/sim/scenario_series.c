@@ -206,30 +206,35 @@ SCENARIO(series_cancel_meets_run)
     cancel_meets_put_back(false, true, 8);
 }
 
+struct own_handle {
+    hora_latch *known;
+    hora_future *future;
+};
+
 static int cancel_itself(void *arg, void **ret_result)
 {
-    hora_future *_Atomic *known = arg;
+    struct own_handle *own = arg;
     (void)ret_result;
-    hora_future *future = *known;
-    if (future != NULL) /* time may pass before it does */
-        CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_RUNNING);
-    jobs[0].runs += future != NULL;
+    CHECK_OK(hora_latch_await(own->known)); /* its time may come before it is */
+    CHECK_INT(hora_future_cancel(own->future, false), HORA_CANCEL_RUNNING);
+    jobs[0].runs++;
     return 0;
 }
 
 /* A run cancels its own series. */
 SCENARIO(series_cancels_itself)
 {
-    hora_future *_Atomic known = NULL;
-    hora_future *future;
+    struct own_handle own;
+    CHECK_OK(hora_latch_new(1, NULL, &own.known));
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &known), 5, 5, &future));
-    known = future;
-    CHECK_ERROR(hora_future_get(future, NULL), HORA_ECANCELED);
+    CHECK_OK(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
+    CHECK_OK(hora_latch_count_down(own.known));
+    CHECK_ERROR(hora_future_get(own.future, NULL), HORA_ECANCELED);
     CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
     CHECK_INT(jobs[0].runs, 1);
-    jobs_unref(future);
+    jobs_unref(own.future);
     jobs_end();
+    CHECK_OK(hora_latch_free(own.known));
 }
 
 /* ---- two workers ---- */
