@@ -69,8 +69,25 @@ void *__tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 
+static char all_before; /* what those have done whose contexts are gone, or gathered */
+
+/* It has left its functions without returning from them, and the sanitizer thinks that they still run: each time some more, until it has no
+ * room for them. So it begins anew. */
+static void replace_fiber(struct sim_context *context)
+{
+    void *own = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(context->fiber, NO_SYNC);
+    __tsan_release(&all_before);
+    __tsan_switch_to_fiber(own, NO_SYNC);
+    __tsan_destroy_fiber(context->fiber);
+    context->fiber = NULL;
+}
+
 static void make_fiber(struct sim_context *context)
 {
+    if (context->fiber != NULL && context->left_midway)
+        replace_fiber(context);
+    context->left_midway = false;
     if (context->fiber == NULL)
         context->fiber = __tsan_create_fiber(0);
 }
@@ -285,7 +302,6 @@ void hora__sim_context_abandon(struct sim_context *context, struct sim_context *
 void hora__sim_context_gather(struct sim_context *context, struct sim_context *own)
 {
 #ifdef HORA_SIM_TSAN
-    static char all_before;
     if (context->fiber == NULL)
         return;
     switch_fiber(context);

@@ -29,6 +29,7 @@ struct sim_context {
     const void *stack; /* lowest byte; NULL: none yet */
     size_t stack_size;
     bool entered;     /* its stack is in use: it has run and not left for good */
+    bool left_midway; /* it left out of functions that will not return */
     void *fake_stack; /* AddressSanitizer's */
     void *fiber;      /* ThreadSanitizer's; NULL: none yet */
 };

@@ -297,6 +297,7 @@ void hora__sim_exit_thread(void)
         self->guard = guard.outer;
         guard.ends(guard.arg);
     }
+    self->context.left_midway = true;
     end_thread(self);
     hora__sim_end(HORA__SIM_MISUSE, "a thread that has ended runs again");
 }
