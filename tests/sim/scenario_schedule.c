@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_schedule.c - hora_schedule_with in the simulator: failing allocations and thread starts, and cancel against overlapping runs */
+#include <stdatomic.h>
+
 #include <hora/scheduler.h>
 
 #include "harness.h"
 
 static hora_scheduler *scheduler;
-static int runs, drops;
+static atomic_int runs; /* some overlap */
+static int drops;
 
 static int count_run(void *arg, void **ret_result)
 {
@@ -38,7 +41,8 @@ static void end(void)
 /* Without memory for a run with overlap the time is skipped; whatever fails, the task is dropped exactly once if it was accepted. */
 static void live_through_failures(hora_run_fn run, const hora_schedule_spec *spec, int most)
 {
-    runs = drops = 0;
+    drops = 0;
+    runs = 0;
     int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL);
     if (error < 0) {
         CHECK(error == HORA_ENOMEM || error == HORA_EAGAIN);
@@ -80,7 +84,8 @@ static void cancel_it(void *future)
 
 LARGE_SCENARIO(schedule_with_overlap_is_cancelled_while_a_run_begins)
 {
-    runs = drops = 0;
+    drops = 0;
+    runs = 0;
     hora_future *future = NULL;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL));
     CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(count_run, NULL, .drop = count_drop),
