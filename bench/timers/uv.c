@@ -40,7 +40,7 @@ static uint64_t up_to_ms(int64_t ns)
     return ns > 0 ? ((uint64_t)ns + 999999) / 1000000 : 0;
 }
 
-/* How long it is from what the loop takes for now. */
+/* From the loop's idea of the time, which it renews once in a turn. */
 static uint64_t ms_until(int64_t due_ns)
 {
     uint64_t due_ms = up_to_ms(due_ns);

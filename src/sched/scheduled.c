@@ -109,8 +109,7 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
 
 /* ---- asking ---- */
 
-/* Check and lock. */
-static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
+int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
     int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (error == 0 && hora__scheduled_of(future) == NULL)
@@ -122,27 +121,26 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     return 0;
 }
 
-static void leave(struct hora__scheduled *scheduled)
+void hora__scheduled_leave(struct hora__scheduled *scheduled)
 {
     hora__mutex_unlock(&scheduled->queue->object.lock);
+}
+
+/* How far off it is by now. */
+static hora_ns distance(const struct hora__scheduled *scheduled)
+{
+    return hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(scheduled->queue, scheduled->entry.line));
 }
 
 int hora_scheduled_delay(hora_future *future, hora_ns *ret_delay)
 {
     struct hora__scheduled *scheduled;
-    int error = ret_delay == NULL ? HORA_EINVAL : enter(future, &scheduled);
+    int error = ret_delay == NULL ? HORA_EINVAL : hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
-    hora_ns due = hora__scheduled_due(scheduled);
-    leave(scheduled);
-    *ret_delay = hora__ns_sub(due, hora__agenda_now(scheduled->queue, scheduled->entry.line));
+    *ret_delay = distance(scheduled);
+    hora__scheduled_leave(scheduled);
     return 0;
-}
-
-/* How far off it is by now, and its number. */
-static hora_ns distance(const struct hora__scheduled *scheduled)
-{
-    return hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(scheduled->queue, scheduled->entry.line));
 }
 
 static int compare_locked(const struct hora__scheduled *a, const struct hora__scheduled *b)
@@ -159,11 +157,11 @@ static int compare_locked(const struct hora__scheduled *a, const struct hora__sc
 int hora_scheduled_compare(hora_future *a, hora_future *b)
 {
     struct hora__scheduled *first;
-    if (b == NULL || hora__scheduled_of(b) == NULL || enter(a, &first) < 0)
+    if (b == NULL || hora__scheduled_of(b) == NULL || hora__scheduled_enter(a, &first) < 0)
         return 0;
     const struct hora__scheduled *second = hora__scheduled_of(b);
     int order = first->queue == second->queue ? compare_locked(first, second) : 0;
-    leave(first);
+    hora__scheduled_leave(first);
     return order;
 }
 
@@ -184,7 +182,7 @@ static hora_ns next_of(const struct hora__scheduled *scheduled)
 int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
 {
     struct hora__scheduled *scheduled;
-    int error = ret_info == NULL ? HORA_EINVAL : enter(future, &scheduled);
+    int error = ret_info == NULL ? HORA_EINVAL : hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
     *ret_info = (hora_schedule_info){
@@ -202,6 +200,6 @@ int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
         .failures_in_a_row = scheduled->failures_in_a_row,
         .skipped = scheduled->skipped,
     };
-    leave(scheduled);
+    hora__scheduled_leave(scheduled);
     return 0;
 }

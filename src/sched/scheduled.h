@@ -79,6 +79,11 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 /* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled);
 
+/* Check that it is a future of a scheduler and take its agenda's lock; and let go. HORA_EINVAL, HORA_EFORKED, HORA_EDEADLK. */
+__attribute__((warn_unused_result)) int hora__scheduled_enter(hora_future *future,
+                                                              struct hora__scheduled **ret_scheduled);
+void hora__scheduled_leave(struct hora__scheduled *scheduled);
+
 /* Make one, out of the agenda, for a clock line. `rules` are copied if told so. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 struct hora__scheduled_plan {
     const hora_schedule_spec *rules;

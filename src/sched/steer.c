@@ -12,21 +12,16 @@
 /* Check and lock; 0 only for what can still be steered. */
 static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
-    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
-    if (error == 0 && hora__scheduled_of(future) == NULL)
-        error = HORA_EINVAL;
+    int error = hora__scheduled_enter(future, ret_scheduled);
     if (error < 0)
         return error;
-    struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    hora__mutex_lock(&scheduled->queue->object.lock);
+    const struct hora__scheduled *scheduled = *ret_scheduled;
     bool waits = scheduled->place == HORA__WAITS;
     bool comes_back = scheduled->entry.comes_back && scheduled->place != HORA__OUT;
-    if (hora_future_is_done(future) || (!waits && !comes_back)) {
-        hora__mutex_unlock(&scheduled->queue->object.lock);
-        return HORA_EBUSY;
-    }
-    *ret_scheduled = scheduled;
-    return 0;
+    if (!hora_future_is_done(future) && (waits || comes_back))
+        return 0;
+    hora__scheduled_leave(*ret_scheduled);
+    return HORA_EBUSY;
 }
 
 /* The due time may have changed. */
@@ -55,7 +50,7 @@ int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
     if (error < 0)
         return error;
     if (every > 0 && !has_every(scheduled)) {
-        hora__mutex_unlock(&scheduled->queue->object.lock);
+        hora__scheduled_leave(scheduled);
         return HORA_EINVAL;
     }
     hora_ns now = hora__agenda_now(scheduled->queue, scheduled->entry.line);

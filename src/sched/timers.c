@@ -157,53 +157,6 @@ void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
         sift_up(timers, hole, last);
 }
 
-/* Let the i-th of a binary heap whose root leaves last sink to where it belongs. */
-static void sink(struct hora__timer **heap, int size, int i)
-{
-    while (i < size / 2) {
-        int child = 2 * i + 1;
-        if (child + 1 < size && before(slot_of(heap[child]), slot_of(heap[child + 1])))
-            child++;
-        if (!before(slot_of(heap[i]), slot_of(heap[child])))
-            break;
-        struct hora__timer *risen = heap[child];
-        heap[child] = heap[i];
-        heap[i] = risen;
-        i = child;
-    }
-}
-
-/* Heapsort: each time the root, which leaves last of those still in the heap, goes behind them. */
-static void sort(struct hora__timer **heap, int size)
-{
-    while (size > 1) {
-        struct hora__timer *last = heap[0];
-        heap[0] = heap[--size];
-        heap[size] = last;
-        sink(heap, size, 0);
-    }
-}
-
-void hora__timers_sorted(const struct hora__timers *timers, struct hora__timer **ret, int max)
-{
-    assert(max >= 0);
-    int count = timers->size < max ? timers->size : max;
-    if (count == 0)
-        return;
-    for (int i = 0; i < count; i++)
-        ret[i] = timers->slots[i].timer;
-    for (int i = count / 2 - 1; i >= 0; i--)
-        sink(ret, count, i);
-    /* Of those seen so far, ret holds the first, with the last of them at its root: whoever leaves before it takes its place. */
-    for (int i = count; i < timers->size; i++) {
-        if (before(timers->slots[i], slot_of(ret[0]))) {
-            ret[0] = timers->slots[i].timer;
-            sink(ret, count, 0);
-        }
-    }
-    sort(ret, count);
-}
-
 bool hora__timers_check(const struct hora__timers *timers)
 {
     if (timers->size < 0 || timers->reserved < 0 || timers->capacity > HORA__TIMERS_MOST ||

@@ -70,9 +70,6 @@ bool hora__timers_holds(const struct hora__timers *timers, const struct hora__ti
  * There must be room. */
 void hora__timers_keep(struct hora__timers *timers, int by);
 
-/* The first timers in order, `max` of them or all if there are fewer, without changing the heap. O(n log max). */
-void hora__timers_sorted(const struct hora__timers *timers, struct hora__timer **ret, int max);
-
 /* Whether every invariant holds. O(n). */
 bool hora__timers_check(const struct hora__timers *timers);
 

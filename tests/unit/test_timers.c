@@ -257,31 +257,6 @@ TEST_REAL(timers_keep_a_slot_for_who_comes_back, "")
     CHECK(hora__timers_check(&timers));
 }
 
-TEST_REAL(timers_sorted_gives_the_first, "")
-{
-    static struct hora__timer *got[COUNT + 1];
-    struct hora__timers timers;
-    int64_t (*const dues[])(int) = {ascending, descending, scattered, same};
-    static const int maxima[] = {0, 1, 2, 3, 10, COUNT / 2, COUNT - 1, COUNT, COUNT + 1};
-    for (size_t i = 0; i < sizeof dues / sizeof *dues * (sizeof maxima / sizeof *maxima); i++) {
-        int max = maxima[i / 4];
-        fill(&timers, COUNT, dues[i % 4]);
-        memcpy(seen, memory, sizeof seen);
-        memset(got, 0, sizeof got);
-        hora__timers_sorted(&timers, got, max);
-        CHECK(memcmp(seen, memory, sizeof seen) == 0);
-        for (int place = 0; place < max && place < COUNT; place++) {
-            CHECK_POINTER(got[place], hora__timers_first(&timers));
-            hora__timers_remove(&timers, hora__timers_first(&timers));
-        }
-        CHECK(max > COUNT || got[max] == NULL);
-        CHECK_POINTER(got[COUNT], NULL);
-    }
-    timers = (struct hora__timers){0};
-    hora__timers_sorted(&timers, NULL, 0);
-    hora__timers_sorted(&timers, got, 3);
-}
-
 TEST_REAL(timers_grow_by_doubling, "")
 {
     CHECK_INT(hora__timers_larger(0), 64);

@@ -205,27 +205,6 @@ static void check_agreement(void)
     CHECK(members_agree());
 }
 
-static int compare(const void *a, const void *b)
-{
-    const struct entry *const *left = a;
-    const struct entry *const *right = b;
-    return leaves_before(*right, *left) - leaves_before(*left, *right);
-}
-
-/* The first of them by qsort, which knows nothing of heaps. */
-static void check_sorted(void)
-{
-    static struct entry *want[MOST];
-    static struct hora__timer *got[MOST];
-    for (int i = 0; i < model_size; i++)
-        want[i] = model[i];
-    qsort(want, (size_t)model_size, sizeof *want, compare);
-    int max = (int)test_random((uint32_t)entry_count);
-    hora__timers_sorted(&timers, got, max);
-    for (int i = 0; i < max && i < model_size; i++)
-        CHECK_POINTER(got[i], &want[i]->timer);
-}
-
 /* grow: of 8 steps so many insert. */
 static void step(uint32_t grow, int64_t due, bool counting)
 {
@@ -233,8 +212,6 @@ static void step(uint32_t grow, int64_t due, bool counting)
         move_somewhere();
     else if (test_random(16) == 0)
         give_up();
-    else if (test_random(64) == 0)
-        check_sorted();
     else if (test_random(8) < grow)
         insert(due, counting);
     else if (test_random(2) == 0)
