@@ -45,6 +45,55 @@ ON_BOTH_SCHEDULERS(shows_its_queue, "testGetQueue", "CP-STPE15 CP-STPE16")
     rig_close(&r);
 }
 
+/* Task i of SCATTERED: when, in seconds; each twice, so that the order of scheduling counts, too. */
+enum { SCATTERED = 46, TIMES = SCATTERED / 2 };
+
+static hora_ns scattered(int i)
+{
+    return HORA_SECONDS(1 + i * 7 % TIMES);
+}
+
+static bool is_in_order(hora_future *const *futures, void *const *seen, int count)
+{
+    int last = -1;
+    for (int place = 0; place < count; place++) {
+        int i = 0;
+        while (i < SCATTERED && futures[i] != seen[place])
+            i++;
+        if (i == SCATTERED || scattered(i) != HORA_SECONDS(1 + place / 2) || (place % 2 == 1 && i < last))
+            return false;
+        last = i;
+    }
+    return true;
+}
+
+/* On whatever clock, precise or not, and also if only the first are wanted. */
+TEST(scheduler_snapshot_is_in_the_order_in_which_tasks_are_due, "CP-STPE16")
+{
+    struct rig r;
+    struct job job;
+    hora_future *futures[SCATTERED];
+
+    scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    job = (struct job)A_JOB(&r);
+    for (int i = 0; i < SCATTERED; i++)
+        CHECK_OK(hora_schedule_with(r.pool, HORA_TASK(job_run, &job),
+                                    HORA_SCHEDULE(.delay = scattered(i), .clock = (hora_schedule_clock)(i % 4),
+                                                  .slack = i % 3 == 0 ? HORA_SECONDS(5) : 0),
+                                    &futures[i]));
+    for (int max = 0; max <= SCATTERED + 1; max++) {
+        void *seen[SCATTERED + 1] = {0};
+        CHECK_INT(hora_queue_snapshot(hora_pool_queue(r.pool), seen, max), SCATTERED);
+        CHECK(is_in_order(futures, seen, max < SCATTERED ? max : SCATTERED));
+        CHECK(max > SCATTERED || seen[max] == NULL);
+    }
+    for (int i = 0; i < SCATTERED; i++) {
+        CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
+        hora_future_unref(futures[i]);
+    }
+    rig_close(&r);
+}
+
 ON_BOTH_SCHEDULERS(removes_what_is_queued, "testRemove", "CP-STPE16")
 {
     struct rig r;
