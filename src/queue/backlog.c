@@ -43,6 +43,7 @@ struct backlog {
     struct place end;   /* where the next one will stand */
     int holes;
     struct segment *spare; /* NULL: none */
+    bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
 
     /* The inbox, guarded by a lock of its own; apart, since others use it. */
     char apart[HORA__CACHE_LINE];
@@ -53,6 +54,7 @@ struct backlog {
     int inbox_size;
     struct segment *inbox_first;
     struct place inbox_end; /* where the next one will stand */
+    char apart_too[HORA__CACHE_LINE];
 };
 
 static struct backlog *backlog_of(hora_queue *queue)
@@ -218,8 +220,9 @@ static int post(hora_queue *queue, void *item, struct hora__books *books, bool *
 static void want(hora_queue *queue, bool wanted)
 {
     struct backlog *backlog = backlog_of(queue);
-    if (hora__atomic_load_relaxed(&backlog->wanted) != wanted)
+    if (backlog->wants != wanted)
         hora__atomic_store(&backlog->wanted, wanted);
+    backlog->wants = wanted;
 }
 
 static void seal(hora_queue *queue)

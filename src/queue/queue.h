@@ -13,13 +13,15 @@
 #include "sync/object.h"
 #include "sync/ready_fd.h"
 #include "sync/wait.h"
+#include "sys/alloc.h"
 
 /* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with.
  * They change under the locks of the queue, which are taken for each element anyway, and only grow. */
 struct hora__books {
-    hora__counter posted;    /* accepted by way of the inbox, under its lock */
-    hora__counter accepted;  /* in any other way; this and what follows under the queue's lock */
-    hora__counter withdrawn; /* of these, taken back as if they had never come: finished as well */
+    hora__counter posted;         /* accepted by way of the inbox, under its lock */
+    char apart[HORA__CACHE_LINE]; /* those who post write the one, workers the others, both for each task */
+    hora__counter accepted;       /* in any other way; this and what follows under the queue's lock */
+    hora__counter withdrawn;      /* of these, taken back as if they had never come: finished as well */
     hora__counter finished;
 };
 
