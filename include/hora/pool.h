@@ -158,11 +158,12 @@ typedef struct hora_future_list {
 /* hora_pool_stop - accept nothing more, interrupt what runs, and hand back what is queued
  *
  * The futures handed back are not done, and nobody will run them unless the caller does; one that was queued several times is
- * handed back once. Without a list they are abandoned.
+ * handed back once. Without a list they are abandoned. The pool is stopped in any case: what was executed, not submitted, and
+ * there is no memory for to hand it back, is abandoned, too, and HORA_ENOMEM says so.
  *
  * Ownership: the caller gets a reference to each future in the list: take them one by one with hora_future_list_take, or let
  * hora_future_list_release deal with them.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (also: a list that is not empty), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (also: a list that is not empty), HORA_ENOMEM (with a list only), HORA_EFORKED. */
 HORA_API int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list);
 
 /* hora_future_list_take - take the first future off a list; NULL if it is empty
@@ -313,9 +314,11 @@ HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
 
 /* hora_pool_queue - the work queue
  *
- * Its elements are hora_future pointers. Looking is harmless; taking from it by hand is not.
+ * Its elements are hora_future pointers. Looking is harmless; taking from it by hand is not. From the first call on each task
+ * has a future, also those that are executed, not submitted, which makes these a little slower.
  *
- * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.   Errors: None; NULL for NULL. */
+ * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.
+ * Errors: None; NULL for NULL, and if there is no memory for futures of what is queued. */
 HORA_API hora_queue *hora_pool_queue(hora_pool *pool);
 
 /* hora_pool_is_shutdown - whether shutdown or stop was called

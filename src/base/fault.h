@@ -76,6 +76,9 @@
     X(CREW_NEVER_CLOSES, "the last member does not complete its series")                               \
     X(CREW_TELLS_NOBODY, "members are not interrupted with their series")                              \
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")      \
+    X(BACKLOG_SHOWN_TOO_SOON, "a task that comes by value after the queue was shown is let in")        \
+    X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
+    X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
     X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \
     X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                            \
     X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something")    \

@@ -159,6 +159,13 @@ void hora__pool_unqueue(hora_pool *pool, hora_future *future)
     hora__pool_unaccept(pool);
 }
 
+/* After queueing: the last worker may have left just before. */
+static void see_that_somebody_comes(hora_pool *pool, int32_t control)
+{
+    if (hora__count_of(control) == 0)
+        (void)hora__worker_add(pool, NULL, false); /* if that fails the task waits, and the failure is noted */
+}
+
 /* After queueing: HORA_ESHUTDOWN if the task had to be taken back. */
 static int look_again(hora_pool *pool, hora_future *future, enum standing standing)
 {
@@ -171,8 +178,7 @@ static int look_again(hora_pool *pool, hora_future *future, enum standing standi
         hora__pool_try_terminate(pool);
         return HORA_ESHUTDOWN;
     }
-    if (hora__count_of(control) == 0)
-        (void)hora__worker_add(pool, NULL, false); /* if that fails the task waits, and the failure is noted */
+    see_that_somebody_comes(pool, control);
     return 0;
 }
 
@@ -275,7 +281,28 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     return error;
 }
 
-int hora_pool_execute(hora_pool *pool, const hora_task *task)
+/* ---- by value ---- */
+
+/* Queue a task without a future, if nobody looks at the queue and it is the queue's turn: whether that was done. It is let in
+ * only while the pool is running, so unlike a future it never has to be taken back. */
+static bool post(hora_pool *pool, const hora_task *task)
+{
+    if (!hora__atomic_load(&pool->by_value) || below_core(pool))
+        return false;
+    struct hora__posting posting = {
+        .task = task,
+        .gate = &pool->control,
+        .closed = hora__control(HORA__SHUTDOWN, 0),
+        .books = &pool->books,
+    };
+    if (hora__queue_post(pool->queue, &posting) < 0)
+        return false;
+    tell_watchers_of_work(pool);
+    see_that_somebody_comes(pool, hora__atomic_load(&pool->control));
+    return true;
+}
+
+static int execute_future(hora_pool *pool, const hora_task *task)
 {
     hora_future *future;
     int error = make(pool, task, &future);
@@ -291,4 +318,12 @@ int hora_pool_execute(hora_pool *pool, const hora_task *task)
     else
         (void)hora_future_unref(future);
     return error;
+}
+
+int hora_pool_execute(hora_pool *pool, const hora_task *task)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0 || task == NULL || task->run == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    return post(pool, task) ? 0 : execute_future(pool, task);
 }

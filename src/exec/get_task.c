@@ -21,11 +21,11 @@ static hora_ns read_keep_alive(hora_pool *pool)
     return keep_alive;
 }
 
-static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
+static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)
 {
-    void *item;
-    int error =
-        timed ? hora_queue_poll_for(pool->queue, read_keep_alive(pool), &item) : hora_queue_take(pool->queue, &item);
+    hora_pool *pool = worker->pool;
+    void *entry;
+    int error = hora__queue_take(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->task, &entry);
     *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
@@ -33,7 +33,7 @@ static hora_future *take_entry(hora_pool *pool, bool timed, bool *ret_timed_out)
         return NULL;
     hora__pool_room(pool);
     hora__pool_relieve(pool);
-    return item;
+    return entry;
 }
 
 static bool begin_lingering(struct hora__worker *worker)
@@ -58,7 +58,7 @@ void hora__pool_relieve(hora_pool *pool)
     hora__mutex_unlock(&pool->object.lock);
 }
 
-hora_future *hora__worker_get_task(struct hora__worker *worker)
+void *hora__worker_get_task(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     bool timed_out = false;
@@ -80,10 +80,10 @@ hora_future *hora__worker_get_task(struct hora__worker *worker)
                 return NULL;
             continue;
         }
-        hora_future *future = take_entry(pool, timed, &timed_out);
+        void *entry = take_entry(worker, timed, &timed_out);
         if (lingers)
             hora__atomic_store(&pool->lingerer, 0);
-        if (future != NULL)
-            return future;
+        if (entry != NULL)
+            return entry;
     }
 }

@@ -88,6 +88,13 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
                              &pool->queue);
 }
 
+/* Whether executed tasks can do without: nobody is shown them before, while or after they run. */
+static bool needs_no_futures(const hora_pool *pool)
+{
+    return pool->owns_queue && pool->queue->kind->take != NULL && pool->kind == NULL && pool->before == NULL &&
+           pool->after == NULL;
+}
+
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
 {
     hora__atomic_init(&pool->core_threads, options->core_threads);
@@ -117,6 +124,7 @@ static void init_lists(hora_pool *pool)
     hora__atomic_init(&pool->room_waiters, 0);
     hora__atomic_init(&pool->idle_watchers, 0);
     hora__atomic_init(&pool->shows_idle, 1);
+    hora__atomic_init(&pool->by_value, 0);
     hora__atomic_init(&pool->tidier, 0);
     pool->next_number = 1;
     hora__list_init(&pool->workers);
@@ -146,6 +154,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
+    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? 1 : 0);
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;
@@ -259,13 +268,11 @@ int hora_pool_shutdown(hora_pool *pool)
     return 0;
 }
 
-/* The next entry of the queue, due or not; NULL: it is empty. */
-static hora_future *strip(hora_pool *pool)
+/* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is empty. */
+static void *strip(hora_pool *pool, hora_task *ret_task)
 {
-    void *item;
-    if (hora_queue_drain(pool->queue, &item, 1) == 1)
-        return item;
-    return hora__queue_remove_first(pool->queue);
+    void *entry = hora__queue_poll(pool->queue, ret_task);
+    return entry != NULL ? entry : hora__queue_remove_first(pool->queue);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
@@ -274,6 +281,44 @@ static void append(hora_future_list *list, hora_future ***end, hora_future *futu
     **end = future;
     *end = &future->next;
     list->count++;
+}
+
+static void abandon(hora_pool *pool, hora_future *future)
+{
+    (void)hora__future_abort(future, HORA_EABANDONED);
+    enum hora__ending ending = hora__ending_of(future);
+    hora__future_dequeued(future, &pool->owner);
+    (void)hora_future_unref(future);
+    hora__pool_end(pool, ending);
+}
+
+static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *list, hora_future ***end)
+{
+    hora__future_dequeued(future, &pool->owner);
+    if (hora__future_enlist(future))
+        append(list, end, future);
+    else
+        (void)hora_future_unref(future);
+    hora__pool_end(pool, HORA__HANDED_BACK);
+}
+
+/* Empty the queue. */
+static void strip_all(hora_pool *pool, hora_future_list *ret_list)
+{
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+    hora_future **end = &list.first;
+    hora_task task;
+    void *entry;
+    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &task)) != NULL) {
+        if (entry == &task)
+            hora__pool_abandon_by_value(pool, &task);
+        else if (ret_list == NULL)
+            abandon(pool, entry);
+        else
+            hand_back(pool, entry, &list, &end);
+    }
+    if (ret_list != NULL)
+        *ret_list = list;
 }
 
 int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
@@ -286,26 +331,10 @@ int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
     hora__workers_interrupt_all_locked(pool);
     hora__mutex_unlock(&pool->object.lock);
     hora__pool_wake_submitters(pool); /* they wait in vain from now on */
-    hora_future_list list = HORA_FUTURE_LIST_INIT;
-    hora_future **end = &list.first;
-    hora_future *future;
-    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (future = strip(pool)) != NULL) {
-        enum hora__ending ending = HORA__HANDED_BACK;
-        if (ret_list == NULL) {
-            (void)hora__future_abort(future, HORA_EABANDONED);
-            ending = hora__ending_of(future);
-        }
-        hora__future_dequeued(future, &pool->owner);
-        if (ret_list == NULL || !hora__future_enlist(future))
-            (void)hora_future_unref(future);
-        else
-            append(&list, &end, future);
-        hora__pool_end(pool, ending);
-    }
-    if (ret_list != NULL)
-        *ret_list = list;
+    error = ret_list != NULL ? hora__pool_show(pool) : 0;
+    strip_all(pool, ret_list);
     hora__pool_try_terminate(pool);
-    return 0;
+    return error;
 }
 
 hora_future *hora_future_list_take(hora_future_list *list)

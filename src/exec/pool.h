@@ -49,6 +49,7 @@ struct hora_pool {
     hora__atomic room_waiters;  /* how many submitters wait for room */
     hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
     hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
+    hora__atomic by_value;      /* tasks that are executed may be queued without a future; see by_value.c */
     hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
@@ -175,6 +176,12 @@ void hora__pool_wake_submitters(hora_pool *pool);
  * out of the books that has been withdrawn and that the caller still has. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
 void hora__pool_unqueue(hora_pool *pool, hora_future *future);
+
+/* Somebody will look at the queue: make futures of what is queued without one. From now on all have one. HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
+
+/* A task by value has left the queue, and nobody will run it. */
+void hora__pool_abandon_by_value(hora_pool *pool, const hora_task *task);
 
 /* An entry that has been withdrawn has ended. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);

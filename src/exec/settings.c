@@ -171,6 +171,9 @@ int hora_pool_purge(hora_pool *pool)
         return error;
     void **items;
     int count;
+    error = hora__pool_show(pool);
+    if (error < 0)
+        return error;
     error = hora__queue_copy(pool->queue, hold, &items, &count);
     if (error < 0)
         return error;
@@ -191,7 +194,10 @@ int hora_pool_purge(hora_pool *pool)
 
 hora_queue *hora_pool_queue(hora_pool *pool)
 {
-    return pool != NULL ? pool->queue : NULL;
+    if (pool == NULL)
+        return NULL;
+    bool usable = hora__pool_check(pool) == 0; /* else no call of the queue will get far */
+    return usable && hora__pool_show(pool) < 0 ? NULL : pool->queue;
 }
 
 /* ---- looking ---- */

@@ -90,13 +90,17 @@ static void become_active(struct hora__worker *worker)
 
 /* ---- running a task ---- */
 
-/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. It remains to
- * be booked as finished. */
-static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
+void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 {
     hora__counter_add_alone(&worker->completed, 1);
     hora__counter_add_alone(&worker->endings[ending], 1);
     worker->owes_end = true; /* what follows may be code of the user, which may end the thread */
+}
+
+/* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. */
+static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
+{
+    hora__worker_count(worker, ending);
     (void)hora_future_unref(future);
 }
 
@@ -142,13 +146,13 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
 
 /* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is
  * enough to take it and to book the one before as finished. */
-static hora_future *take_next(struct hora__worker *worker)
+static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
-    hora_future *next = hora__queue_next(pool->queue, &pool->books);
+    void *next = hora__queue_next(pool->queue, &worker->task, &pool->books);
     if (next != NULL) {
         worker->owes_end = false;
         hora__pool_room(pool);
@@ -165,14 +169,10 @@ static bool put_back(hora_pool *pool, hora_future *future)
     return false;
 }
 
-/* Run it; whether the worker goes on, and with which task, if that is known already. */
-static bool run_task(struct hora__worker *worker, hora_future *future, hora_future **ret_next)
+/* Run a future; whether the worker goes on. */
+static bool run_future(struct hora__worker *worker, hora_future *future)
 {
     hora_pool *pool = worker->pool;
-    *ret_next = NULL;
-    if (pool->kind != NULL && (future = pool->kind->admit(pool, future)) == NULL)
-        return true;
-    become_active(worker);
     worker->current = future;
     bool goes_back;
     bool goes_on = run_with_hooks(worker, future, &goes_back);
@@ -181,6 +181,22 @@ static bool run_task(struct hora__worker *worker, hora_future *future, hora_futu
         hora__counter_add_alone(&worker->completed, 1);
     else
         close_entry(worker, future, hora__ending_of(future));
+    return goes_on;
+}
+
+/* Run it; whether the worker goes on, and with which task, if that is known already. */
+static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
+{
+    hora_pool *pool = worker->pool;
+    bool goes_on = true;
+    *ret_next = NULL;
+    if (pool->kind != NULL && (entry = pool->kind->admit(pool, entry)) == NULL)
+        return true;
+    become_active(worker);
+    if (entry == &worker->task)
+        hora__worker_run_by_value(worker);
+    else
+        goes_on = run_future(worker, entry);
     *ret_next = goes_on && pool->kind == NULL ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         hora__atomic_store(&worker->activity, IDLE); /* before the books say that nothing is left to do */
@@ -194,8 +210,10 @@ static void abandon_current(struct hora__worker *worker)
 {
     hora_future *future = worker->current;
     worker->current = NULL;
-    if (future == NULL)
-        return;
+    if (future == NULL) {
+        hora__worker_abandon_by_value(worker);
+        return; /* who calls this books it */
+    }
     hora__future_thread_ends(future, &worker->pool->owner);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
@@ -208,7 +226,7 @@ static void abandon_current(struct hora__worker *worker)
 /* A task that is run while another one of the same worker waits for it. */
 struct hora__nested {
     struct hora__worker *worker;
-    hora_future *outer;
+    hora_future *outer;               /* NULL: a task by value, which nobody can interrupt but the pool */
     const struct hora__nested *below; /* if the outer one is nested, too */
 };
 
@@ -243,7 +261,7 @@ static void clear_interrupt_of(const hora_future *future, const struct hora__nes
         return;
     bool wanted = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     for (const struct hora__nested *at = nested; at != NULL && !wanted; at = at->below)
-        wanted = is_interrupted(at->outer);
+        wanted = at->outer != NULL && is_interrupted(at->outer);
     if (wanted)
         (void)hora_thread_interrupt(worker->thread);
 }
@@ -370,13 +388,13 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
 
 static bool loop(struct hora__worker *worker)
 {
-    hora_future *future = worker->first;
+    void *entry = worker->first;
     worker->first = NULL;
-    while (future != NULL || (future = hora__worker_get_task(worker)) != NULL) {
-        hora_future *next;
-        if (!run_task(worker, future, &next))
+    while (entry != NULL || (entry = hora__worker_get_task(worker)) != NULL) {
+        void *next;
+        if (!run_task(worker, entry, &next))
             return false;
-        future = next;
+        entry = next;
     }
     return true;
 }

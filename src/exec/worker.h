@@ -17,6 +17,13 @@ enum hora__ending {
     HORA__ENDINGS
 };
 
+/* What a thread that ends has left to do with a task by value. */
+enum hora__task_stage {
+    HORA__TASK_NONE,    /* nothing: there is none */
+    HORA__TASK_RUNS,    /* all: its body has not returned */
+    HORA__TASK_HAS_RUN, /* to count it */
+};
+
 struct hora__worker {
     struct hora__list link;            /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool;            /* immutable */
@@ -27,6 +34,9 @@ struct hora__worker {
     hora_thread *thread;               /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;                /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;              /* the task that it runs, for a thread that ends meanwhile; its own */
+    hora_task task;                    /* a task by value that it has taken; its own, as what follows */
+    enum hora__task_stage stage;       /* how far it is with that one, likewise, */
+    enum hora__ending ending;          /* and how it has ended */
     bool owes_end;                     /* a task that it has counted is not booked as finished yet; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
@@ -40,8 +50,16 @@ struct hora__worker {
  * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
 
-/* The next task, with the reference of its entry; NULL: the worker is to end, and its count has been lowered. */
-hora_future *hora__worker_get_task(struct hora__worker *worker);
+/* The next task: a future, with the reference of its entry, or worker->task; NULL: the worker is to end, and its count has
+ * been lowered. */
+void *hora__worker_get_task(struct hora__worker *worker);
+
+/* A task has been dealt with by this worker. It remains to be booked as finished. */
+void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);
+
+/* Run worker->task, in its thread. And: it has ended its thread, if it was running; it is counted, if that was still to be done. */
+void hora__worker_run_by_value(struct hora__worker *worker);
+void hora__worker_abandon_by_value(struct hora__worker *worker);
 
 /* Interrupt a worker if it is waiting for work; whether it was. Caller holds the pool's lock. */
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker);

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.c - a queue in segments, each an array of elements
+/* backlog.c - a queue in segments, each an array of elements, and of tasks by value
  *
  * How it works      With a bound, all is done under the queue's lock. Without, elements are posted into the inbox,
  *                   under a lock of its own, and absorbed when the container is empty: then the two exchange their
  *                   segments, so that those who put and those who take meet once for a whole chain of elements.
  *                   Whoever wants to see everything absorbs what is there first. Elements are written behind the last
- *                   one and taken from the front, segment by segment. A segment that has been emptied is kept for the
- *                   next time that one is needed; a second one is freed. An element that is removed from the middle
+ *                   one and taken from the front, segment by segment. An element that is removed from the middle
  *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than
  *                   elements, and not few, the elements move together.
+ * Memory            Segments that have been emptied are kept for those to come: up to MOST, about 8 MB. They were in use
+ *                   a moment ago, so there is never more memory than was needed at the same time. Each time that there
+ *                   is nothing to take, one of PARTS parts of what is beyond KEPT is freed.
+ * By value          A task that is posted by value stands in the queue itself: it needs no memory of its own, and whoever
+ *                   takes it finds it where it looks. Before anybody but a taker looks at the queue, all of them are
+ *                   made elements (show).
  * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of
  *                      their coming.
  *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
  *                      the only segment.
  *                   I3 holes <= size + SLOTS: so memory is bounded by what is in the queue.
  *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
- *                      SLOTS. */
+ *                      SLOTS.
+ *                   I5 once the queue has been shown nothing comes in by value. */
 #include "queue/backlog.h"
 
 #include <assert.h>
@@ -24,11 +30,16 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 
-enum { SLOTS = 62 };
+enum { SLOTS = 62, KEPT = 16, MOST = HORA__KEEPS_MEMORY ? 2048 : 1, PARTS = 8 };
+
+struct entry {
+    void *item;     /* NULL: a task by value, or a hole */
+    hora_task task; /* by value: its run is not NULL. A hole: its run is NULL */
+};
 
 struct segment {
     struct segment *next;
-    void *items[SLOTS]; /* NULL: a hole */
+    struct entry entries[SLOTS];
 };
 
 /* A place in a segment; `index` may be SLOTS, which is the place before the first of the next one. */
@@ -42,7 +53,7 @@ struct backlog {
     struct place front; /* the first element */
     struct place end;   /* where the next one will stand */
     int holes;
-    struct segment *spare; /* NULL: none */
+    bool only_elements; /* it has been shown, and there are no tasks by value any more */
     bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
 
     /* The inbox, guarded by a lock of its own; apart, since others use it. */
@@ -51,9 +62,12 @@ struct backlog {
     hora__atomic
         wanted; /* a taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock */
     bool sealed;
+    bool shown;
     int inbox_size;
+    int spare_count;
     struct segment *inbox_first;
     struct place inbox_end; /* where the next one will stand */
+    struct segment *spares; /* segments that are kept, for the container as well */
     char apart_too[HORA__CACHE_LINE];
 };
 
@@ -70,32 +84,87 @@ static bool at_end(const struct backlog *backlog, struct place place)
 }
 
 /* The place, if it is one where something can stand, which is what it is unless it is the end. */
-static void **slot(struct place *place)
+static struct entry *slot(struct place *place)
 {
     if (place->index == SLOTS)
         *place = (struct place){place->segment->next, 0};
-    return &place->segment->items[place->index];
+    return &place->segment->entries[place->index];
+}
+
+static bool is_task(const struct entry *entry)
+{
+    return entry->item == NULL && entry->task.run != NULL;
+}
+
+static bool is_hole(const struct entry *entry)
+{
+    return entry->item == NULL && entry->task.run == NULL;
+}
+
+static void make_hole(struct entry *entry)
+{
+    entry->item = NULL;
+    entry->task.run = NULL;
+}
+
+/* ---- segments; under the inbox's lock ---- */
+
+static void give_back_locked(struct backlog *backlog, struct segment *segment)
+{
+    if (backlog->spare_count == MOST) {
+        hora__free(segment);
+        return;
+    }
+    segment->next = backlog->spares;
+    backlog->spares = segment;
+    backlog->spare_count++;
+}
+
+static struct segment *take_spare_locked(struct backlog *backlog)
+{
+    struct segment *segment = backlog->spares;
+    if (segment != NULL) {
+        backlog->spares = segment->next;
+        backlog->spare_count--;
+    }
+    return segment;
+}
+
+/* NULL: there is no memory. */
+static struct segment *new_segment_locked(struct backlog *backlog)
+{
+    struct segment *segment = take_spare_locked(backlog);
+    if (segment == NULL)
+        segment = hora__alloc_dirty(sizeof *segment);
+    if (segment != NULL)
+        segment->next = NULL;
+    return segment;
+}
+
+/* There is nothing to do: a good time to give back memory, until there is. */
+static void tidy_locked(struct backlog *backlog)
+{
+    int excess = backlog->spare_count > KEPT ? (backlog->spare_count - KEPT + PARTS - 1) / PARTS : 0;
+    while (excess-- > 0)
+        hora__free(take_spare_locked(backlog));
 }
 
 static void give_back(struct backlog *backlog, struct segment *segment)
 {
-    if (backlog->spare == NULL)
-        backlog->spare = segment;
-    else
-        hora__free(segment);
+    hora__mutex_lock(&backlog->inbox_lock);
+    give_back_locked(backlog, segment);
+    hora__mutex_unlock(&backlog->inbox_lock);
 }
 
 /* ---- growing ---- */
 
 static int grow(struct backlog *backlog)
 {
-    struct segment *segment = backlog->spare;
-    backlog->spare = NULL;
-    if (segment == NULL)
-        segment = hora__alloc(1, sizeof *segment);
+    hora__mutex_lock(&backlog->inbox_lock);
+    struct segment *segment = new_segment_locked(backlog);
+    hora__mutex_unlock(&backlog->inbox_lock);
     if (segment == NULL)
         return HORA_ENOMEM;
-    segment->next = NULL;
     backlog->end.segment->next = segment;
     backlog->end = (struct place){segment, 0};
     return 0;
@@ -105,7 +174,7 @@ static int append(struct backlog *backlog, void *item)
 {
     if (backlog->end.index == SLOTS && grow(backlog) < 0)
         return HORA_ENOMEM;
-    backlog->end.segment->items[backlog->end.index++] = item;
+    backlog->end.segment->entries[backlog->end.index++].item = item;
     backlog->base.size++;
     return 0;
 }
@@ -116,9 +185,9 @@ static void close_holes(struct backlog *backlog)
 {
     struct place to = backlog->front;
     for (struct place from = to; !at_end(backlog, from); from.index++) {
-        void *item = *slot(&from);
-        if (item != NULL) {
-            *slot(&to) = item;
+        const struct entry *entry = slot(&from);
+        if (!is_hole(entry)) {
+            *slot(&to) = *entry;
             to.index++;
         }
     }
@@ -158,7 +227,7 @@ static void join(struct backlog *backlog)
 {
     struct place *end = &backlog->end;
     for (; end->index < SLOTS; end->index++, backlog->holes++)
-        end->segment->items[end->index] = NULL;
+        make_hole(&end->segment->entries[end->index]);
     end->segment->next = backlog->inbox_first;
     *end = backlog->inbox_end;
     backlog->inbox_first = NULL;
@@ -176,6 +245,8 @@ static void absorb(hora_queue *queue)
             join(backlog);
         queue->size += backlog->inbox_size;
         backlog->inbox_size = 0;
+    } else if (queue->size == 0) {
+        tidy_locked(backlog);
     }
     hora__mutex_unlock(&backlog->inbox_lock);
     limit_holes(backlog);
@@ -183,10 +254,9 @@ static void absorb(hora_queue *queue)
 
 static int grow_inbox(struct backlog *backlog)
 {
-    struct segment *segment = hora__alloc_dirty(sizeof *segment);
+    struct segment *segment = new_segment_locked(backlog);
     if (segment == NULL)
         return HORA_ENOMEM;
-    segment->next = NULL;
     if (backlog->inbox_first == NULL)
         backlog->inbox_first = segment;
     else
@@ -195,23 +265,35 @@ static int grow_inbox(struct backlog *backlog)
     return 0;
 }
 
-static int post_locked(struct backlog *backlog, void *item, struct hora__books *books)
+static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__posting *posting)
+{
+    if (backlog->shown && !HORA__FAULT(BACKLOG_SHOWN_TOO_SOON))
+        return false; /* I5 */
+    return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(BACKLOG_GATE_UNSEEN);
+}
+
+static int post_locked(struct backlog *backlog, const struct hora__posting *posting)
 {
     if (backlog->sealed)
         return HORA_ECLOSED;
+    if (posting->item == NULL && !may_come_by_value_locked(backlog, posting))
+        return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
-    backlog->inbox_end.segment->items[backlog->inbox_end.index++] = item;
+    struct entry *entry = &backlog->inbox_end.segment->entries[backlog->inbox_end.index++];
+    entry->item = posting->item;
+    if (posting->item == NULL)
+        entry->task = *posting->task;
     backlog->inbox_size++;
-    hora__counter_add_alone(&books->posted, 1);
+    hora__counter_add_alone(&posting->books->posted, 1);
     return 0;
 }
 
-static int post(hora_queue *queue, void *item, struct hora__books *books, bool *ret_wanted)
+static int post(hora_queue *queue, const struct hora__posting *posting, bool *ret_wanted)
 {
     struct backlog *backlog = backlog_of(queue);
     hora__mutex_lock(&backlog->inbox_lock);
-    int error = post_locked(backlog, item, books);
+    int error = post_locked(backlog, posting);
     hora__mutex_unlock(&backlog->inbox_lock);
     *ret_wanted = hora__atomic_load(&backlog->wanted) != 0; /* after the element can be seen: see settle.c */
     return error;
@@ -250,7 +332,7 @@ static void advance(struct backlog *backlog)
             backlog->front = (struct place){empty->next, 0};
             give_back(backlog, empty);
         }
-        if (backlog->front.segment->items[backlog->front.index] != NULL || HORA__FAULT(BACKLOG_GIVES_HOLES))
+        if (!is_hole(&backlog->front.segment->entries[backlog->front.index]) || HORA__FAULT(BACKLOG_GIVES_HOLES))
             return;
         backlog->holes--;
     }
@@ -259,7 +341,11 @@ static void advance(struct backlog *backlog)
 static void *peek(hora_queue *queue)
 {
     const struct backlog *backlog = backlog_of(queue);
-    return queue->size > 0 ? backlog->front.segment->items[backlog->front.index] : NULL;
+    if (queue->size == 0)
+        return NULL;
+    const struct entry *first = &backlog->front.segment->entries[backlog->front.index];
+    assert(!is_task(first)); /* who looks has had the queue shown */
+    return first->item;
 }
 
 static void *strip(hora_queue *queue)
@@ -277,7 +363,26 @@ static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
     if (backlog->base.size > 1 && index < SLOTS)
-        hora__prefetch(backlog->front.segment->items[index]);
+        hora__prefetch(backlog->front.segment->entries[index].item);
+}
+
+static void *take(hora_queue *queue, hora_task *ret_task)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (queue->size == 0)
+        absorb(queue);
+    if (queue->size == 0)
+        return NULL;
+    const struct entry *entry = &backlog->front.segment->entries[backlog->front.index];
+    void *item = entry->item;
+    if (item == NULL) {
+        *ret_task = entry->task;
+        item = ret_task;
+    }
+    queue->size--;
+    advance(backlog);
+    prefetch(backlog);
+    return item;
 }
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
@@ -309,7 +414,7 @@ static void remove_at(struct backlog *backlog, struct place place)
         advance(backlog); /* I2 */
         return;
     }
-    place.segment->items[place.index] = NULL;
+    make_hole(&place.segment->entries[place.index]);
     backlog->holes++;
     limit_holes(backlog);
 }
@@ -318,7 +423,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct backlog *backlog = backlog_of(queue);
     for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
-        if (*slot(&place) != item)
+        if (slot(&place)->item != item)
             continue;
         if (remove)
             remove_at(backlog, place);
@@ -327,14 +432,34 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
+static int show(hora_queue *queue, const struct hora__maker *maker)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (backlog->only_elements)
+        return 0;
+    hora__mutex_lock(&backlog->inbox_lock);
+    backlog->shown = true; /* I5: before the last look at what has come */
+    hora__mutex_unlock(&backlog->inbox_lock);
+    absorb(queue);
+    int error = 0;
+    for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
+        struct entry *entry = slot(&place);
+        if (is_task(entry))
+            error = maker->make(maker->context, &entry->task, &entry->item);
+    }
+    backlog->only_elements = error == 0;
+    return error;
+}
+
 static void copy(hora_queue *queue, void **items, int max)
 {
     const struct backlog *backlog = backlog_of(queue);
     int count = 0;
     for (struct place place = backlog->front; count < max && !at_end(backlog, place); place.index++) {
-        void *item = *slot(&place);
-        if (item != NULL)
-            items[count++] = item;
+        const struct entry *entry = slot(&place);
+        assert(!is_task(entry)); /* see peek */
+        if (entry->item != NULL)
+            items[count++] = entry->item;
     }
 }
 
@@ -345,10 +470,12 @@ static void destroy(hora_queue *queue)
     struct backlog *backlog = backlog_of(queue);
     assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
     assert(backlog->inbox_size == 0);
+    struct segment *segment;
+    while ((segment = take_spare_locked(backlog)) != NULL)
+        hora__free(segment);
     hora__mutex_destroy(&backlog->inbox_lock);
     hora__free(backlog->front.segment);
     hora__free(backlog->inbox_first);
-    hora__free(backlog->spare);
     hora__free(backlog);
 }
 
@@ -375,6 +502,8 @@ static const struct hora__queue_kind unbounded_kind = {
     .absorb = absorb,
     .want = want,
     .seal = seal,
+    .take = take,
+    .show = show,
     .is_searched = true,
 };
 
@@ -394,7 +523,7 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     }
     hora__atomic_init(&backlog->wanted, 0);
     backlog->inbox_end.index = SLOTS; /* I4 */
-    backlog->front.segment = backlog->end.segment = hora__alloc(1, sizeof *backlog->front.segment);
+    backlog->front.segment = backlog->end.segment = new_segment_locked(backlog);
     const struct hora__queue_kind *kind = capacity == HORA_UNBOUNDED ? &unbounded_kind : &bounded_kind;
     error = backlog->front.segment == NULL ? HORA_ENOMEM : hora__queue_init(&backlog->base, kind, capacity, &own);
     if (error < 0)

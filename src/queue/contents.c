@@ -41,6 +41,16 @@ int hora_queue_remove(hora_queue *queue, const void *item)
     return find(queue, item, true);
 }
 
+int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
+{
+    if (queue->kind->show == NULL)
+        return 0;
+    hora__mutex_lock(&queue->object.lock);
+    int error = queue->kind->show(queue, maker);
+    hora__mutex_unlock(&queue->object.lock);
+    return error;
+}
+
 void *hora__queue_remove_first(hora_queue *queue)
 {
     struct hora__wakes wakes;

@@ -8,6 +8,7 @@
 #define HORA_QUEUE_QUEUE_H
 
 #include <hora/queue.h>
+#include <hora/task.h>
 
 #include "sync/clock.h"
 #include "sync/object.h"
@@ -39,6 +40,24 @@ struct hora__queue_waiter {
     struct hora__waiter waiter;
     struct hora__put put; /* a putter's; written before it is on the list */
     void *item;           /* a taker's; written before it is resolved */
+    hora_task *task;      /* a taker's: where a task by value goes; NULL: there can be none */
+};
+
+/* What is posted: an element, or a task by value. Nobody knows that by an address, so it cannot be taken back: instead a word
+ * of the owner is looked at while it is let in. Who changes that word and then looks into the queue sees all that will
+ * ever come by value. */
+struct hora__posting {
+    void *item; /* NULL: the task */
+    const hora_task *task;
+    const hora__atomic *gate; /* of a task: let in only while this is below `closed` */
+    int32_t closed;
+    struct hora__books *books;
+};
+
+/* Who makes an element of a task by value, with the queue's lock held. 0 or an error. */
+struct hora__maker {
+    int (*make)(void *context, const hora_task *task, void **ret_item);
+    void *context;
 };
 
 struct hora__queue_kind {
@@ -66,21 +85,27 @@ struct hora__queue_kind {
     /* For kinds with an inbox; else NULL. It has a lock of its own, rank INBOX, so that those who put do not meet those who take.
      * post puts an element into it, without the queue's lock: HORA_ENOMEM, HORA_ECLOSED; whether somebody wanted one is told. absorb
      * moves what is there into the container. want says whether one is wanted. seal lets nothing in any more. */
-    int (*post)(hora_queue *queue, void *item, struct hora__books *books, bool *ret_wanted);
+    int (*post)(hora_queue *queue, const struct hora__posting *posting, bool *ret_wanted);
     void (*absorb)(hora_queue *queue);
     void (*want)(hora_queue *queue, bool wanted);
     void (*seal)(hora_queue *queue);
+    /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_task, and that address
+     * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
+     * may still be tasks. */
+    void *(*take)(hora_queue *queue, hora_task *ret_task);
+    int (*show)(hora_queue *queue, const struct hora__maker *maker);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
     bool is_searched;    /* takers are told to look, one at a time, instead of being handed elements; see settle.c */
 };
 
 struct hora_queue {
-    struct hora__object object;
     const struct hora__queue_kind *kind; /* these five are immutable */
     int capacity;
     bool serves_latest; /* waiting threads: the latest first */
     void (*drop)(void *item);
     hora_compare_fn compare;
+    char apart[HORA__CACHE_LINE]; /* who posts reads what is above, and does not want to meet what others write below */
+    struct hora__object object;
 
     /* guarded by object.lock */
     int size;
@@ -151,8 +176,23 @@ void *hora__queue_remove_first(hora_queue *queue);
 /* As hora_queue_offer, of a queue that the caller knows to be usable; what is put is in the books. */
 __attribute__((warn_unused_result)) int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books);
 
-/* If there is an element, take it, and book the one taken before as finished; NULL: there is none. */
-void *hora__queue_next(hora_queue *queue, struct hora__books *books);
+/* Post, also a task by value, into a queue that has `take`: HORA_ENOMEM, HORA_ECLOSED. HORA_ENOTSUP: not by value, since it
+ * has been shown, or the gate is closed. */
+__attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, const struct hora__posting *posting);
+
+/* If there is an element, take it, and book the one taken before as finished; NULL: there is none. Here and below: a task by
+ * value is copied to *ret_task, whose address is then returned. */
+void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books);
+
+/* As hora_queue_poll_for. */
+__attribute__((warn_unused_result)) int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task,
+                                                         void **ret_item);
+
+/* As hora_queue_poll; NULL: there is none that can be taken. */
+void *hora__queue_poll(hora_queue *queue, hora_task *ret_task);
+
+/* See `show` of the kinds. Does nothing in a queue without tasks by value. */
+__attribute__((warn_unused_result)) int hora__queue_show(hora_queue *queue, const struct hora__maker *maker);
 
 enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTHING };
 

@@ -183,7 +183,8 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
         queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
     if (queue->size == 0 && queue->searcher == NULL)
         look_into_inbox(queue);
-    void *item = queue->kind->pop(queue, wakes);
+    hora_task *task = queue_waiter(self)->task;
+    void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return NULL;
     hora__list_remove(&self->link);

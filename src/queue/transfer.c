@@ -154,15 +154,20 @@ static void call_searcher(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
-int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
+int hora__queue_post(hora_queue *queue, const struct hora__posting *posting)
 {
     bool wanted;
-    if (queue->kind->post == NULL)
-        return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
-    int error = queue->kind->post(queue, item, books, &wanted);
+    int error = queue->kind->post(queue, posting, &wanted);
     if (error == 0 && wanted)
         call_searcher(queue);
     return error;
+}
+
+int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
+{
+    if (queue->kind->post == NULL)
+        return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
+    return hora__queue_post(queue, &(struct hora__posting){.item = item, .books = books});
 }
 
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
@@ -181,11 +186,11 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
 
 /* ---- taking ---- */
 
-static int take_locked(hora_queue *queue, void **ret_item, struct hora__wakes *wakes)
+static int take_locked(hora_queue *queue, hora_task *task, void **ret_item, struct hora__wakes *wakes)
 {
     if (queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
         hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
-    void *item = queue->kind->pop(queue, wakes);
+    void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     hora__queue_settle(queue, NULL, wakes);
@@ -262,10 +267,10 @@ static int begin_to_wait(hora_queue *queue, struct hora__queue_waiter *self, str
 }
 
 /* Wait for an element; called with the lock, returns without it. */
-static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, void **ret_item,
+static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, hora_task *task, void **ret_item,
                         struct hora__wakes *wakes)
 {
-    struct hora__queue_waiter self = {.item = NULL};
+    struct hora__queue_waiter self = {.task = task};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
     hora__object_visit(&queue->object);
@@ -283,10 +288,15 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     return outcome;
 }
 
-int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
+/* Whether tasks by value can be met at all, and so where they go. */
+static hora_task *place_for_task(const hora_queue *queue, hora_task *task)
 {
-    if (queue == NULL || ret_item == NULL)
-        return HORA_EINVAL;
+    return queue->kind->take != NULL ? task : NULL;
+}
+
+int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task, void **ret_item)
+{
+    hora_task *task = place_for_task(queue, ret_task);
     hora_thread *thread;
     int error = begin_waiting_call(queue, &thread);
     if (error != 0)
@@ -295,11 +305,16 @@ int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
-    error = take_locked(queue, ret_item, &wakes);
+    error = take_locked(queue, task, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0)
-        return wait_to_take(queue, thread, deadline, ret_item, &wakes);
+        return wait_to_take(queue, thread, deadline, task, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
+}
+
+int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
+{
+    return queue == NULL || ret_item == NULL ? HORA_EINVAL : hora__queue_take(queue, timeout, NULL, ret_item);
 }
 
 int hora_queue_take(hora_queue *queue, void **ret_item)
@@ -307,28 +322,37 @@ int hora_queue_take(hora_queue *queue, void **ret_item)
     return hora_queue_poll_for(queue, HORA_FOREVER, ret_item);
 }
 
-void *hora__queue_next(hora_queue *queue, struct hora__books *books)
+void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     void *item = NULL;
     hora__mutex_lock(&queue->object.lock);
-    if (take_locked(queue, &item, &wakes) == 0)
+    if (take_locked(queue, place_for_task(queue, ret_task), &item, &wakes) == 0)
         hora__counter_add_alone(&books->finished, 1);
     hora__queue_exit(queue, &wakes);
     return item;
 }
 
-int hora_queue_poll(hora_queue *queue, void **ret_item)
+static int take_now(hora_queue *queue, hora_task *task, void **ret_item)
 {
-    if (ret_item == NULL)
-        return HORA_EINVAL;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    error = take_locked(queue, ret_item, &wakes);
+    error = take_locked(queue, task, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;
+}
+
+int hora_queue_poll(hora_queue *queue, void **ret_item)
+{
+    return ret_item == NULL ? HORA_EINVAL : take_now(queue, NULL, ret_item);
+}
+
+void *hora__queue_poll(hora_queue *queue, hora_task *ret_task)
+{
+    void *item;
+    return take_now(queue, place_for_task(queue, ret_task), &item) == 0 ? item : NULL;
 }

@@ -213,10 +213,114 @@ SCENARIO(backlog_post_meets_close)
     end();
 }
 
+/* ---- tasks by value ---- */
+
+static hora__atomic gate;
+
+static int run(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* The task's argument stands for it. */
+static int post_task(void *value)
+{
+    hora_task task = {.run = run, .arg = value};
+    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1, .books = &books});
+}
+
+static int make_element(void *context, const hora_task *task, void **ret_item)
+{
+    CHECK_POINTER(context, &books);
+    *ret_item = task->arg;
+    return 0;
+}
+
+static void show(void)
+{
+    CHECK_OK(hora__queue_show(queue, &(struct hora__maker){make_element, &books}));
+}
+
+static void *next(void)
+{
+    hora_task task;
+    void *item = hora__queue_next(queue, &task, &books);
+    return item == &task ? task.arg : item;
+}
+
+static void post_task_or_be_refused(void *arg)
+{
+    int error = post_task(&values[0]);
+    CHECK(error == 0 || error == HORA_ENOTSUP);
+    *(bool *)arg = error == 0;
+}
+
+static void begin_by_value(void)
+{
+    hora__atomic_init(&gate, 0);
+    begin(HORA_UNBOUNDED);
+}
+
+/* Who closes the gate and then looks has seen all that will ever come. */
+SCENARIO(backlog_task_meets_the_gate)
+{
+    bool posted = false;
+    begin_by_value();
+    test_thread *other = test_thread_start(NULL, post_task_or_be_refused, &posted);
+    hora__atomic_store(&gate, 1);
+    int seen = hora_queue_size(queue);
+    test_thread_join(other);
+    CHECK_INT(seen, posted);
+    CHECK_INT(hora_queue_size(queue), seen);
+    CHECK_POINTER(next(), posted ? &values[0] : NULL);
+    end();
+}
+
+/* Who has had the queue shown sees elements only. */
+SCENARIO(backlog_task_meets_a_show)
+{
+    bool posted = false;
+    void *item = NULL;
+    begin_by_value();
+    test_thread *other = test_thread_start(NULL, post_task_or_be_refused, &posted);
+    show();
+    int seen = hora_queue_snapshot(queue, &item, 1);
+    test_thread_join(other);
+    CHECK_INT(seen, posted);
+    CHECK_POINTER(item, posted ? &values[0] : NULL);
+    CHECK_ERROR(post_task(&values[1]), HORA_ENOTSUP);
+    CHECK_POINTER(next(), item);
+    end();
+}
+
+/* A task wakes a taker as an element does. */
+static void take_task(void *arg)
+{
+    hora_task task;
+    void *item;
+    CHECK_OK(hora__queue_take(queue, HORA_FOREVER, &task, &item));
+    CHECK_POINTER(item, &task);
+    *(void **)arg = task.arg;
+}
+
+SCENARIO(backlog_task_meets_a_taker)
+{
+    void *got = NULL;
+    begin_by_value();
+    test_thread *taker = test_thread_start(NULL, take_task, &got);
+    CHECK_OK(post_task(&values[0]));
+    test_thread_join(taker);
+    CHECK_POINTER(got, &values[0]);
+    end();
+}
+
 /* ---- what is in it ---- */
 
 static void *model[VALUES];
 static int model_size;
+static bool by_value; /* tasks are posted as well, and the queue has not been shown */
 
 static int model_find(const void *item)
 {
@@ -245,7 +349,9 @@ static void step_in(int capacity)
     bool by_hand = test_random(4) == 0;
     if (model_size == VALUES - 1)
         return;
-    int error = by_hand ? hora_queue_offer(queue, item) : hora__queue_offer(queue, item, &books);
+    int error = by_value && test_random(2) == 0 ? post_task(item)
+                : by_hand                       ? hora_queue_offer(queue, item)
+                                                : hora__queue_offer(queue, item, &books);
     CHECK_ERROR(error, model_size < capacity ? 0 : HORA_EFULL);
     if (error == 0)
         model[model_size++] = item;
@@ -254,7 +360,7 @@ static void step_in(int capacity)
 static void step_out(void)
 {
     void *item = NULL;
-    int error = test_random(2) == 0 ? hora_queue_poll(queue, &item) : -!(item = hora__queue_next(queue, &books));
+    int error = !by_value && test_random(2) == 0 ? hora_queue_poll(queue, &item) : -!(item = next());
     CHECK_INT(error == 0, model_size > 0);
     if (model_size > 0) {
         CHECK_POINTER(item, model[0]);
@@ -272,9 +378,22 @@ static void step_aside(void)
         model_remove(at);
 }
 
-/* More comes than goes, then less, so that segments fill and empty; and a few phases in which the middle is what changes. */
-static void follow_a_plain_list(int capacity)
+/* Elements only; which tasks by value equal which is not for the queue to know. */
+static void step_aside_or_show(void)
 {
+    if (by_value && test_random(STEPS / 8) == 0) {
+        show();
+        by_value = false;
+    }
+    if (!by_value)
+        step_aside();
+}
+
+/* More comes than goes, then less, so that segments fill and empty; and a few phases in which the middle is what changes. */
+static void follow_a_plain_list(int capacity, bool with_tasks)
+{
+    by_value = with_tasks;
+    hora__atomic_init(&gate, 0);
     begin(capacity);
     model_size = 0;
     uint32_t ins = 8;
@@ -287,11 +406,14 @@ static void follow_a_plain_list(int capacity)
         else if (which % 2 == 0)
             step_out();
         else
-            step_aside();
-        if (test_random(8) == 0)
+            step_aside_or_show();
+        if (!by_value && test_random(8) == 0)
             compare();
     }
-    compare();
+    if (by_value)
+        CHECK_INT(hora_queue_size(queue), model_size);
+    else
+        compare();
     while (model_size > 0)
         step_out();
     step_out();
@@ -300,17 +422,23 @@ static void follow_a_plain_list(int capacity)
 
 SCENARIO(unbounded_backlog_follows_a_plain_list)
 {
-    follow_a_plain_list(HORA_UNBOUNDED);
+    follow_a_plain_list(HORA_UNBOUNDED, false);
+}
+
+SCENARIO(backlog_with_tasks_follows_a_plain_list)
+{
+    follow_a_plain_list(HORA_UNBOUNDED, true);
 }
 
 SCENARIO(bounded_backlog_follows_a_plain_list)
 {
-    follow_a_plain_list(SLOTS + 3);
+    follow_a_plain_list(SLOTS + 3, false);
 }
 
 /* A call that fails for want of memory has changed nothing. */
 SWEEP(backlog_survives)
 {
+    hora__atomic_init(&gate, 0);
     int error = hora__backlog_new(HORA_UNBOUNDED, NULL, &queue);
     if (error < 0) {
         CHECK_ERROR(error, HORA_ENOMEM);
@@ -318,12 +446,14 @@ SWEEP(backlog_survives)
     }
     int in = 0;
     for (int i = 0; i < 2 * SLOTS + 1; i++) {
-        error = i % 3 == 0 ? hora_queue_offer(queue, &values[i]) : hora__queue_offer(queue, &values[i], &books);
+        error = i % 3 == 0   ? hora_queue_offer(queue, &values[i])
+                : i % 3 == 1 ? post_task(&values[i])
+                             : hora__queue_offer(queue, &values[i], &books);
         CHECK(error == 0 || error == HORA_ENOMEM);
         in += error == 0;
     }
     CHECK_INT(hora_queue_size(queue), in);
-    while (hora__queue_next(queue, &books) != NULL)
+    while (next() != NULL)
         in--;
     CHECK_INT(in, 0);
     end();

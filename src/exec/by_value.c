@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* by_value.c - tasks that are queued, and run, without a future
+ *
+ * What for          A future costs more than all else on the way of a small task: its memory, which one thread takes and
+ *                   another gives back, and its locks. What is executed, not submitted, has no use for one, unless
+ *                   somebody looks: a hook, who is handed back what was queued, who looks into the queue.
+ * How it works      A pool without such hooks puts these tasks into its own queue by value (post in execute.c), and a
+ *                   worker copies what it takes into itself. Whoever is about to look calls hora__pool_show first: it makes
+ *                   a future of each that is queued, and from then on all get one when they come.
+ * Invariants        I1 a task by value is in one place: in the queue, or in the worker that took it; nobody else has seen it.
+ *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is dropped. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/pool.h"
+
+/* ---- becoming futures ---- */
+
+static int make_future(void *context, const hora_task *task, void **ret_item)
+{
+    hora_pool *pool = context;
+    hora_future *future;
+    int error = hora__future_new(task, pool->object.clock, &future);
+    if (error < 0)
+        return error;
+    hora__future_born_enqueued(future, &pool->owner, 1);
+    *ret_item = future;
+    return 0;
+}
+
+int hora__pool_show(hora_pool *pool)
+{
+    hora__atomic_store(&pool->by_value, 0); /* saves others a vain attempt; what counts is what the queue knows */
+    return hora__queue_show(pool->queue, &(struct hora__maker){make_future, pool});
+}
+
+/* ---- running ---- */
+
+static void drop_result(const hora_task *task, void *result)
+{
+    if (result != NULL && task->drop_result != NULL)
+        task->drop_result(result);
+}
+
+static void drop(const hora_task *task)
+{
+    if (task->drop != NULL)
+        task->drop(task->arg);
+}
+
+/* As hora__ending_of a future whose body has returned this. */
+static enum hora__ending ending_of(int code)
+{
+    if (code == 0)
+        return HORA__DONE;
+    return code == HORA_EREJECTED ? HORA__REJECTED : code == HORA_EABANDONED ? HORA__ABANDONED : HORA__FAILED;
+}
+
+void hora__worker_run_by_value(struct hora__worker *worker)
+{
+    const hora_task *task = &worker->task;
+    void *result = NULL;
+    worker->stage = HORA__TASK_RUNS;
+    int code = task->run(task->arg, &result);
+    worker->ending = ending_of(code);
+    if (!HORA__FAULT(TASK_DROPPED_AGAIN))
+        worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    if (code != 0)
+        drop_result(task, result);
+    drop(task);
+    worker->stage = HORA__TASK_NONE;
+    hora__worker_count(worker, worker->ending);
+    if (code == 0)
+        drop_result(task, result);
+}
+
+void hora__worker_abandon_by_value(struct hora__worker *worker)
+{
+    enum hora__task_stage stage = worker->stage;
+    worker->stage = HORA__TASK_NONE;
+    if (stage == HORA__TASK_RUNS) {
+        worker->ending = HORA__ABANDONED;
+        drop(&worker->task);
+    }
+    if (stage != HORA__TASK_NONE)
+        hora__worker_count(worker, worker->ending);
+}
+
+void hora__pool_abandon_by_value(hora_pool *pool, const hora_task *task)
+{
+    drop(task);
+    hora__pool_end(pool, HORA__ABANDONED);
+}
