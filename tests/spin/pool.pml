@@ -5,8 +5,10 @@
  * the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:
  *   CORE, MAX   core_threads and max_threads          CAP      places in the queue
  *   TASKS       each is executed by a thread of its own  SLOTS  threads at a time, those included that are about to end
+ *   BY_VALUE    tasks are queued by value: let in only while the pool runs, never taken back (post in execute.c)
  * Faults, one at a time, each of which must be found:
  *   FAULT_NO_RECHECK               a task is queued, and nobody looks at the state again
+ *   FAULT_GATE_UNSEEN              with BY_VALUE: the state is looked at before the task is let in, not while
  *   FAULT_LAST_IDLE_NOT_WOKEN      try-terminate does not wake an idle worker
  *   FAULT_FORGETS_TRY_TERMINATE    a worker ends without try-terminate
  *   FAULT_COUNTED_ON_NOBODY        a worker is counted, then cannot start since the pool was shut down, and nobody stands in for
@@ -278,7 +280,11 @@ proctype Submitter(byte me)
     if
     :: state == RUNNING ->
         d_step {
+#if defined(BY_VALUE) && !defined(FAULT_GATE_UNSEEN)
+            ok = size < CAP && state == RUNNING;
+#else
             ok = size < CAP;
+#endif
             if
             :: ok -> queued[me] = true; size++
             :: else
@@ -290,6 +296,7 @@ proctype Submitter(byte me)
     :: ok -> /* look again */
 #ifndef FAULT_NO_RECHECK
         READ_CONTROL();
+#ifndef BY_VALUE
         if
         :: s != RUNNING ->
             d_step {
@@ -307,6 +314,7 @@ proctype Submitter(byte me)
             fi
         :: else
         fi;
+#endif
         if
         :: c == 0 -> WORKER_ADD(NONE, MAX)
         :: else
