@@ -15,7 +15,7 @@ help:
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
-	@echo 'make bench      measure queues, pools and timers beside plain pthreads, other libraries and the JDK'
+	@echo 'make bench      measure hora beside other libraries and the JDK: all of W1 to W8, or ONLY=W3 (bench/README.md)'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
 	@echo 'make install    install the library: PREFIX ($(PREFIX)), DESTDIR'
@@ -49,8 +49,8 @@ soak:
 bench:
 	tools/setup bench
 	$(call configure,release) >/dev/null
-	$(call build,release)
-	bench/run build/release
+	$(call build,release) --target bench
+	bench/run build/release --output build/bench $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ONLY)
 
 lint:
 	tools/setup lint

@@ -22,6 +22,13 @@ int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t cpu_ns(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (int64_t)spent.tv_sec * 1000000000 + spent.tv_nsec;
+}
+
 void wait_until(int64_t time_ns)
 {
     struct timespec time = {time_ns / 1000000000, time_ns % 1000000000};
@@ -69,6 +76,15 @@ void report_percentiles(const char *workload, int64_t *values_ns, long count)
     sort_ns(values_ns, count);
     report_part(workload, "p50", (double)values_ns[count / 2] / 1e3, "us", "lower");
     report_part(workload, "p99", (double)values_ns[count * 99 / 100] / 1e3, "us", "lower");
+}
+
+void report_lateness(const char *workload, int64_t *values_ns, long count)
+{
+    if (quiet)
+        return;
+    report_percentiles(workload, values_ns, count);
+    report_part(workload, "p999", (double)values_ns[count * 999 / 1000] / 1e3, "us", "lower");
+    report_part(workload, "max", (double)values_ns[count - 1] / 1e3, "us", "lower");
 }
 
 static const struct peer_workload *find_workload(const char *name, const struct peer_workload *workloads, int count)

@@ -16,6 +16,7 @@ extern "C" {
 __attribute__((noreturn)) void bench_fail(const char *file, int line, const char *what);
 
 int64_t now_ns(void); /* on the monotonic clock */
+int64_t cpu_ns(void); /* of this process so far */
 void wait_until(int64_t time_ns);
 uint64_t next_random(uint64_t *state); /* the state must not be 0 */
 void sort_ns(int64_t *values, long count);
@@ -27,12 +28,17 @@ void report_part(const char *workload, const char *part, double value, const cha
 /* The median and the 99th percentile of what took so many nanoseconds. Sorts them. */
 void report_percentiles(const char *workload, int64_t *values_ns, long count);
 
+/* The same, and the tail: the 99.9th percentile and the largest. */
+void report_lateness(const char *workload, int64_t *values_ns, long count);
+
 /* One of the workloads of a program that measures one library. */
 struct peer_workload {
     const char *name;
     void (*run)(const struct peer_workload *workload, long amount, bool warms_up);
-    int producers; /* threads */
-    long pending;  /* timers that wait meanwhile */
+    int producers; /* threads that schedule or hand over */
+    int workers;   /* threads of the pool */
+    long pending;  /* timers that wait meanwhile, or that there are in all */
+    int lag;       /* a timer is cancelled so many calls after it was scheduled; 0: at once */
 };
 
 /* The main function of such a program:

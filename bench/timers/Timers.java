@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-import java.lang.management.ManagementFactory;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Locale;
-import java.util.Scanner;
 import java.util.SplittableRandom;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ScheduledFuture;
@@ -18,18 +15,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The JDK's ScheduledThreadPoolExecutor as a subject of the benchmark: java Timers jdk|jdk-keep WORKLOAD
+ * Timers of the JDK and of Netty as subjects of W3 to W7: java Timers jdk|jdk-keep|netty WORKLOAD
  *
- * <p>jdk removes what is cancelled at once, jdk-keep does so only between runs: by default cancelled tasks stay until they are due.
- * timers_main.c describes the commands and has the same workloads. "warm" repeats the workload until the given time has been spent on
- * it, for the sake of the compiler. timer.memory is the heap that is in use after a collection: how much the process occupies
- * depends on how it was started.
+ * <p>jdk is a ScheduledThreadPoolExecutor that removes what is cancelled at once, jdk-keep one that does so only between runs: by default
+ * cancelled tasks stay until they are due. netty is in Netty.java. timers_main.c describes the workloads. W6 is the heap that is in
+ * use after a collection: how much the process occupies depends on how it was started.
  */
 final class Timers {
     private static final int WORKERS = 2;
     private static final int DELAYS = 4096;
     private static final int AT_ONCE = 256;
+    private static final int LAG = 1024;
     private static final int WARM_UP_TIMERS = 20_000;
+    private static final int LEAST_FIRED = 100_000;
     private static final long FIRE_RATE = 500_000;
     private static final int TASKS = 1000;
     private static final long SECOND = 1_000_000_000;
@@ -39,94 +37,157 @@ final class Timers {
     private static final long FARTHEST_NS = 3600 * SECOND;
 
     private static final SplittableRandom random = new SplittableRandom();
-    private static final ScheduledThreadPoolExecutor timers = new ScheduledThreadPoolExecutor(WORKERS);
-    private static ScheduledFuture<?>[] pending;
-    private static boolean keeps;
+    private static Subject timers;
+    private static Object[] pending;
     private static String workload;
-    private static boolean quiet;
 
-    private static void report(String metric, double value, String unit, String better) {
-        if (!quiet)
-            System.out.printf(Locale.ROOT, "%s %.6g %s %s%n", metric, value, unit, better);
+    /** Timers of one kind. There is one subject in a process, so that the compiler knows what is called. */
+    interface Subject {
+        /** Threads that wait for timers have been started when it returns. */
+        void open();
+
+        /** A timer that calls Timers.expire; it can be cancelled. */
+        Object schedule(long delayNs);
+
+        /** One that calls Timers.complain. */
+        Object forbid(long delayNs);
+
+        boolean cancel(Object timer);
+
+        /** One that calls round.fired(number). */
+        void fire(Round round, int number, long delayNs);
+
+        /** A task that runs again and again, or null if there are no such timers; cancelled like the others. */
+        Object repeat(Runnable task, long delayNs, long periodNs);
+
+        /** After a run of W3. */
+        default void tidy() {}
     }
 
-    private static void reportPercentiles(long[] valuesNs) {
-        if (quiet)
-            return;
-        must(valuesNs.length > 0, "nothing ran");
-        Arrays.sort(valuesNs);
-        report(workload + ".p50", valuesNs[valuesNs.length / 2] / 1e3, "us", "lower");
-        report(workload + ".p99", valuesNs[(int) (valuesNs.length * 99L / 100)] / 1e3, "us", "lower");
+    private static final class Jdk implements Subject {
+        private final ScheduledThreadPoolExecutor pool = new ScheduledThreadPoolExecutor(WORKERS);
+        private final boolean keeps;
+
+        Jdk(boolean keeps) {
+            this.keeps = keeps;
+        }
+
+        @Override
+        public void open() {
+            pool.setRemoveOnCancelPolicy(!keeps);
+            pool.prestartAllCoreThreads();
+        }
+
+        @Override
+        public Object schedule(long delayNs) {
+            return pool.schedule(Timers::expire, delayNs, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public Object forbid(long delayNs) {
+            return pool.schedule(Timers::complain, delayNs, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public boolean cancel(Object timer) {
+            return ((ScheduledFuture<?>) timer).cancel(false);
+        }
+
+        @Override
+        public void fire(Round round, int number, long delayNs) {
+            pool.schedule(() -> round.fired(number), delayNs, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public Object repeat(Runnable task, long delayNs, long periodNs) {
+            return pool.scheduleAtFixedRate(task, delayNs, periodNs, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void tidy() {
+            if (keeps)
+                pool.purge();
+        }
     }
 
-    private static void must(boolean truth, String what) {
-        if (truth)
-            return;
-        System.err.println("Timers: " + what);
-        Runtime.getRuntime().halt(1);
+    static void expire() {
     }
 
-    private static void waitUntil(long timeNs) throws InterruptedException {
-        long leftNs = timeNs - System.nanoTime();
-        if (leftNs > 0)
-            TimeUnit.NANOSECONDS.sleep(leftNs);
-    }
-
-    private static long cpuNs() {
-        return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
-    }
-
-    private static void expire() {
-    }
-
-    private static void complain() {
-        must(false, "a cancelled timer ran");
+    static void complain() {
+        Measure.must(false, "a cancelled timer ran");
     }
 
     private static void fill(int count) {
-        pending = new ScheduledFuture<?>[count];
+        pending = new Object[count];
         for (int i = 0; i < count; i++)
-            pending[i] = timers.schedule(Timers::expire, random.nextLong(FAR_NS, FARTHEST_NS), TimeUnit.NANOSECONDS);
+            pending[i] = timers.schedule(random.nextLong(FAR_NS, FARTHEST_NS));
     }
 
-    private static long churn(long[] delaysNs, long endNs) {
-        long pairs = 0;
-        int position = 0;
-        do {
-            for (int i = 0; i < AT_ONCE; i++) {
-                ScheduledFuture<?> timer = timers.schedule(Timers::complain, delaysNs[position], TimeUnit.NANOSECONDS);
-                if (!timer.cancel(false))
-                    must(false, "a timer could not be cancelled");
-                position = (position + 1) % DELAYS;
+    // ---- W3.cancel and W3.window ----
+
+    private static final class Churn {
+        final long[] delaysNs;
+        final Object[] lagging;
+        int position;
+
+        Churn(long leastNs, long mostNs, int lag) {
+            delaysNs = random.longs(DELAYS, leastNs, mostNs).toArray();
+            lagging = new Object[lag];
+        }
+
+        void once() {
+            Object timer = timers.forbid(delaysNs[position]);
+            if (lagging.length > 0) {
+                Object earlier = lagging[position % lagging.length];
+                lagging[position % lagging.length] = timer;
+                timer = earlier;
             }
-            pairs += AT_ONCE;
-        } while (System.nanoTime() < endNs);
-        return pairs;
+            if (timer != null && !timers.cancel(timer))
+                Measure.must(false, "a timer could not be cancelled");
+            position = (position + 1) % DELAYS;
+        }
+
+        long until(long endNs) {
+            long pairs = 0;
+            do {
+                for (int i = 0; i < AT_ONCE; i++)
+                    once();
+                pairs += AT_ONCE;
+            } while (System.nanoTime() < endNs);
+            return pairs;
+        }
     }
 
-    private static long[] delays(long leastNs, long mostNs) {
-        return random.longs(DELAYS, leastNs, mostNs).toArray();
+    private static Churn[] churns;
+
+    private static void testCancelling() throws InterruptedException {
+        Churn churn = new Churn(500 * MILLISECOND, 550 * MILLISECOND, 0);
+        for (int i = 0; i < DELAYS; i++)
+            churn.once();
+        Measure.waitUntil(System.nanoTime() + 600 * MILLISECOND);
     }
 
-    private static void testCancelling() throws Exception {
-        churn(delays(500 * MILLISECOND, 550 * MILLISECOND), 0);
-        waitUntil(System.nanoTime() + 600 * MILLISECOND);
+    private static void prepareChurns() throws InterruptedException {
+        fill(pendingOf(workload));
+        if (workload.equals("W3.cancel.1k.1t"))
+            testCancelling();
+        churns = new Churn[workload.endsWith("2t") ? 2 : 1];
+        Arrays.setAll(churns, i -> new Churn(FAR_NS, FARTHEST_NS, workload.startsWith("W3.window") ? LAG : 0));
     }
 
     private static void cancel(long milliseconds) throws Exception {
-        int producers = workload.endsWith("2t") ? 2 : 1;
-        Thread[] threads = new Thread[producers];
+        Thread[] threads = new Thread[churns.length];
         AtomicLong pairs = new AtomicLong();
-        CyclicBarrier start = new CyclicBarrier(producers + 1);
-        for (int i = 0; i < producers; i++) {
-            long[] delaysNs = delays(FAR_NS, FARTHEST_NS);
+        CyclicBarrier start = new CyclicBarrier(threads.length + 1);
+        for (int i = 0; i < threads.length; i++) {
+            Churn churn = churns[i];
             threads[i] = new Thread(() -> {
                 try {
                     start.await();
                 } catch (Exception e) {
                     throw new IllegalStateException(e);
                 }
-                pairs.addAndGet(churn(delaysNs, System.nanoTime() + milliseconds * MILLISECOND));
+                pairs.addAndGet(churn.until(System.nanoTime() + milliseconds * MILLISECOND));
             });
             threads[i].start();
         }
@@ -134,89 +195,121 @@ final class Timers {
         long startNs = System.nanoTime();
         for (Thread thread : threads)
             thread.join();
-        report(workload, pairs.get() * 1e9 / (System.nanoTime() - startNs), "1/s", "higher");
-        if (keeps)
-            timers.purge();
+        Measure.report(workload, pairs.get() * 1e9 / (System.nanoTime() - startNs), "1/s", "higher");
+        timers.tidy();
     }
 
-    private static void fire(int count) throws Exception {
-        long[] delaysNs = random.longs(count, 0, count * (SECOND / FIRE_RATE)).toArray();
-        long[] dueNs = new long[count];
-        long[] lateNs = new long[count];
-        AtomicInteger fired = new AtomicInteger();
-        AtomicLong endCpuNs = new AtomicLong();
-        Semaphore allFired = new Semaphore(0);
-        Arrays.fill(lateNs, Long.MIN_VALUE);
-        long startCpuNs = cpuNs();
-        for (int i = 0; i < count; i++) {
-            int number = i;
-            dueNs[i] = System.nanoTime() + delaysNs[i];
-            timers.schedule(() -> {
-                must(lateNs[number] == Long.MIN_VALUE, "a timer ran twice");
-                lateNs[number] = System.nanoTime() - dueNs[number];
-                must(lateNs[number] >= 0, "a timer ran early");
-                if (fired.incrementAndGet() == count) {
-                    endCpuNs.set(cpuNs());
-                    allFired.release();
-                }
-            }, delaysNs[i], TimeUnit.NANOSECONDS);
+    // ---- W4.fire ----
+
+    /** Timers that are scheduled one after the other, and fire. */
+    static final class Round {
+        private final long[] dueNs;
+        private final long[] lateNs;
+        private final AtomicInteger fired = new AtomicInteger();
+        private final Semaphore allFired = new Semaphore(0);
+        private volatile long endCpuNs;
+        private long insertNs;
+
+        Round(int count) {
+            dueNs = new long[count];
+            lateNs = new long[count];
+            Arrays.fill(lateNs, Long.MIN_VALUE);
         }
-        allFired.acquire();
-        waitUntil(System.nanoTime() + 20 * MILLISECOND);
-        must(fired.get() == count, "a timer ran twice");
-        report(workload + ".cpu", (endCpuNs.get() - startCpuNs) / (double) count, "ns", "lower");
-        reportPercentiles(lateNs);
+
+        void fired(int number) {
+            Measure.must(lateNs[number] == Long.MIN_VALUE, "a timer ran twice");
+            lateNs[number] = System.nanoTime() - dueNs[number];
+            Measure.must(lateNs[number] >= 0, "a timer ran early");
+            if (fired.incrementAndGet() == dueNs.length) {
+                endCpuNs = Measure.cpuNs();
+                allFired.release();
+            }
+        }
+
+        void run() throws InterruptedException {
+            long[] delaysNs = random.longs(dueNs.length, 0, dueNs.length * (SECOND / FIRE_RATE)).toArray();
+            long startNs = System.nanoTime();
+            for (int i = 0; i < dueNs.length; i++) {
+                dueNs[i] = System.nanoTime() + delaysNs[i];
+                timers.fire(this, i, delaysNs[i]);
+            }
+            insertNs = System.nanoTime() - startNs;
+            allFired.acquire();
+        }
     }
+
+    private static void fire(int count) throws InterruptedException {
+        Round[] rounds = new Round[Measure.quiet ? 1 : Math.max(1, LEAST_FIRED / count)];
+        Arrays.setAll(rounds, i -> new Round(count));
+        long startCpuNs = Measure.cpuNs(); // of all rounds: it is told in hundredths of a second
+        for (Round round : rounds)
+            round.run();
+        long spentCpuNs = rounds[rounds.length - 1].endCpuNs - startCpuNs;
+        Measure.waitUntil(System.nanoTime() + 20 * MILLISECOND);
+        long insertNs = 0;
+        for (Round round : rounds) {
+            Measure.must(round.fired.get() == count, "a timer ran twice");
+            insertNs += round.insertNs;
+        }
+        double all = (double) count * rounds.length;
+        Measure.report(workload + ".cpu", spentCpuNs / all, "ns", "lower");
+        Measure.report(workload + ".insert", all * 1e9 / insertNs, "1/s", "higher");
+        Measure.reportLateness(workload, Arrays.stream(rounds).flatMapToLong(r -> Arrays.stream(r.lateNs)).toArray());
+    }
+
+    // ---- W5 ----
 
     private static final class Task implements Runnable {
-        final long firstNs = System.nanoTime() + MILLISECOND + random.nextLong(PERIOD_NS);
+        final long firstNs;
+        final long lastNs;
         final AtomicBoolean running = new AtomicBoolean();
-        volatile long lastNs = Long.MAX_VALUE;
-        volatile int runs;
         final long[] lateNs;
+        volatile int runs;
 
-        Task(int mostRuns) {
-            lateNs = new long[mostRuns];
+        Task(long firstNs, long lastNs) {
+            this.firstNs = firstNs;
+            this.lastNs = lastNs;
+            lateNs = new long[(int) ((lastNs - firstNs) / PERIOD_NS + 2)];
         }
 
         @Override
         public void run() {
             long now = System.nanoTime();
-            must(running.compareAndSet(false, true), "a task ran beside itself");
+            Measure.must(running.compareAndSet(false, true), "a task ran beside itself");
             long late = now - (firstNs + runs * PERIOD_NS);
-            must(late >= 0, "a task ran early");
+            Measure.must(late >= 0, "a task ran early");
             if (now < lastNs) {
                 lateNs[runs] = late;
                 runs++;
             }
             running.set(false);
         }
+
+        long missed() {
+            return Math.max(0, (lastNs - PERIOD_NS - firstNs) / PERIOD_NS + 1 - runs);
+        }
     }
 
-    private static void repeat(long milliseconds) throws Exception {
+    private static void repeat(long milliseconds, long phasesNs) throws InterruptedException {
+        Object[] series = new Object[TASKS];
+        long startNs = System.nanoTime() + 5 * MILLISECOND;
+        long lastNs = startNs + milliseconds * MILLISECOND;
         Task[] tasks = new Task[TASKS];
-        ScheduledFuture<?>[] series = new ScheduledFuture<?>[TASKS];
-        long lastNs = System.nanoTime() + MILLISECOND + milliseconds * MILLISECOND;
-        long startCpuNs = cpuNs();
-        long startNs = System.nanoTime();
-        for (int i = 0; i < TASKS; i++) {
-            tasks[i] = new Task((int) (milliseconds * MILLISECOND / PERIOD_NS + 2));
-            tasks[i].lastNs = lastNs;
-            series[i] = timers.scheduleAtFixedRate(
-                    tasks[i], tasks[i].firstNs - System.nanoTime(), PERIOD_NS, TimeUnit.NANOSECONDS);
-        }
-        waitUntil(lastNs);
-        for (ScheduledFuture<?> future : series)
-            future.cancel(false);
-        double share = (cpuNs() - startCpuNs) / (double) (System.nanoTime() - startNs);
-        waitUntil(System.nanoTime() + 20 * MILLISECOND);
-        long missed = 0;
-        for (Task task : tasks)
-            missed += Math.max(0, (lastNs - PERIOD_NS - task.firstNs) / PERIOD_NS + 1 - task.runs);
-        reportPercentiles(Arrays.stream(tasks).flatMapToLong(t -> Arrays.stream(t.lateNs, 0, t.runs)).toArray());
-        report(workload + ".cpu", 100 * share, "%", "lower");
-        report(workload + ".missed", missed, "runs", "lower");
+        Arrays.setAll(tasks, i -> new Task(startNs + random.nextLong(phasesNs), lastNs));
+        long startCpuNs = Measure.cpuNs();
+        for (int i = 0; i < TASKS; i++)
+            series[i] = timers.repeat(tasks[i], tasks[i].firstNs - System.nanoTime(), PERIOD_NS);
+        Measure.waitUntil(lastNs);
+        for (Object one : series)
+            timers.cancel(one);
+        double share = (Measure.cpuNs() - startCpuNs) / (double) (System.nanoTime() - startNs);
+        Measure.waitUntil(System.nanoTime() + 20 * MILLISECOND);
+        Measure.reportLateness(workload, Arrays.stream(tasks).flatMapToLong(t -> Arrays.stream(t.lateNs, 0, t.runs)).toArray());
+        Measure.report(workload + ".cpu", 100 * share, "%", "lower");
+        Measure.report(workload + ".missed", Arrays.stream(tasks).mapToLong(Task::missed).sum(), "runs", "lower");
     }
+
+    // ---- W6.memory and W7.idle ----
 
     private static long heapInUse() {
         Runtime runtime = Runtime.getRuntime();
@@ -226,9 +319,11 @@ final class Timers {
     }
 
     private static void remember(int count) {
+        if (Measure.quiet)
+            return;
         long before = heapInUse();
         fill(count);
-        report(workload, (heapInUse() - before) / (double) count, "B", "lower");
+        Measure.report(workload, (heapInUse() - before) / (double) count, "B", "lower");
     }
 
     /** Voluntary switches of all threads but this one. */
@@ -246,66 +341,50 @@ final class Timers {
     }
 
     private static void idle(long milliseconds) throws Exception {
-        long startNs = System.nanoTime();
         long before = switches();
-        waitUntil(startNs + milliseconds * MILLISECOND);
-        report(workload, (switches() - before) * 1e9 / (System.nanoTime() - startNs), "1/s", "lower");
+        long startNs = System.nanoTime();
+        long startCpuNs = Measure.cpuNs();
+        Measure.waitUntil(startNs + milliseconds * MILLISECOND);
+        double spentS = (System.nanoTime() - startNs) / 1e9;
+        double spentCpuUs = (Measure.cpuNs() - startCpuNs) / 1e3;
+        Measure.report(workload + ".wakeups", (switches() - before) / spentS, "1/s", "lower");
+        Measure.report(workload + ".cpu", spentCpuUs / spentS, "us/s", "lower");
     }
 
-    private static void prepare() throws Exception {
-        timers.setRemoveOnCancelPolicy(!keeps);
-        timers.prestartAllCoreThreads();
-        if (workload.equals("timer.idle"))
+    /** The number in a workload's name, such as W3.cancel.100k.1t. */
+    private static int pendingOf(String name) {
+        return Integer.parseInt(name.split("\\.")[2].replace("k", "000").replace("M", "000000"));
+    }
+
+    private static void prepare() throws InterruptedException {
+        timers.open();
+        if (workload.startsWith("W3."))
+            prepareChurns();
+        if (workload.equals("W7.idle"))
             fill(1);
-        if (workload.startsWith("timer.cancel.")) {
-            String pendingCount = workload.split("\\.")[2];
-            fill(Integer.parseInt(pendingCount.replace("k", "000").replace("M", "000000")));
-            if (workload.equals("timer.cancel.1k.1t"))
-                testCancelling();
-        }
     }
 
     private static void run(long amount) throws Exception {
-        if (workload.startsWith("timer.cancel."))
+        boolean quiet = Measure.quiet;
+        if (workload.startsWith("W3."))
             cancel(quiet ? 20 : amount);
-        else if (workload.equals("timer.fire"))
-            fire(quiet ? WARM_UP_TIMERS : (int) amount);
-        else if (workload.equals("timer.periodic"))
-            repeat(quiet ? 100 : amount);
-        else if (workload.equals("timer.memory") && !quiet)
-            remember((int) amount);
-        else if (workload.equals("timer.idle"))
+        else if (workload.startsWith("W4."))
+            fire(quiet ? Math.min(WARM_UP_TIMERS, pendingOf(workload)) : pendingOf(workload));
+        else if (workload.startsWith("W5."))
+            repeat(quiet ? 100 : amount, workload.equals("W5.phase") ? 1 : PERIOD_NS);
+        else if (workload.startsWith("W6."))
+            remember(pendingOf(workload));
+        else
             idle(amount);
     }
 
-    private static boolean warmsUp() {
-        return !workload.equals("timer.memory") && !workload.equals("timer.idle");
-    }
-
-    private static void serve() throws Exception {
-        prepare();
-        Scanner commands = new Scanner(System.in);
-        while (commands.hasNext()) {
-            quiet = commands.next().equals("warm");
-            long amount = commands.nextLong();
-            long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(amount);
-            do
-                run(amount);
-            while (quiet && warmsUp() && System.nanoTime() < end);
-            System.out.println(".");
-            System.out.flush();
-        }
-    }
-
-    public static void main(String[] args) {
-        keeps = args[0].equals("jdk-keep");
+    public static void main(String[] args) throws Exception {
         workload = args[1];
-        try {
-            serve();
-        } catch (Throwable e) {
-            e.printStackTrace();
-            Runtime.getRuntime().halt(1); // threads of the pool would go on
-        }
-        timers.shutdownNow();
+        if (args[0].equals("netty")) // Netty need not be there
+            timers = (Subject) Class.forName("Netty").getDeclaredConstructor().newInstance();
+        else
+            timers = new Jdk(args[0].equals("jdk-keep"));
+        prepare();
+        Measure.serve(!workload.startsWith("W6.") && !workload.startsWith("W7."), Timers::run);
     }
 }

@@ -13,6 +13,7 @@
 
 /* What tasks are cancelled by. */
 static char churners[MOST_PRODUCERS];
+static char lagging[MOST_LAG];
 static char filler;
 static char firer;
 static char repeater;
@@ -91,9 +92,16 @@ void timers_part(void)
 {
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count)
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
 {
+    static long calls;
     for (long i = 0; i < count; i++) {
+        if (lag > 0) {
+            char *owner = &lagging[calls++ % lag];
+            MUST(apr_thread_pool_tasks_cancel(pool, owner) == APR_SUCCESS);
+            schedule(complain, i, owner, delay_ns[i]);
+            continue;
+        }
         schedule(complain, i, &churners[producer], delay_ns[i]);
         MUST(apr_thread_pool_tasks_cancel(pool, &churners[producer]) == APR_SUCCESS);
     }

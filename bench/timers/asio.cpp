@@ -18,6 +18,7 @@ using std::chrono::nanoseconds;
 
 static std::unique_ptr<boost::asio::thread_pool> pool;
 static std::vector<steady_timer> pending;
+static std::unique_ptr<steady_timer> lagging[MOST_LAG];
 static std::atomic<long> cancelled;
 static std::atomic<long> told;
 static std::atomic<bool> over;
@@ -49,15 +50,38 @@ void timers_part()
 {
 }
 
-void timers_churn(int, const int64_t *delay_ns, long count)
+static void forbid(steady_timer &timer)
 {
+    timer.async_wait([](const error_code &error) {
+        if (!error)
+            timer_forbidden();
+        told++;
+    });
+}
+
+static void churn_behind(const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
+    for (long i = 0; i < count; i++) {
+        std::unique_ptr<steady_timer> &slot = lagging[calls++ % lag];
+        if (slot) {
+            MUST(slot->cancel() == 1);
+            cancelled++;
+        }
+        slot = std::make_unique<steady_timer>(*pool, nanoseconds(delay_ns[i]));
+        forbid(*slot);
+    }
+}
+
+void timers_churn(int, const int64_t *delay_ns, long count, int lag)
+{
+    if (lag > 0) {
+        churn_behind(delay_ns, count, lag);
+        return;
+    }
     for (long i = 0; i < count; i++) {
         steady_timer timer(*pool, nanoseconds(delay_ns[i]));
-        timer.async_wait([](const error_code &error) {
-            if (!error)
-                timer_forbidden();
-            told++;
-        });
+        forbid(timer);
         MUST(timer.cancel() == 1);
     }
     cancelled += count;
@@ -111,4 +135,6 @@ void timers_close()
     pool->stop();
     pool->join();
     pending.clear();
+    for (std::unique_ptr<steady_timer> &timer : lagging)
+        timer.reset();
 }

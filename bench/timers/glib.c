@@ -12,6 +12,7 @@ static GMainContext *context;
 static GMainLoop *loop;
 static GThread *loop_thread; /* NULL: the caller's */
 static guint *pending;
+static GSource *lagging[MOST_LAG];
 
 static guint up_to_ms(int64_t ns)
 {
@@ -87,13 +88,25 @@ void timers_part(void)
 {
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count)
+static void detach(GSource *source)
 {
+    g_source_destroy(source);
+    g_source_unref(source);
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
     (void)producer;
     for (long i = 0; i < count; i++) {
-        GSource *source = attach(delay_ns[i], on_forbidden, NULL);
-        g_source_destroy(source);
-        g_source_unref(source);
+        if (lag == 0) {
+            detach(attach(delay_ns[i], on_forbidden, NULL));
+            continue;
+        }
+        GSource **slot = &lagging[calls++ % lag];
+        if (*slot != NULL)
+            detach(*slot);
+        *slot = attach(delay_ns[i], on_forbidden, NULL);
     }
 }
 
@@ -128,8 +141,7 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
         g_main_loop_run(loop);
     }
     for (int i = 0; i < tasks; i++) {
-        g_source_destroy(series[i]);
-        g_source_unref(series[i]);
+        detach(series[i]);
     }
     g_free(series);
 }

@@ -31,6 +31,8 @@ var (
 	start   = time.Now()
 
 	pending []*time.Timer
+	lagging []*time.Timer
+	calls   int
 )
 
 func nowNs() int64 {
@@ -72,10 +74,26 @@ func timers_part() {
 }
 
 //export timers_churn
-func timers_churn(producer C.int, delayNs *C.int64_t, count C.long) {
+func timers_churn(producer C.int, delayNs *C.int64_t, count C.long, lag C.int) {
+	if lag > 0 {
+		churnBehind(slice(delayNs, int(count)), int(lag))
+		return
+	}
 	for _, delay := range slice(delayNs, int(count)) {
 		timer := time.AfterFunc(time.Duration(delay), forbidden)
 		must(timer.Stop())
+	}
+}
+
+func churnBehind(delaysNs []int64, lag int) {
+	if lagging == nil {
+		lagging = make([]*time.Timer, lag)
+	}
+	for _, delay := range delaysNs {
+		slot := &lagging[calls%lag]
+		calls++
+		must(*slot == nil || (*slot).Stop())
+		*slot = time.AfterFunc(time.Duration(delay), forbidden)
 	}
 }
 

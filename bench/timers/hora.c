@@ -11,6 +11,7 @@
 static hora_scheduler *scheduler;
 static hora_future **pending;
 static long pending_count;
+static hora_future *lagging[MOST_LAG];
 
 static int expire(void *arg, void **ret_result)
 {
@@ -61,14 +62,34 @@ void timers_part(void)
 {
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count)
+static void cancel(hora_future *future)
+{
+    MUST(hora_future_cancel(future, false) == HORA_CANCEL_REMOVED);
+    hora_future_unref(future);
+}
+
+static void churn_behind(const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
+    for (long i = 0; i < count; i++) {
+        hora_future **slot = &lagging[calls++ % lag];
+        if (*slot != NULL)
+            cancel(*slot);
+        MUST(hora_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], slot) == 0);
+    }
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
 {
     (void)producer;
+    if (lag > 0) {
+        churn_behind(delay_ns, count, lag);
+        return;
+    }
     for (long i = 0; i < count; i++) {
         hora_future *future;
         MUST(hora_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], &future) == 0);
-        MUST(hora_future_cancel(future, false) == HORA_CANCEL_REMOVED);
-        hora_future_unref(future);
+        cancel(future);
     }
 }
 
@@ -104,5 +125,8 @@ void timers_close(void)
     for (long i = 0; i < pending_count; i++)
         hora_future_unref(pending[i]);
     free(pending);
+    for (int i = 0; i < MOST_LAG; i++)
+        if (lagging[i] != NULL)
+            hora_future_unref(lagging[i]);
     MUST(hora_pool_free(scheduler) == 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timers_main.c - one workload for the timers of one library, measured each time the caller asks
+/* timers_main.c - W3 to W7 for the timers of one library, measured each time the caller asks
  *
- * See serve_peer. What a run's amount is differs: milliseconds for timer.cancel, timer.periodic and timer.idle; timers
- * for timer.fire and timer.memory. A process measures timer.memory only once: what it has freed, it still holds.
+ * See serve_peer. A run's amount is milliseconds for W3, W5 and W7; how many timers W4 and W6 have is part of their names.
+ * A process measures W6 only once: what it has freed, it still holds.
  * Each workload checks itself: that a timer runs exactly once, never early, and not at all after it was cancelled.
  * Timers.java speaks the same language and does the same work; the two must be changed together. */
 #include "timers.h"
@@ -21,7 +21,8 @@ enum {
     DELAYS = 4096,
     MOST_AT_ONCE = 256,
     WARM_UP_TIMERS = 2000,
-    FIRE_RATE = 500000, /* timers per second that fall due */
+    FIRE_RATE = 500000,   /* timers per second that fall due */
+    LEAST_FIRED = 100000, /* of fewer timers there are several rounds */
     TASKS = 1000,
 };
 
@@ -49,18 +50,12 @@ static int64_t *new_times(long count)
     return times;
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-    return spent.tv_sec * SECOND + spent.tv_nsec;
-}
-
-/* ---- timer.cancel: schedule and cancel, while others wait ---- */
+/* ---- W3.cancel and W3.window: schedule and cancel, while others wait ---- */
 
 struct producer {
     pthread_t thread;
     int number;
+    int lag;
     int64_t window_ns;
     int64_t delay_ns[DELAYS];
     long pairs;
@@ -89,7 +84,7 @@ static void churn(struct producer *producer)
     do {
         if (position + at_once > DELAYS)
             position = 0;
-        timers_churn(producer->number, &producer->delay_ns[position], at_once);
+        timers_churn(producer->number, &producer->delay_ns[position], at_once, producer->lag);
         position += at_once;
         producer->pairs += at_once;
         int64_t spent_ns = now_ns() - now;
@@ -144,7 +139,7 @@ static void test_cancelling(void)
 {
     choose_delays(500 * MILLISECOND, 550 * MILLISECOND);
     int64_t end_ns = now_ns() + 600 * MILLISECOND;
-    timers_churn(0, producers[0].delay_ns, DELAYS);
+    timers_churn(0, producers[0].delay_ns, DELAYS, 0);
     timers_settle();
     timers_repeat(NULL, 0, PERIOD_NS, end_ns);
 }
@@ -155,13 +150,15 @@ static void cancel(const struct peer_workload *w, long amount, bool warms_up)
         fill(w->pending);
         if (w->producers > 1)
             timers_part();
-        else if (w->pending <= DELAYS)
+        else if (w->pending <= DELAYS && w->lag == 0)
             test_cancelling();
         choose_delays(FAR_NS, FARTHEST_NS);
         amount = 1;
     }
-    for (int i = 0; i < w->producers; i++)
+    for (int i = 0; i < w->producers; i++) {
         producers[i].window_ns = amount * MILLISECOND;
+        producers[i].lag = w->lag;
+    }
     int64_t start_ns = now_ns();
     if (w->producers == 1)
         churn(&producers[0]);
@@ -175,10 +172,10 @@ static void cancel(const struct peer_workload *w, long amount, bool warms_up)
     report(w->name, (double)pairs * 1e9 / (double)spent_ns, "1/s", "higher");
 }
 
-/* ---- timer.fire: schedule many, at random times, and let them run ---- */
+/* ---- W4.fire: schedule many, at random times, and let them run ---- */
 
 static int64_t *due_ns;
-static int64_t *late_ns;
+static int64_t *late_ns; /* of the round */
 static atomic_long fired;
 static long expected;
 static int64_t end_cpu_ns;
@@ -195,12 +192,14 @@ void timer_fired(long number)
     sem_post(&all_fired);
 }
 
-static void fire(const struct peer_workload *w, long amount, bool warms_up)
+struct fire_costs {
+    int64_t cpu_ns;
+    int64_t insert_ns;
+};
+
+static void fire_once(long count, struct fire_costs *costs)
 {
-    long count = warms_up ? WARM_UP_TIMERS : amount;
     int64_t *delay_ns = new_times(count);
-    due_ns = new_times(count);
-    late_ns = new_times(count);
     for (long i = 0; i < count; i++) {
         delay_ns[i] = random_between(0, count * (SECOND / FIRE_RATE));
         late_ns[i] = NOT_FIRED;
@@ -208,19 +207,37 @@ static void fire(const struct peer_workload *w, long amount, bool warms_up)
     atomic_store(&fired, 0);
     expected = count;
     int64_t start_cpu_ns = cpu_ns();
+    int64_t start_ns = now_ns();
     timers_fire(delay_ns, due_ns, count);
     while (sem_wait(&all_fired) != 0) {
     }
-    wait_until(now_ns() + 20 * MILLISECOND);
-    MUST(atomic_load(&fired) == count);
-    report_part(w->name, "cpu", (double)(end_cpu_ns - start_cpu_ns) / (double)count, "ns", "lower");
-    report_percentiles(w->name, late_ns, count);
+    costs->cpu_ns += end_cpu_ns - start_cpu_ns;
+    costs->insert_ns += due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* when it was the last one's turn */
     free(delay_ns);
-    free(due_ns);
-    free(late_ns);
 }
 
-/* ---- timer.periodic: tasks that run again and again, at random phases ---- */
+static void fire(const struct peer_workload *w, long amount, bool warms_up)
+{
+    long count = warms_up && w->pending > WARM_UP_TIMERS ? WARM_UP_TIMERS : w->pending;
+    long rounds = warms_up || count >= LEAST_FIRED ? 1 : LEAST_FIRED / count;
+    int64_t *all_late_ns = new_times(count * rounds);
+    struct fire_costs costs = {0, 0};
+    (void)amount;
+    due_ns = new_times(count);
+    for (long i = 0; i < rounds; i++) {
+        late_ns = all_late_ns + i * count;
+        fire_once(count, &costs);
+    }
+    wait_until(now_ns() + 20 * MILLISECOND);
+    MUST(atomic_load(&fired) == count);
+    report_part(w->name, "cpu", (double)costs.cpu_ns / (double)(count * rounds), "ns", "lower");
+    report_part(w->name, "insert", (double)(count * rounds) * 1e9 / (double)costs.insert_ns, "1/s", "higher");
+    report_lateness(w->name, all_late_ns, count * rounds);
+    free(due_ns);
+    free(all_late_ns);
+}
+
+/* ---- W5: tasks that run again and again, each at a phase of its own or all at the same ---- */
 
 struct task {
     atomic_long runs;
@@ -251,15 +268,15 @@ void timer_ran(int number)
     atomic_store(&task->running, false);
 }
 
-static void repeat(const struct peer_workload *w, long amount, bool warms_up)
+static void repeat(const struct peer_workload *w, long amount, bool warms_up, int64_t phases_ns)
 {
     int64_t window_ns = (warms_up ? 50 : amount) * MILLISECOND;
     most_samples = TASKS * (window_ns / PERIOD_NS + 1);
     late_ns = new_times(most_samples);
-    int64_t start_ns = now_ns() + MILLISECOND;
+    int64_t start_ns = now_ns() + 5 * MILLISECOND; /* all have been scheduled then */
     last_ns = start_ns + window_ns;
     for (int i = 0; i < TASKS; i++) {
-        first_ns[i] = start_ns + random_between(0, PERIOD_NS);
+        first_ns[i] = start_ns + random_between(0, phases_ns);
         atomic_store(&tasks[i].runs, 0);
     }
     atomic_store(&samples, 0);
@@ -275,13 +292,23 @@ static void repeat(const struct peer_workload *w, long amount, bool warms_up)
         missed += runs < planned ? planned - runs : 0;
     }
     MUST(warms_up || atomic_load(&samples) > 0);
-    report_percentiles(w->name, late_ns, atomic_load(&samples));
+    report_lateness(w->name, late_ns, atomic_load(&samples));
     report_part(w->name, "cpu", 100 * share, "%", "lower");
     report_part(w->name, "missed", (double)missed, "runs", "lower");
     free(late_ns);
 }
 
-/* ---- timer.memory: what a timer that waits occupies ---- */
+static void repeat_spread(const struct peer_workload *w, long amount, bool warms_up)
+{
+    repeat(w, amount, warms_up, PERIOD_NS);
+}
+
+static void repeat_in_phase(const struct peer_workload *w, long amount, bool warms_up)
+{
+    repeat(w, amount, warms_up, 1);
+}
+
+/* ---- W6.memory: what a timer that waits occupies ---- */
 
 static double resident_bytes(void)
 {
@@ -296,6 +323,7 @@ static void remember(const struct peer_workload *w, long amount, bool warms_up)
 {
     if (warms_up)
         return;
+    amount = w->pending;
     int64_t *due = new_times(amount);
     for (long i = 0; i < amount; i++)
         due[i] = now_ns() + random_between(FAR_NS, FARTHEST_NS);
@@ -305,7 +333,7 @@ static void remember(const struct peer_workload *w, long amount, bool warms_up)
     free(due);
 }
 
-/* ---- timer.idle: how often threads wake up when there is nothing to do ---- */
+/* ---- W7.idle: how often threads wake up when there is nothing to do ---- */
 
 static long voluntary_switches(const char *task)
 {
@@ -349,21 +377,37 @@ static void idle(const struct peer_workload *w, long amount, bool warms_up)
     }
     int64_t start_ns = now_ns();
     long before = all_switches();
+    int64_t start_cpu_ns = cpu_ns();
     wait_until(start_ns + amount * MILLISECOND);
-    report(w->name, (double)(all_switches() - before) * 1e9 / (double)(now_ns() - start_ns), "1/s", "lower");
+    double spent_s = (double)(now_ns() - start_ns) / 1e9;
+    int64_t spent_cpu_ns = cpu_ns() - start_cpu_ns;
+    report_part(w->name, "wakeups", (double)(all_switches() - before) / spent_s, "1/s", "lower");
+    report_part(w->name, "cpu", (double)spent_cpu_ns / 1e3 / spent_s, "us/s", "lower");
 }
 
 static const struct peer_workload workloads[] = {
-    {"timer.cancel.1k.1t", cancel, 1, 1000},
-    {"timer.cancel.1k.2t", cancel, 2, 1000},
-    {"timer.cancel.100k.1t", cancel, 1, 100000},
-    {"timer.cancel.100k.2t", cancel, 2, 100000},
-    {"timer.cancel.1M.1t", cancel, 1, 1000000},
-    {"timer.cancel.1M.2t", cancel, 2, 1000000},
-    {"timer.fire", fire, 1, 0},
-    {"timer.periodic", repeat, 1, 0},
-    {"timer.memory", remember, 1, 0},
-    {"timer.idle", idle, 0, 0},
+    {"W3.cancel.1k.1t", cancel, .producers = 1, .pending = 1000},
+    {"W3.cancel.1k.2t", cancel, .producers = 2, .pending = 1000},
+    {"W3.cancel.10k.1t", cancel, .producers = 1, .pending = 10000},
+    {"W3.cancel.100k.1t", cancel, .producers = 1, .pending = 100000},
+    {"W3.cancel.100k.2t", cancel, .producers = 2, .pending = 100000},
+    {"W3.cancel.1M.1t", cancel, .producers = 1, .pending = 1000000},
+    {"W3.cancel.1M.2t", cancel, .producers = 2, .pending = 1000000},
+    {"W3.cancel.4M.1t", cancel, .producers = 1, .pending = 4000000},
+    {"W3.window.100k.1t", cancel, .producers = 1, .pending = 100000, .lag = MOST_LAG},
+    {"W4.fire.1k", fire, .producers = 1, .pending = 1000},
+    {"W4.fire.10k", fire, .producers = 1, .pending = 10000},
+    {"W4.fire.100k", fire, .producers = 1, .pending = 100000},
+    {"W4.fire.1M", fire, .producers = 1, .pending = 1000000},
+    {"W4.fire.4M", fire, .producers = 1, .pending = 4000000},
+    {"W5.spread", repeat_spread, .producers = 1},
+    {"W5.phase", repeat_in_phase, .producers = 1},
+    {"W6.memory.1k", remember, .producers = 1, .pending = 1000},
+    {"W6.memory.10k", remember, .producers = 1, .pending = 10000},
+    {"W6.memory.100k", remember, .producers = 1, .pending = 100000},
+    {"W6.memory.1M", remember, .producers = 1, .pending = 1000000},
+    {"W6.memory.4M", remember, .producers = 1, .pending = 4000000},
+    {"W7.idle", idle, .producers = 0},
 };
 
 static void open_timers(const struct peer_workload *workload)

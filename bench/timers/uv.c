@@ -25,6 +25,7 @@ struct commands {
 
 static uv_loop_t loop;
 static uv_timer_t churned[MOST_PRODUCERS];
+static uv_timer_t lagging[MOST_LAG];
 static uv_timer_t *pending;
 
 static bool parted;
@@ -91,6 +92,8 @@ void timers_open(void)
     MUST(uv_loop_init(&loop) == 0);
     for (int i = 0; i < MOST_PRODUCERS; i++)
         MUST(uv_timer_init(&loop, &churned[i]) == 0);
+    for (int i = 0; i < MOST_LAG; i++)
+        MUST(uv_timer_init(&loop, &lagging[i]) == 0);
 }
 
 void timers_fill(const int64_t *due_ns, long count)
@@ -158,14 +161,20 @@ void timers_part(void)
     parted = true;
 }
 
-void timers_churn(int producer, const int64_t *delay_ns, long count)
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
 {
     static long calls;
     uv_timer_t *timer = &churned[producer];
     for (long i = 0; i < count; i++) {
+        if (lag > 0)
+            timer = &lagging[calls % lag];
         struct command start = {timer, (int64_t)up_to_ms(delay_ns[i])};
         struct command stop = {timer, -1};
-        if (parted) {
+        if (lag > 0) {
+            carry_out(&stop);
+            carry_out(&start);
+            turn_now_and_then(++calls);
+        } else if (parted) {
             post(timer, start.delay_ms);
             post(timer, stop.delay_ms);
         } else {

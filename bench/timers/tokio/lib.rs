@@ -7,6 +7,7 @@
 //! interval, which makes up for what it has missed.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
-use tokio::time::{self, Instant};
+use tokio::time::{self, Instant, Sleep};
 
 const WORKERS: usize = 2;
 
@@ -39,6 +40,8 @@ struct Timers {
 
 static TIMERS: AtomicPtr<Timers> = AtomicPtr::new(ptr::null_mut());
 static PENDING: AtomicPtr<Vec<JoinHandle<()>>> = AtomicPtr::new(ptr::null_mut());
+static LAGGING: AtomicPtr<Vec<Pin<Box<Sleep>>>> = AtomicPtr::new(ptr::null_mut());
+static CALLS: AtomicI64 = AtomicI64::new(0);
 static BEGUN: AtomicI64 = AtomicI64::new(0); // tasks that a worker has begun, which is when they start to sleep
 
 fn timers() -> &'static Timers {
@@ -98,14 +101,36 @@ pub unsafe extern "C" fn timers_fill(due_ns: *const i64, count: i64) {
 pub extern "C" fn timers_part() {}
 
 #[no_mangle]
-pub unsafe extern "C" fn timers_churn(_producer: i32, delay_ns: *const i64, count: i64) {
+pub unsafe extern "C" fn timers_churn(_producer: i32, delay_ns: *const i64, count: i64, lag: i32) {
     let _inside = timers().runtime.enter();
     let waker = Waker::from(Arc::new(NobodyWakes));
     let mut context = Context::from_waker(&waker);
-    for &delay in slice::from_raw_parts(delay_ns, count as usize) {
+    let delays = slice::from_raw_parts(delay_ns, count as usize);
+    if lag > 0 {
+        churn_behind(delays, lag as usize, &mut context);
+        return;
+    }
+    for &delay in delays {
         let sleep = time::sleep(Duration::from_nanos(delay as u64));
         tokio::pin!(sleep);
         assert!(sleep.as_mut().poll(&mut context).is_pending());
+    }
+}
+
+fn churn_behind(delays: &[i64], lag: usize, context: &mut Context) {
+    if LAGGING.load(Ordering::Relaxed).is_null() {
+        LAGGING.store(Box::into_raw(Box::default()), Ordering::Relaxed);
+    }
+    let lagging = unsafe { &mut *LAGGING.load(Ordering::Relaxed) };
+    for &delay in delays {
+        let mut sleep = Box::pin(time::sleep(Duration::from_nanos(delay as u64)));
+        assert!(sleep.as_mut().poll(context).is_pending());
+        if lagging.len() < lag {
+            lagging.push(sleep);
+        } else {
+            let slot = CALLS.fetch_add(1, Ordering::Relaxed) as usize % lag;
+            lagging[slot] = sleep; // drops the one that was there
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 #include <apr_thread_pool.h>
 #include <stdbool.h>
 
-#include "peer.h"
+#include "pools.h"
 
 static apr_pool_t *memory;
 static apr_thread_pool_t *pool;
@@ -18,7 +18,7 @@ static void *APR_THREAD_FUNC count(apr_thread_t *thread, void *arg)
 {
     (void)thread;
     (void)arg;
-    peer_ran();
+    pool_ran();
     return NULL;
 }
 
@@ -26,7 +26,7 @@ static void *APR_THREAD_FUNC count_and_tell(apr_thread_t *thread, void *arg)
 {
     (void)thread;
     (void)arg;
-    peer_ran();
+    pool_ran();
     apr_thread_mutex_lock(lock);
     done = true;
     apr_thread_cond_signal(changed);
@@ -34,12 +34,12 @@ static void *APR_THREAD_FUNC count_and_tell(apr_thread_t *thread, void *arg)
     return NULL;
 }
 
-static void open_pool(void)
+static void open_pool(int workers)
 {
     MUST(apr_initialize() == APR_SUCCESS && apr_pool_create(&memory, NULL) == APR_SUCCESS);
     MUST(apr_thread_mutex_create(&lock, APR_THREAD_MUTEX_DEFAULT, memory) == APR_SUCCESS);
     MUST(apr_thread_cond_create(&changed, memory) == APR_SUCCESS);
-    MUST(apr_thread_pool_create(&pool, PEER_WORKERS, PEER_WORKERS, memory) == APR_SUCCESS);
+    MUST(apr_thread_pool_create(&pool, (apr_size_t)workers, (apr_size_t)workers, memory) == APR_SUCCESS);
 }
 
 static void execute(long tasks)
@@ -65,4 +65,4 @@ static void close_pool(void)
     apr_terminate();
 }
 
-const struct peer peer = {open_pool, execute, submit, close_pool};
+const struct pool_peer pool_peer = {open_pool, execute, submit, close_pool};

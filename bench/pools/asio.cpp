@@ -5,24 +5,24 @@
 #include <future>
 #include <memory>
 
-#include "peer.h"
+#include "pools.h"
 
 static std::unique_ptr<boost::asio::thread_pool> pool;
 
-static void open_pool()
+static void open_pool(int workers)
 {
-    pool = std::make_unique<boost::asio::thread_pool>(PEER_WORKERS);
+    pool = std::make_unique<boost::asio::thread_pool>(workers);
 }
 
 static void execute(long tasks)
 {
     for (long i = 0; i < tasks; i++)
-        boost::asio::post(*pool, [] { peer_ran(); });
+        boost::asio::post(*pool, [] { pool_ran(); });
 }
 
 static void submit()
 {
-    std::packaged_task<void()> task([] { peer_ran(); });
+    std::packaged_task<void()> task([] { pool_ran(); });
     std::future<void> future = task.get_future();
     boost::asio::post(*pool, std::move(task));
     future.get();
@@ -34,4 +34,4 @@ static void close_pool()
     pool.reset();
 }
 
-extern "C" const struct peer peer = {open_pool, execute, submit, close_pool};
+extern "C" const struct pool_peer pool_peer = {open_pool, execute, submit, close_pool};

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_main.c - one workload for one subject, measured each time the caller asks
+/* queues_main.c - one workload for one subject, measured each time the caller asks
  *
- *     hora-bench --list                  the names of all workloads
- *     hora-bench SUBJECT WORKLOAD        then, on standard input: "warm MILLISECONDS", "run MILLISECONDS"
+ *     bench-queues --list                  the names of all workloads
+ *     bench-queues SUBJECT WORKLOAD        then, on standard input: "warm MILLISECONDS", "run MILLISECONDS"
  *
  * Each "run" answers with lines "METRIC VALUE UNIT BETTER" and a line "."; "warm" only with the latter. The script
  * `run` keeps one such process per subject and asks them in turn, so that all subjects meet the same neighbours on
- * the machine. Bench.java speaks the same language and does the same work; the two must be changed together. */
+ * the machine. Queues.java speaks the same language and does the same work; the two must be changed together. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "queues.h"
 
 enum {
     MOST_THREADS = 8,
@@ -198,8 +198,8 @@ static void lateness(const struct workload *w, const struct subject *subject, in
         MUST(late_ns[i] >= 0);
     }
     sort_ns(late_ns, LATE_ITEMS);
-    report("delay.late.p50", (double)late_ns[LATE_ITEMS / 2] / 1e3, "us", "lower");
-    report("delay.late.p90", (double)late_ns[LATE_ITEMS * 9 / 10] / 1e3, "us", "lower");
+    report("queue.delay.late.p50", (double)late_ns[LATE_ITEMS / 2] / 1e3, "us", "lower");
+    report("queue.delay.late.p90", (double)late_ns[LATE_ITEMS * 9 / 10] / 1e3, "us", "lower");
     subject->queue_free(queue);
 }
 
@@ -337,27 +337,27 @@ static void await_and_count_down(const struct workload *w, const struct subject 
 }
 
 static const struct workload workloads[] = {
-    {"array.1p1c.1024", hand_over, ARRAY, 1, 1024, false},
-    {"array.4p4c.1024", hand_over, ARRAY, 4, 1024, false},
-    {"array.1p1c.1", hand_over, ARRAY, 1, 1, false},
-    {"array.4p4c.1", hand_over, ARRAY, 4, 1, false},
-    {"array.alone", offer_and_poll, ARRAY, 1, 1024, false},
-    {"linked.1p1c.1024", hand_over, LINKED, 1, 1024, false},
-    {"linked.4p4c.1024", hand_over, LINKED, 4, 1024, false},
-    {"linked.1p1c.1", hand_over, LINKED, 1, 1, false},
-    {"linked.4p4c.1", hand_over, LINKED, 4, 1, false},
-    {"linked.alone", offer_and_poll, LINKED, 1, 1024, false},
-    {"synchronous.1p1c.fair", hand_over, SYNCHRONOUS, 1, 0, true},
-    {"synchronous.1p1c.unfair", hand_over, SYNCHRONOUS, 1, 0, false},
-    {"synchronous.4p4c.fair", hand_over, SYNCHRONOUS, 4, 0, true},
-    {"synchronous.4p4c.unfair", hand_over, SYNCHRONOUS, 4, 0, false},
-    {"priority.alone", offer_and_poll, PRIORITY, 1, 0, false},
-    {"priority.hold.1t", hold, PRIORITY, 1, 0, false},
-    {"priority.hold.4t", hold, PRIORITY, 4, 0, false},
-    {"delay.alone", offer_and_poll, DELAY, 1, 0, false},
-    {"delay.hold.1t", hold, DELAY, 1, 0, false},
-    {"delay.hold.4t", hold, DELAY, 4, 0, false},
-    {"delay.late", lateness, DELAY, 1, 0, false},
+    {"queue.array.1p1c.1024", hand_over, ARRAY, 1, 1024, false},
+    {"queue.array.4p4c.1024", hand_over, ARRAY, 4, 1024, false},
+    {"queue.array.1p1c.1", hand_over, ARRAY, 1, 1, false},
+    {"queue.array.4p4c.1", hand_over, ARRAY, 4, 1, false},
+    {"queue.array.alone", offer_and_poll, ARRAY, 1, 1024, false},
+    {"queue.linked.1p1c.1024", hand_over, LINKED, 1, 1024, false},
+    {"queue.linked.4p4c.1024", hand_over, LINKED, 4, 1024, false},
+    {"queue.linked.1p1c.1", hand_over, LINKED, 1, 1, false},
+    {"queue.linked.4p4c.1", hand_over, LINKED, 4, 1, false},
+    {"queue.linked.alone", offer_and_poll, LINKED, 1, 1024, false},
+    {"queue.synchronous.1p1c.fair", hand_over, SYNCHRONOUS, 1, 0, true},
+    {"queue.synchronous.1p1c.unfair", hand_over, SYNCHRONOUS, 1, 0, false},
+    {"queue.synchronous.4p4c.fair", hand_over, SYNCHRONOUS, 4, 0, true},
+    {"queue.synchronous.4p4c.unfair", hand_over, SYNCHRONOUS, 4, 0, false},
+    {"queue.priority.alone", offer_and_poll, PRIORITY, 1, 0, false},
+    {"queue.priority.hold.1t", hold, PRIORITY, 1, 0, false},
+    {"queue.priority.hold.4t", hold, PRIORITY, 4, 0, false},
+    {"queue.delay.alone", offer_and_poll, DELAY, 1, 0, false},
+    {"queue.delay.hold.1t", hold, DELAY, 1, 0, false},
+    {"queue.delay.hold.4t", hold, DELAY, 4, 0, false},
+    {"queue.delay.late", lateness, DELAY, 1, 0, false},
     {"parker.pingpong", park_and_unpark, ARRAY, 2, 0, false},
     {"latch.pingpong", await_and_count_down, ARRAY, 2, 0, false},
     {"latch.alone", open_latches, ARRAY, 1, 0, false},
@@ -399,6 +399,6 @@ int main(int argc, char **argv)
         return serve(workload, &hora_subject);
     if (workload != NULL && strcmp(argv[1], pthread_subject.name) == 0)
         return serve(workload, &pthread_subject);
-    fputs("usage: hora-bench --list | hora-bench hora|pthread WORKLOAD\n", stderr);
+    fputs("usage: bench-queues --list | bench-queues hora|pthread WORKLOAD\n", stderr);
     return 2;
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - what is measured, in the terms that all subjects have in common
+/* queues.h - what is measured of queues and latches, in the terms that all subjects have in common
  *
  * A subject is a set of queues, a latch, a parker and a test for interrupts. There are two in C: hora, and the plain
- * version that a C programmer writes with a mutex and condition variables. Bench.java has the JDK's. Both subjects
+ * version that a C programmer writes with a mutex and condition variables. Queues.java has the JDK's. Both subjects
  * in C are called through the same table, so the call costs the same. */
-#ifndef HORA_BENCH_H
-#define HORA_BENCH_H
+#ifndef HORA_BENCH_QUEUES_H
+#define HORA_BENCH_QUEUES_H
 
-#include "measure.h"
+#include "../measure.h"
+#include "item.h"
 
 enum queue_kind { ARRAY, LINKED, SYNCHRONOUS, PRIORITY, DELAY };
-
-/* Elements of all queues. */
-struct item {
-    uint64_t priority; /* the least leaves a priority queue first */
-    int64_t due_ns;    /* on the monotonic clock: when a delay queue lets it go */
-};
 
 struct subject {
     const char *name;

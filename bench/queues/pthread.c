@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subject_pthread.c - the yardstick: what one writes with a mutex and condition variables in an afternoon
+/* pthread.c - the yardstick: what one writes with a mutex and condition variables in an afternoon
  *
  * It waits and wakes correctly, and does nothing else: no interrupts, no order among waiters, no closing, no
  * iteration. One mutex and two conditions per queue; a condition is signalled at every change of a queue. */
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "bench.h"
+#include "queues.h"
 
 struct node {
     struct node *next;

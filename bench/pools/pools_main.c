@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_main.c - one workload for the thread pool of one library, measured each time the caller asks
+/* pools_main.c - W1 and W2 for the thread pool of one library, measured each time the caller asks
  *
  * See serve_peer. A run is so many tasks, not so much time: how far the producers get ahead of the workers, and with
- * that the cost of memory, depends on their number, so it must be the same for all. Pools.java speaks the same language and
- * does the same work; the two must be changed together. */
-#include "peer.h"
+ * that the cost of memory, depends on their number, so it must be the same for all. Pools.java and go/main.go speak the same
+ * language and do the same work; the three must be changed together. */
+#include "pools.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,9 +12,12 @@
 #include <stdlib.h>
 
 enum {
-    MOST_PRODUCERS = 4,
+    MOST_PRODUCERS = 8,
+    USUAL_WORKERS = 2,
     WARM_UP_TASKS = 2000,
     TASKS_PER_WAIT = 100, /* waiting takes so much longer that a run waits for one task in so many only */
+    TASKS_PER_PAUSE = 5,  /* and of those that come after a pause, for one in so many of these */
+    PAUSE_NS = 200000,
 };
 
 struct producer {
@@ -34,7 +37,7 @@ static long expected;
 static int64_t end_ns;
 static sem_t all_ran;
 
-void peer_ran(void)
+void pool_ran(void)
 {
     if (atomic_fetch_add(&ran.count, 1) + 1 != expected)
         return;
@@ -58,7 +61,7 @@ static void *produce(void *arg)
 {
     struct producer *producer = arg;
     pthread_barrier_wait(producer->start);
-    peer.execute(producer->tasks);
+    pool_peer.execute(producer->tasks);
     return NULL;
 }
 
@@ -85,17 +88,16 @@ static void execute(const struct peer_workload *w, long amount, bool warms_up)
     report(w->name, (double)expected * 1e9 / (double)(end_ns - start_ns), "1/s", "higher");
 }
 
-/* One thread that waits for each task before it hands over the next one. */
-static void submit(const struct peer_workload *w, long amount, bool warms_up)
+static void submit_each(const struct peer_workload *w, long rounds, int64_t pause_ns)
 {
-    long tasks = warms_up ? WARM_UP_TASKS : amount;
-    long rounds = tasks / TASKS_PER_WAIT > 0 ? tasks / TASKS_PER_WAIT : 1;
     int64_t *taken_ns = malloc((size_t)rounds * sizeof(*taken_ns));
     MUST(taken_ns != NULL);
     expect(rounds);
     for (long i = 0; i < rounds; i++) {
+        if (pause_ns > 0)
+            wait_until(now_ns() + pause_ns);
         int64_t start_ns = now_ns();
-        peer.submit();
+        pool_peer.submit();
         taken_ns[i] = now_ns() - start_ns;
     }
     await_all();
@@ -103,20 +105,43 @@ static void submit(const struct peer_workload *w, long amount, bool warms_up)
     free(taken_ns);
 }
 
+static long rounds_of(long tasks, long tasks_per_round)
+{
+    return tasks / tasks_per_round > 0 ? tasks / tasks_per_round : 1;
+}
+
+/* One thread that waits for each task before it hands over the next one. */
+static void submit(const struct peer_workload *w, long amount, bool warms_up)
+{
+    submit_each(w, rounds_of(warms_up ? WARM_UP_TASKS : amount, TASKS_PER_WAIT), 0);
+}
+
+/* The same, with a pause before each in which everybody falls asleep. */
+static void submit_to_idle(const struct peer_workload *w, long amount, bool warms_up)
+{
+    submit_each(w, rounds_of(warms_up ? WARM_UP_TASKS : amount, TASKS_PER_WAIT * TASKS_PER_PAUSE), PAUSE_NS);
+}
+
 static const struct peer_workload workloads[] = {
-    {"pool.execute.1p", execute, 1, 0},
-    {"pool.execute.4p", execute, 4, 0},
-    {"pool.submit", submit, 1, 0},
+    {"W1.execute.1p", execute, .producers = 1, .workers = USUAL_WORKERS},
+    {"W1.execute.2p", execute, .producers = 2, .workers = USUAL_WORKERS},
+    {"W1.execute.4p", execute, .producers = 4, .workers = USUAL_WORKERS},
+    {"W1.execute.8p", execute, .producers = 8, .workers = USUAL_WORKERS},
+    {"W1.execute.4p.1w", execute, .producers = 4, .workers = 1},
+    {"W1.execute.4p.4w", execute, .producers = 4, .workers = 4},
+    {"W1.execute.4p.8w", execute, .producers = 4, .workers = 8},
+    {"W2.submit", submit, .producers = 1, .workers = USUAL_WORKERS},
+    {"W2.idle", submit_to_idle, .producers = 1, .workers = USUAL_WORKERS},
 };
 
 static void open_pool(const struct peer_workload *workload)
 {
-    (void)workload;
+    MUST(workload->run != execute || pool_peer.execute != NULL);
     MUST(sem_init(&all_ran, 0, 0) == 0);
-    peer.open();
+    pool_peer.open(workload->workers);
 }
 
 int main(int argc, char **argv)
 {
-    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_pool, peer.close);
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_pool, pool_peer.close);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subject_hora.c - hora as a subject of the benchmark */
+/* hora.c - hora as a subject of the benchmark */
 #include <stdlib.h>
 
 #include <hora/hora.h>
 
-#include "bench.h"
+#include "queues.h"
 #include "sys/parker.h"
 
 static int compare_priorities(const void *a, const void *b, void *context)

@@ -3,17 +3,18 @@
  *
  * A loop belongs to one thread, so each producer has one of its own; it runs it after it has queued all its tasks, which calls
  * it back once for each of them. A request is allocated per task and freed by that call. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 
-#include "peer.h"
+#include "pools.h"
 
 static uv_loop_t waiting_loop; /* of submit */
 
 static void count(uv_work_t *work)
 {
     (void)work;
-    peer_ran();
+    pool_ran();
 }
 
 static void free_work(uv_work_t *work, int status)
@@ -28,9 +29,11 @@ static void queue_one(uv_loop_t *loop)
     MUST(work != NULL && uv_queue_work(loop, work, count, free_work) == 0);
 }
 
-static void open_pool(void)
+static void open_pool(int workers)
 {
-    MUST(PEER_WORKERS == 2 && uv_os_setenv("UV_THREADPOOL_SIZE", "2") == 0);
+    char size[16];
+    snprintf(size, sizeof(size), "%d", workers);
+    MUST(uv_os_setenv("UV_THREADPOOL_SIZE", size) == 0);
     MUST(uv_loop_init(&waiting_loop) == 0);
 }
 
@@ -55,4 +58,4 @@ static void close_pool(void)
     MUST(uv_loop_close(&waiting_loop) == 0);
 }
 
-const struct peer peer = {open_pool, execute, submit, close_pool};
+const struct pool_peer pool_peer = {open_pool, execute, submit, close_pool};

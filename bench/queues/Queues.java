@@ -2,8 +2,6 @@
 
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.Locale;
-import java.util.Scanner;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
@@ -18,12 +16,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The JDK as a subject of the benchmark: java Bench jdk|jdk-fair WORKLOAD
+ * The JDK as a subject of the benchmark: java Queues jdk|jdk-fair WORKLOAD
  *
- * <p>bench_main.c describes the commands and has the same workloads. Each process runs one workload only, so that the
+ * <p>queues_main.c describes the commands and has the same workloads. Each process runs one workload only, so that the
  * compiler sees one kind of queue, and "warm" repeats it until the given time has been spent on it.
  */
-final class Bench {
+final class Queues {
     private static final int HELD_ITEMS = 1000;
     private static final int CALLS_PER_LOOK = 256;
     private static final int ROUNDS_PER_LOOK = 16;
@@ -37,7 +35,6 @@ final class Bench {
     private static volatile boolean wasInterrupted;
     private static CountDownLatch usedLatch;
 
-    private static boolean quiet;
     private static volatile boolean stop;
     private static volatile int side;
 
@@ -90,30 +87,20 @@ final class Bench {
         return state ^ state << 17;
     }
 
-    private static void must(boolean truth) {
-        if (!truth)
-            throw new IllegalStateException();
-    }
-
-    private static void report(String metric, double value, String unit, String better) {
-        if (!quiet)
-            System.out.printf(Locale.ROOT, "%s %.6g %s %s%n", metric, value, unit, better);
-    }
-
     private static void reportRate(String metric, long count, long spentNs) {
-        report(metric, count * 1e9 / spentNs, "1/s", "higher");
+        Measure.report(metric, count * 1e9 / spentNs, "1/s", "higher");
     }
 
     private static void reportCost(String metric, long count, long spentNs) {
-        report(metric, (double) spentNs / count, "ns", "lower");
+        Measure.report(metric, (double) spentNs / count, "ns", "lower");
     }
 
-    /** The queue that a workload's name asks for, such as "array.4p4c.1024". */
+    /** The queue that a workload's name asks for, such as "queue.array.4p4c.1024". */
     private static BlockingQueue<Item> newQueue(String workload, boolean fair) {
         String[] words = workload.split("\\.");
         String last = words[words.length - 1];
         int capacity = last.matches("[0-9]+") ? Integer.parseInt(last) : 1024;
-        switch (words[0]) {
+        switch (words[1]) {
             case "array": return new ArrayBlockingQueue<>(capacity, fair);
             case "linked": return new LinkedBlockingQueue<>(capacity);
             case "synchronous": return new SynchronousQueue<>(last.equals("fair"));
@@ -162,8 +149,8 @@ final class Bench {
 
     private static void offerAndPoll(BlockingQueue<Item> queue) {
         for (int i = 0; i < CALLS_PER_LOOK; i++) {
-            must(queue.offer(ANY_ITEM));
-            must(queue.poll() == ANY_ITEM);
+            Measure.must(queue.offer(ANY_ITEM), "a call has failed");
+            Measure.must(queue.poll() == ANY_ITEM, "a call has failed");
         }
     }
 
@@ -241,11 +228,11 @@ final class Bench {
         for (int i = 0; i < LATE_ITEMS; i++) {
             Item item = queue.take();
             lateNs[i] = System.nanoTime() - item.dueNs;
-            must(lateNs[i] >= 0);
+            Measure.must(lateNs[i] >= 0, "a call has failed");
         }
         Arrays.sort(lateNs);
-        report("delay.late.p50", lateNs[LATE_ITEMS / 2] / 1e3, "us", "lower");
-        report("delay.late.p90", lateNs[LATE_ITEMS * 9 / 10] / 1e3, "us", "lower");
+        Measure.report("queue.delay.late.p50", lateNs[LATE_ITEMS / 2] / 1e3, "us", "lower");
+        Measure.report("queue.delay.late.p90", lateNs[LATE_ITEMS * 9 / 10] / 1e3, "us", "lower");
     }
 
     private static void returnBall(Thread opponent) {
@@ -354,7 +341,7 @@ final class Bench {
             handOver(workload, fair, windowNs);
         else if (workload.contains(".hold"))
             hold(workload, windowNs);
-        else if (workload.equals("delay.late"))
+        else if (workload.equals("queue.delay.late"))
             lateness(workload);
         else if (workload.equals("parker.pingpong"))
             parkAndUnpark(workload, windowNs);
@@ -368,21 +355,10 @@ final class Bench {
             offersAndPolls(workload, fair, windowNs);
     }
 
-    public static void main(String[] args) throws Exception {
+    /** Warm up in short runs: only a method that is entered anew gets the compiler's best code. */
+    public static void main(String[] args) {
         boolean fair = args[0].equals("jdk-fair");
-        Scanner commands = new Scanner(System.in);
-        while (commands.hasNext()) {
-            quiet = commands.next().equals("warm");
-            long nanos = TimeUnit.MILLISECONDS.toNanos(commands.nextLong());
-            long start = System.nanoTime();
-            /* Warm up in short runs: only a method that is entered anew gets the compiler's best code. */
-            if (quiet)
-                while (System.nanoTime() - start < nanos)
-                    run(args[1], fair, nanos / 20);
-            else
-                run(args[1], fair, nanos);
-            System.out.println(".");
-            System.out.flush();
-        }
+        Measure.serve(true, milliseconds ->
+                run(args[1], fair, TimeUnit.MILLISECONDS.toNanos(milliseconds) / (Measure.quiet ? 20 : 1)));
     }
 }

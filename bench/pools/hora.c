@@ -4,7 +4,7 @@
 
 #include <hora/hora.h>
 
-#include "peer.h"
+#include "pools.h"
 
 static hora_pool *pool;
 
@@ -12,13 +12,13 @@ static int count(void *arg, void **ret_result)
 {
     (void)arg;
     (void)ret_result;
-    peer_ran();
+    pool_ran();
     return 0;
 }
 
-static void open_pool(void)
+static void open_pool(int workers)
 {
-    MUST(hora_fixed_pool_new(PEER_WORKERS, NULL, &pool) == 0);
+    MUST(hora_fixed_pool_new(workers, NULL, &pool) == 0);
 }
 
 static void execute(long tasks)
@@ -40,4 +40,4 @@ static void close_pool(void)
     MUST(hora_pool_free(pool) == 0);
 }
 
-const struct peer peer = {open_pool, execute, submit, close_pool};
+const struct pool_peer pool_peer = {open_pool, execute, submit, close_pool};

@@ -2,7 +2,7 @@
 /* glib.c - GLib: an exclusive GThreadPool, and GMutex and GCond to wait with */
 #include <glib.h>
 
-#include "peer.h"
+#include "pools.h"
 
 struct wait {
     GMutex lock;
@@ -16,7 +16,7 @@ static char no_wait; /* what is pushed if nobody waits: the pool takes no NULL *
 static void count(gpointer data, gpointer context)
 {
     (void)context;
-    peer_ran();
+    pool_ran();
     if (data == &no_wait)
         return;
     struct wait *wait = data;
@@ -26,9 +26,9 @@ static void count(gpointer data, gpointer context)
     g_mutex_unlock(&wait->lock);
 }
 
-static void open_pool(void)
+static void open_pool(int workers)
 {
-    pool = g_thread_pool_new(count, NULL, PEER_WORKERS, TRUE, NULL);
+    pool = g_thread_pool_new(count, NULL, workers, TRUE, NULL);
     MUST(pool != NULL);
 }
 
@@ -57,4 +57,4 @@ static void close_pool(void)
     g_thread_pool_free(pool, FALSE, TRUE);
 }
 
-const struct peer peer = {open_pool, execute, submit, close_pool};
+const struct pool_peer pool_peer = {open_pool, execute, submit, close_pool};

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, how often and how long: thoroughly, quickly, or only to see that it works"""
+
+from collections import namedtuple
+
+# tasks: of W1 and W2. elements: of W8. The rest is milliseconds or counts of passes; W4 to W7 take long, so they have fewer.
+Effort = namedtuple("Effort", "passes slow_passes window_ms warm_up_ms tasks elements periodic_ms idle_ms bound patience_s growth")
+THOROUGH = Effort(passes=5, slow_passes=3, window_ms=300, warm_up_ms=1000, tasks=1_000_000, elements=500_000, periodic_ms=5000,
+                  idle_ms=3000, bound=0.05, patience_s=20, growth=True)
+QUICK = Effort(passes=1, slow_passes=1, window_ms=20, warm_up_ms=100, tasks=20_000, elements=20_000, periodic_ms=200, idle_ms=200,
+               bound=1.0, patience_s=0, growth=False)
+SMOKE = QUICK._replace(window_ms=2, warm_up_ms=1, tasks=1000, elements=1000, periodic_ms=50, idle_ms=20)
+
+# How the cost grows: {title: [workloads, by size]}. Those that are not measured anyway have few subjects: hora, the JDK and the peer that was the
+# best in the one named here.
+Growth = namedtuple("Growth", "title workloads part reference unit")
+SIZES = ("1k", "10k", "100k", "1M", "4M")
+GROWTH = [
+    Growth("W1 by producers", ["W1.execute.1p", "W1.execute.2p", "W1.execute.4p", "W1.execute.8p"], "", "W1.execute.4p", "producers"),
+    Growth("W1 by workers", ["W1.execute.4p.1w", "W1.execute.4p", "W1.execute.4p.4w", "W1.execute.4p.8w"], "", "W1.execute.4p",
+           "workers"),
+    Growth("W3 by pending timers", [f"W3.cancel.{size}.1t" for size in SIZES], "", "W3.cancel.1M.1t", "timers"),
+    Growth("W4 by timers", [f"W4.fire.{size}" for size in SIZES], ".cpu", "W4.fire.1M", "timers"),
+    Growth("W6 by pending timers", [f"W6.memory.{size}" for size in SIZES], "", "W6.memory.1M", "timers"),
+]
+SIZE_OF = {"1k": 1000, "10k": 10_000, "100k": 100_000, "1M": 1_000_000, "4M": 4_000_000}
+ONLY_FOR_GROWTH = {
+    "W1.execute.2p", "W1.execute.8p", "W1.execute.4p.1w", "W1.execute.4p.4w", "W1.execute.4p.8w", "W3.cancel.10k.1t", "W3.cancel.4M.1t",
+    *(f"{kind}.{size}" for kind in ("W4.fire", "W6.memory") for size in ("1k", "10k", "100k", "4M"))}
+
+QUICK_ONES = {"W1.execute.1p", "W1.execute.4p", "W2.submit", "W2.idle", "W3.cancel.1k.1t", "W3.cancel.1k.2t", "W3.window.100k.1t",
+              "W4.fire.10k", "W5.spread", "W6.memory.100k", "W7.idle", "W8.delay", "W8.paced"}
+SMOKE_ONES = ["limit", "W1", "W2", "W3.cancel.1k", "W3.cancel.10k", "W4.fire.1k", "W5", "W6.memory.1k", "W7", "W8", "queue", "parker",
+              "latch", "interrupt"]
+
+
+def size_of(growth, workload):
+    """Where a workload stands on the axis of its growth."""
+    for word in reversed(workload.split(".")):
+        if word in SIZE_OF:
+            return SIZE_OF[word]
+        if growth.unit in ("producers", "workers") and word.endswith(growth.unit[0]):
+            return int(word[:-1])
+    return 2  # workers, where the name does not say
+
+
+def begins(workload, beginnings):
+    return any((workload + ".").startswith(beginning + ".") for beginning in beginnings)
+
+
+def chosen(workloads, effort, names):
+    """Those to be measured, in order: first those with all subjects, then those for the growth."""
+    if names:
+        wanted = [workload for workload in workloads if begins(workload, names)]
+    elif effort is QUICK:
+        wanted = [workload for workload in workloads if workload in QUICK_ONES or begins(workload, ["limit"])]
+    elif effort is SMOKE:
+        wanted = [workload for workload in workloads if begins(workload, SMOKE_ONES)]
+    else:
+        wanted = [workload for workload in workloads if begins(workload, ("limit", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"))]
+    return sorted(wanted, key=lambda workload: workload in ONLY_FOR_GROWTH)
+
+
+def growth_of(workload):
+    return next((growth for growth in GROWTH if workload in growth.workloads), None)
+
+
+def passes_and_amount(workload, effort):
+    """How often a workload is run, and what it is told: how many tasks or elements, or how long."""
+    kind = workload.split(".")[0]
+    slow = effort.slow_passes
+    return {"W1": (effort.passes, effort.tasks), "W2": (effort.passes, effort.tasks), "W4": (slow, 0),
+            "W5": (slow, effort.periodic_ms), "W6": (slow, 0), "W7": (slow, effort.idle_ms),
+            "W8": (slow, effort.elements)}.get(kind, (effort.passes, effort.window_ms))

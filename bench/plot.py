@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plots as SVG, written by hand: bars of ratios, and lines of growth, both on logarithmic axes"""
+
+import math
+from html import escape
+
+FONT = 'font-family="system-ui, sans-serif" font-size="12"'
+INK, FAINT, GRID = "#1f2328", "#57606a", "#d8dee4"
+COLOURS = {"hora": "#1f6feb", "jdk": "#d9730d", "best": "#2da44e"}
+OTHERS = ["#2da44e", "#8250df", "#bf3989", "#9a6700", "#0a7ea4", "#6e7781"]
+
+
+def svg(width, height, parts):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" {FONT}>\n'
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def text(x, y, words, anchor="start", colour=INK, weight="normal"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
+
+
+def line(x1, y1, x2, y2, colour=GRID, width=1):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def bar(x1, x2, y, height, colour):
+    return f'<rect x="{min(x1, x2):.1f}" y="{y:.1f}" width="{max(abs(x2 - x1), 1):.1f}" height="{height}" rx="2" fill="{colour}"/>'
+
+
+def label(value):
+    for limit, suffix in ((1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.3g}{suffix}"
+    return f"{value:.3g}"
+
+
+class Logarithmic:
+    """From values to places. Covers whole powers of ten."""
+
+    def __init__(self, values, start, end):
+        values = [value for value in values if value > 0] or [1]
+        self.low, self.high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+        self.high = max(self.high, self.low + 1)
+        self.start, self.end = start, end
+
+    def place(self, value):
+        value = min(max(math.log10(value) if value > 0 else self.low, self.low), self.high)
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self):
+        return [10.0 ** power for power in range(self.low, self.high + 1)]
+
+
+def bars_of_ratios(rows):
+    """rows: (name, hora : jdk or None, hora : best or None, name of the best). Above 1 hora is ahead."""
+    left, top, row_height, width = 190, 56, 34, 860
+    height = top + row_height * len(rows) + 30
+    finite = [value for _, *pair, _ in rows for value in pair if value and 0 < value < float("inf")]
+    axis = Logarithmic([0.1, 10, *finite], left, width - 130)
+    parts = [text(12, 20, "How many times as good hora is", weight="bold"),
+             bar(12, 24, 30, 10, COLOURS["jdk"]), text(30, 40, "as the JDK"),
+             bar(112, 124, 30, 10, COLOURS["best"]), text(130, 40, "as the best peer")]
+    for tick in axis.ticks():
+        parts += [line(axis.place(tick), top, axis.place(tick), height - 24),
+                  text(axis.place(tick), height - 8, f"{tick:g}", "middle", FAINT)]
+    for number, (name, jdk, best, best_name) in enumerate(rows):
+        y = top + number * row_height + 4
+        parts.append(text(left - 10, y + 16, name, "end"))
+        for offset, value, colour, words in ((0, jdk, COLOURS["jdk"], ""), (13, best, COLOURS["best"], best_name)):
+            if value is None:
+                continue
+            place = axis.place(value)
+            parts += [bar(axis.place(1), place, y + offset, 11, colour),
+                      text(max(place, axis.place(1)) + 6, y + offset + 10, f"{label(value)} {words}".strip(), colour=FAINT)]
+    parts.append(line(axis.place(1), top, axis.place(1), height - 24, INK, 1.5))
+    return svg(width, height, parts)
+
+
+def lines_of_growth(title, unit, x_unit, lines):
+    """lines: {subject: [(size, value)]}."""
+    left, right, top, bottom, width, height = 70, 110, 44, 48, 640, 380
+    points = [point for one in lines.values() for point in one]
+    x = Logarithmic([size for size, _ in points], left, width - right)
+    if max(size for size, _ in points) <= 8:  # 1, 2, 4, 8: not whole powers of ten
+        x.low, x.high = 0, math.log10(8)
+    y = Logarithmic([value for _, value in points], height - bottom, top)
+    parts = [text(12, 20, f"{title}, {unit}", weight="bold"), text((left + width - right) / 2, height - 10, x_unit, "middle", FAINT)]
+    for tick in y.ticks():
+        parts += [line(left, y.place(tick), width - right, y.place(tick)), text(left - 8, y.place(tick) + 4, label(tick), "end", FAINT)]
+    for size in sorted({size for size, _ in points}):
+        parts.append(text(x.place(size), height - bottom + 18, label(size), "middle", FAINT))
+    others, taken = iter(OTHERS * 4), []
+    for name, one in lines.items():
+        colour = COLOURS.get(name) or next(others)
+        places = [(x.place(size), y.place(value)) for size, value in one]
+        parts.append(f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in places)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places]
+        at = places[-1][1]
+        while any(abs(at - other) < 14 for other in taken):  # labels do not lie on each other
+            at += 14
+        taken.append(at)
+        parts.append(text(places[-1][0] + 10, at + 4, name, colour=colour, weight="bold"))
+    return svg(width, height, parts)

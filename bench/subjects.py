@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is measured: the programs, in which packages their libraries come, and what each of them cannot do"""
+
+import shutil
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parent
+NETTY = Path("/usr/share/java/netty-common.jar")
+MOST_SECONDS = 120  # for one answer; a subject that takes longer is stuck
+
+Metric = namedtuple("Metric", "name unit better")
+
+# subject: (program, Debian package of what it measures). A program that is not there was left out by CMake.
+POOLS = {"libuv": ("pools-libuv", "libuv1-dev"), "glib": ("pools-glib", "libglib2.0-dev"),
+         "apr": ("pools-apr", "libaprutil1-dev"), "asio": ("pools-asio", "libboost-dev"), "tbb": ("pools-tbb", "libtbb-dev"),
+         "go-chan": ("pools-go", "golang-go"), "go-spawn": ("pools-go", "golang-go"),
+         "tokio": ("pools-tokio", "cargo, rustc and librust-tokio-dev")}
+TIMERS = {"libuv": ("timers-libuv", "libuv1-dev"), "glib": ("timers-glib", "libglib2.0-dev"),
+          "apr": ("timers-apr", "libaprutil1-dev"), "asio": ("timers-asio", "libboost-dev"),
+          "libevent": ("timers-libevent", "libevent-dev"), "go": ("timers-go", "golang-go"),
+          "tokio": ("timers-tokio", "cargo, rustc and librust-tokio-dev")}
+DELAY = {"pthread": ("delay-pthread", None), "boost": ("delay-boost", "libboost-thread-dev")}
+TAKES_A_NAME = {"pools-go", "queues"}  # programs of several subjects
+
+FLOORS = {"futex", "limit"}  # no library: what the machine does at best
+
+# What a library cannot do (subject, beginning of the workload's name), and why.
+LEFT_OUT = {
+    ("apr", "W4.fire.100k"): "it searches the place of a new timer from the first one on: a million would take hours",
+    ("apr", "W4.fire.1M"): "it searches the place of a new timer from the first one on: a million would take hours",
+    ("apr", "W4.fire.4M"): "it searches the place of a new timer from the first one on: a million would take hours",
+    ("netty", "W5"): "it has no repeating timers",
+}
+
+
+class Failed(Exception):
+    """A subject ended, or got stuck, while it was measured."""
+
+
+class Subject:
+    """A process that measures one workload whenever it is asked."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def send(self, command):
+        try:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise Failed(f"{self.name} ended while it measured") from None
+
+    def answer(self):
+        """The values up to the line that ends an answer."""
+        limit = threading.Timer(MOST_SECONDS, self.process.kill)
+        limit.start()
+        results = []
+        try:
+            for line in self.process.stdout:
+                if line == ".\n":
+                    return results
+                name, value, unit, better = line.split()
+                results.append((Metric(name, unit, better), float(value)))
+        finally:
+            limit.cancel()
+        raise Failed(f"{self.name} ended while it measured")
+
+    def ask(self, command):
+        self.send(command)
+        return self.answer()
+
+    def end(self):
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+        if self.process.wait() != 0:
+            raise Failed(f"{self.name} ended with status {self.process.returncode}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Programs:
+    """What there is to run, and how. Says what is missing."""
+
+    def __init__(self, build, only_hora):
+        self.folder = build / "bench" / "programs"
+        for needed in ("queues", "pools-hora", "timers-hora", "delay-hora", "limits"):
+            if not (self.folder / needed).exists():
+                sys.exit(f"bench: {self.folder / needed} has not been built")
+        self.only_hora = only_hora
+        self.classes = None if only_hora else compile_java(build / "bench" / "classes")
+        self.missing = set()
+
+    def all_workloads(self):
+        return [name for program in ("limits", "pools-hora", "timers-hora", "delay-hora", "queues")
+                for name in subprocess.run([self.folder / program, "--list"], check=True, capture_output=True, text=True).stdout.split()]
+
+    def native(self, name, program, package, workload):
+        path = self.folder / program
+        if not path.exists():
+            if name not in self.missing:
+                print(f"bench: {name} is left out: not installed when this was built (Debian: {package}), or built for release only")
+            self.missing.add(name)
+            return {}
+        return {name: [path, name, workload] if program in TAKES_A_NAME else [path, workload]}
+
+    def java(self, java_class, names, workload):
+        if not self.classes:
+            return {}
+        if not NETTY.exists() and "netty" in names:
+            if "netty" not in self.missing:
+                print("bench: netty is left out: not installed (Debian: libnetty-java)")
+            self.missing.add("netty")
+            names = [name for name in names if name != "netty"]
+        path = f"{self.classes}:{NETTY}"
+        return {name: ["java", "-cp", path, java_class, name, workload] for name in names}
+
+    def commands(self, workload):
+        """The command that measures this workload, for each subject."""
+        kind = workload.split(".")[0]
+        if kind == "limit":
+            return {"limit": [self.folder / "limits", workload]}
+        if kind in ("W1", "W2"):
+            own, peers, java = "pools-hora", POOLS, ("Pools", ["jdk", "jdk-fjp"])
+        elif kind == "W8":
+            own, peers, java = "delay-hora", DELAY, ("Delay", ["jdk"])
+        elif kind.startswith("W"):
+            own, peers, java = "timers-hora", TIMERS, ("Timers", ["jdk", "netty"])
+            if kind == "W3":
+                java[1].insert(1, "jdk-keep")
+        else:
+            own, peers, java = "queues", {"pthread": ("queues", None)}, ("Queues", ["jdk"])
+            if ".array." in workload:  # the JDK's is unfair unless asked; hora's is always fair, so both are of interest
+                java[1].append("jdk-fair")
+        commands = self.native("hora", own, None, workload)
+        if self.only_hora:
+            return commands
+        if kind == "W2":
+            commands |= self.native("futex", "pools-futex", None, workload)
+        for name, (program, package) in peers.items():
+            commands |= self.native(name, program, package, workload)
+        commands |= self.java(*java, workload)
+        return {name: command for name, command in commands.items() if not reason_to_leave_out(name, workload)}
+
+
+def reason_to_leave_out(subject, workload):
+    for (name, beginning), reason in LEFT_OUT.items():
+        if name == subject and (workload + ".").startswith(beginning + "."):
+            return reason
+    return None
+
+
+def compile_java(folder):
+    if not (shutil.which("java") and shutil.which("javac")):
+        print("bench: no JDK is installed (Debian: openjdk-17-jdk-headless); it is left out")
+        return None
+    files = [file for file in sorted(SOURCES.rglob("*.java")) if file.name != "Netty.java" or NETTY.exists()]
+    subprocess.run(["javac", "-cp", NETTY, "-d", folder, *files], check=True)
+    return folder
