@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* count_main.c - hora's core operations, one at a time, so often as the caller asks: for counting instructions
+ *
+ *     count --list              the names of all operations
+ *     count OPERATION TIMES
+ *
+ * tools/check-instructions runs it under callgrind with two numbers of times; what differs, by the difference, is what the operation costs.
+ * So everything else must be the same, however often: all numbers are fixed, no clock is read but a virtual one, and where another thread
+ * has to do its part, it does all of it at once while this one sleeps. A pool's worker stands at a gate until all tasks are queued, a
+ * scheduler's sleeps until the virtual clock is moved. A scheduler is left as it is in the end: what emptying it costs depends on
+ * whether its worker has left already. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hora/hora.h>
+#include <hora/scheduler.h>
+
+#include "../measure.h"
+
+enum { HELD = 1000 };
+
+static const hora_ns FIRST = HORA_SECONDS(1); /* the earliest timer, so that no later one becomes the first */
+static const hora_ns LAST = HORA_SECONDS(3600);
+
+static int dummies[HELD];
+static uint64_t random_state = 42;
+
+static hora_ns random_time(void)
+{
+    return FIRST + 1 + (hora_ns)(next_random(&random_state) % (uint64_t)(LAST - FIRST - 1));
+}
+
+/* ---- queues ---- */
+
+static void put_and_take(hora_queue *queue, long times)
+{
+    for (long i = 0; i < times; i++) {
+        void *item;
+        MUST(hora_queue_put(queue, &dummies[0]) == 0);
+        MUST(hora_queue_take(queue, &item) == 0 && item == &dummies[0]);
+    }
+}
+
+static void count_array_queue(long times)
+{
+    hora_queue *queue;
+    MUST(hora_array_queue_new(16, NULL, &queue) == 0);
+    put_and_take(queue, times);
+}
+
+static void count_linked_queue(long times)
+{
+    hora_queue *queue;
+    MUST(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue) == 0);
+    put_and_take(queue, times);
+}
+
+/* Holds HELD elements, all due: takes the first, and puts it back with a time that is random but past. */
+static void count_delay_queue(long times)
+{
+    hora_virtual_clock *clock;
+    hora_queue *queue;
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = LAST), &clock) == 0);
+    const hora_clock *view = hora_virtual_clock_view(clock, HORA_MONOTONIC);
+    MUST(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    for (int i = 0; i < HELD; i++)
+        MUST(hora_delay_queue_put_at(queue, &dummies[i], random_time()) == 0);
+    for (long i = 0; i < times; i++) {
+        void *item;
+        MUST(hora_queue_take(queue, &item) == 0);
+        MUST(hora_delay_queue_put_at(queue, item, random_time()) == 0);
+    }
+}
+
+/* ---- latch and future, without other threads ---- */
+
+static void count_latch(long times)
+{
+    for (long i = 0; i < times; i++) {
+        hora_latch *latch;
+        MUST(hora_latch_new(1, NULL, &latch) == 0);
+        MUST(hora_latch_count_down(latch) == 0 && hora_latch_await(latch) == 0);
+        MUST(hora_latch_free(latch) == 0);
+    }
+}
+
+static long ran;
+static long expected;
+static hora_latch *all_ran;
+
+static void expect(long times)
+{
+    ran = 0;
+    expected = times;
+    MUST(hora_latch_new(1, NULL, &all_ran) == 0);
+}
+
+static void await_all(void)
+{
+    MUST(hora_latch_await(all_ran) == 0 && ran == expected);
+    MUST(hora_latch_free(all_ran) == 0);
+}
+
+/* Run by one thread only. */
+static int run(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    if (++ran == expected)
+        MUST(hora_latch_count_down(all_ran) == 0);
+    return 0;
+}
+
+static void count_future(long times)
+{
+    expect(times);
+    for (long i = 0; i < times; i++) {
+        hora_future *future;
+        MUST(hora_future_new(HORA_TASK(run, NULL), &future) == 0);
+        MUST(hora_future_run(future) == 1 && hora_future_get(future, NULL) == 0);
+        hora_future_unref(future);
+    }
+    await_all();
+}
+
+/* ---- a pool with one worker, which waits at the gate until all tasks are there ---- */
+
+static hora_pool *pool;
+static hora_latch *gate;
+static hora_latch *arrived;
+
+static int stand_at_gate(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    MUST(hora_latch_count_down(arrived) == 0);
+    MUST(hora_latch_await(gate) == 0);
+    return 0;
+}
+
+static void open_pool(void)
+{
+    MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
+    MUST(hora_single_pool_new(NULL, &pool) == 0);
+    MUST(hora_pool_execute(pool, HORA_TASK(stand_at_gate, NULL)) == 0);
+    MUST(hora_latch_await(arrived) == 0);
+}
+
+/* What the worker does last is part of it, and must not be cut off. */
+static void close_pool(void)
+{
+    MUST(hora_pool_close(pool, HORA_FOREVER) == 0 && hora_pool_free(pool) == 0);
+}
+
+static void count_execute(long times)
+{
+    open_pool();
+    expect(times);
+    for (long i = 0; i < times; i++)
+        MUST(hora_pool_execute(pool, HORA_TASK(run, NULL)) == 0);
+    MUST(hora_latch_count_down(gate) == 0);
+    await_all();
+    close_pool();
+}
+
+static void count_submit(long times)
+{
+    hora_future **futures = malloc((size_t)times * sizeof(*futures));
+    MUST(futures != NULL);
+    open_pool();
+    expect(times);
+    for (long i = 0; i < times; i++)
+        MUST(hora_pool_submit(pool, HORA_TASK(run, NULL), &futures[i]) == 0);
+    MUST(hora_latch_count_down(gate) == 0);
+    await_all();
+    for (long i = 0; i < times; i++) {
+        MUST(hora_future_get(futures[i], NULL) == 0);
+        hora_future_unref(futures[i]);
+    }
+    close_pool();
+}
+
+/* ---- a scheduler with one worker on a virtual clock ---- */
+
+static hora_virtual_clock *vclock;
+static hora_scheduler *scheduler;
+
+static int ignore(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+static void open_scheduler(void)
+{
+    MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
+    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) == 0);
+    MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), FIRST, NULL) == 0);
+    MUST(hora_virtual_clock_settle(vclock) == 0);
+}
+
+static void count_cancel(long times)
+{
+    open_scheduler();
+    for (int i = 0; i < HELD; i++)
+        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
+    for (long i = 0; i < times; i++) {
+        hora_future *future;
+        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), &future) == 0);
+        MUST(hora_future_cancel(future, false) == HORA_CANCEL_REMOVED);
+        hora_future_unref(future);
+    }
+}
+
+static void count_fire(long times)
+{
+    open_scheduler();
+    expect(times);
+    for (long i = 0; i < times; i++)
+        MUST(hora_schedule(scheduler, HORA_TASK(run, NULL), random_time(), NULL) == 0);
+    MUST(hora_virtual_clock_advance(vclock, LAST) == 0);
+    await_all();
+}
+
+static const struct {
+    const char *name;
+    void (*count)(long times);
+} operations[] = {
+    {"queue.array.put_take", count_array_queue},
+    {"queue.linked.put_take", count_linked_queue},
+    {"queue.delay.take_put.1k", count_delay_queue},
+    {"latch.life", count_latch},
+    {"future.run_get", count_future},
+    {"pool.execute", count_execute},
+    {"pool.submit_get", count_submit},
+    {"schedule.cancel.1k", count_cancel},
+    {"schedule.fire", count_fire},
+};
+
+enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (int i = 0; i < OPERATIONS; i++)
+            puts(operations[i].name);
+        return 0;
+    }
+    for (int i = 0; argc == 3 && i < OPERATIONS; i++)
+        if (strcmp(argv[1], operations[i].name) == 0) {
+            operations[i].count(strtol(argv[2], NULL, 10));
+            _Exit(0);
+        }
+    fputs("usage: count --list | count OPERATION TIMES\n", stderr);
+    return 2;
+}
