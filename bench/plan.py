@@ -4,12 +4,12 @@
 from collections import namedtuple
 
 # tasks: of W1 and W2. elements: of W8. The rest is milliseconds or counts of passes; W4 to W7 take long, so they have fewer.
-Effort = namedtuple("Effort", "passes slow_passes window_ms warm_up_ms tasks elements periodic_ms idle_ms bound patience_s growth")
-THOROUGH = Effort(passes=5, slow_passes=3, window_ms=300, warm_up_ms=1000, tasks=1_000_000, elements=500_000, periodic_ms=5000,
-                  idle_ms=3000, bound=0.05, patience_s=20, growth=True)
-QUICK = Effort(passes=1, slow_passes=1, window_ms=20, warm_up_ms=100, tasks=20_000, elements=20_000, periodic_ms=200, idle_ms=200,
-               bound=1.0, patience_s=0, growth=False)
-SMOKE = QUICK._replace(window_ms=2, warm_up_ms=1, tasks=1000, elements=1000, periodic_ms=50, idle_ms=20)
+Effort = namedtuple("Effort", "name passes slow_passes window_ms warm_up_ms tasks elements periodic_ms idle_ms bound patience_s")
+THOROUGH = Effort("thorough", passes=5, slow_passes=3, window_ms=300, warm_up_ms=1000, tasks=1_000_000, elements=500_000, periodic_ms=5000,
+                  idle_ms=3000, bound=0.05, patience_s=20)
+QUICK = Effort("quick", passes=1, slow_passes=1, window_ms=20, warm_up_ms=100, tasks=20_000, elements=20_000, periodic_ms=200, idle_ms=200,
+               bound=1.0, patience_s=0)
+SMOKE = QUICK._replace(name="smoke", window_ms=2, warm_up_ms=1, tasks=1000, elements=1000, periodic_ms=50, idle_ms=20)
 
 # How the cost grows: {title: [workloads, by size]}. Those that are not measured anyway have few subjects: hora, the JDK and the peer that was the
 # best in the one named here.
@@ -34,6 +34,20 @@ SMOKE_ONES = ["limit", "W1", "W2", "W3.cancel.1k", "W3.cancel.10k", "W4.fire.1k"
               "latch", "interrupt"]
 
 
+# What the machine does at best beside a metric: (beginning, end, metric of the limit, how its value is to be understood).
+BESIDE = [
+    ("W1.", "", "limit.ring.count", "a ring between two threads, and counting", lambda value: value),
+    ("W3.", "", "limit.clock", "a reading of the clock for each pair", lambda value: 1e9 / value),
+    ("W4.", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
+    ("W4.", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
+    ("W5.spread", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
+    ("W5.spread", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
+    ("W8.delay", ".rate", "limit.ring", "a ring between two threads", lambda value: value),
+    ("W8.paced", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
+    ("W8.paced", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
+]
+
+
 def size_of(growth, workload):
     """Where a workload stands on the axis of its growth."""
     for word in reversed(workload.split(".")):
@@ -52,9 +66,11 @@ def chosen(workloads, effort, names):
     """Those to be measured, in order: first those with all subjects, then those for the growth."""
     if names:
         wanted = [workload for workload in workloads if begins(workload, names)]
-    elif effort is QUICK:
+        beside = {limit for beginning, _, limit, *_ in BESIDE if any(workload.startswith(beginning) for workload in wanted)}
+        wanted = [workload for workload in workloads if workload in wanted or any(begins(limit, [workload]) for limit in beside)]
+    elif effort.name == "quick":
         wanted = [workload for workload in workloads if workload in QUICK_ONES or begins(workload, ["limit"])]
-    elif effort is SMOKE:
+    elif effort.name == "smoke":
         wanted = [workload for workload in workloads if begins(workload, SMOKE_ONES)]
     else:
         wanted = [workload for workload in workloads if begins(workload, ("limit", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"))]

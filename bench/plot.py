@@ -28,6 +28,8 @@ def bar(x1, x2, y, height, colour):
 
 
 def label(value):
+    if value == float("inf"):
+        return "∞"
     for limit, suffix in ((1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{value / limit:.3g}{suffix}"

@@ -55,11 +55,13 @@ class Watch:
         self.discarded = 0
         self.gave_up = []  # workloads
 
-    def begin(self, workload):
-        self.workload, self.left_s = workload, self.patience_s
+    def begin(self, workload, in_time):
+        """in_time: whether what is measured has to do with time, so that others disturb it."""
+        self.workload, self.in_time = workload, in_time
+        self.left_s = self.patience_s if in_time else 0.0
 
     def is_quiet(self, share):
-        return share <= self.bound
+        return share <= self.bound or not self.in_time
 
     def wait(self, pids):
         """Until others use little, or patience ends."""
@@ -71,7 +73,7 @@ class Watch:
                 return
             self.left_s -= after.time_s - before.time_s
 
-    def run(self, pids, measure, may_repeat=True):
+    def run(self, pids, measure):
         """What measure() gives, and the foreign share meanwhile; again and again until that is small, or patience ends."""
         while True:
             self.wait(pids)
@@ -79,12 +81,13 @@ class Watch:
             result = measure()
             after = Reading(pids)
             share = before.foreign_until(after)
-            self.shares.append(share)
+            if self.in_time:
+                self.shares.append(share)
             if self.is_quiet(share):
                 return result, share
             self.discarded += 1
             self.left_s -= after.time_s - before.time_s
             if self.left_s <= 0 and self.patience_s > 0 and self.workload not in self.gave_up:
                 self.gave_up.append(self.workload)
-            if self.left_s <= 0 or not may_repeat:
+            if self.left_s <= 0:
                 return result, share

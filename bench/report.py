@@ -4,24 +4,10 @@
 import statistics
 from collections import defaultdict, namedtuple
 
-from plan import GROWTH, size_of
+from plan import BESIDE, GROWTH, ONLY_FOR_GROWTH, growth_of, size_of
 from subjects import FLOORS
 
 Run = namedtuple("Run", "turn value quiet")
-
-# What the machine does at best beside a metric: (beginning, end, metric of the limit, how its value is to be understood).
-BESIDE = [
-    ("W1.", "", "limit.ring.count", "a ring between two threads, and counting", lambda value: value),
-    ("W3.", "", "limit.clock", "a reading of the clock for each pair", lambda value: 1e9 / value),
-    ("W4.", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
-    ("W4.", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
-    ("W5.spread", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
-    ("W5.spread", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
-    ("W8.delay", ".rate", "limit.ring", "a ring between two threads", lambda value: value),
-    ("W8.paced", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
-    ("W8.paced", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
-]
-
 
 def short(value):
     for limit, suffix in ((1e6, "M"), (1e3, "k")):
@@ -115,9 +101,16 @@ class Results:
     def unit_of(end):
         return "us" if end in (".p50", ".p99") else "1/s"
 
+    def shows_growth_only(self, metric):
+        """It was measured with few subjects, and the size that all have is there."""
+        workload = next((name for name in (metric.name, metric.name.rpartition(".")[0]) if name in ONLY_FOR_GROWTH), None)
+        growth = growth_of(workload) if workload else None
+        return growth is not None and self.metric(growth.reference + growth.part) is not None
+
     def compared(self):
         """Metrics that hora and another one have."""
-        return [metric for metric, cells in self.cells.items() if "hora" in cells and self.best_peer(metric)]
+        return [metric for metric, cells in self.cells.items()
+                if "hora" in cells and self.best_peer(metric) and not self.shows_growth_only(metric)]
 
     # ---- tables: lists of rows, of which the first is the title ----
 
@@ -171,7 +164,8 @@ class Results:
 
     def matrix_rows(self, kinds):
         """Medians, a row per metric and a column per subject."""
-        metrics = [metric for metric, cells in self.cells.items() if metric.name.split(".")[0] in kinds and "hora" in cells]
+        metrics = [metric for metric, cells in self.cells.items()
+                   if metric.name.split(".")[0] in kinds and "hora" in cells and not self.shows_growth_only(metric)]
         names = list(dict.fromkeys(name for metric in metrics for name in self.cells[metric]))
         if metrics:
             yield ("workload", "unit", *names)
