@@ -37,7 +37,7 @@ SMOKE_ONES = ["limit", "W1", "W2", "W3.cancel.1k", "W3.cancel.10k", "W4.fire.1k"
 # What the machine does at best beside a metric: (beginning, end, metric of the limit, how its value is to be understood).
 BESIDE = [
     ("W1.", "", "limit.ring.count", "a ring between two threads, and counting", lambda value: value),
-    ("W3.", "", "limit.clock", "a reading of the clock for each pair", lambda value: 1e9 / value),
+    ("W3.", ".1t", "limit.clock", "a reading of the clock for each pair", lambda value: 1e9 / value),
     ("W4.", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),
     ("W4.", ".p99", "limit.sleep.exact.p99", "a thread that sleeps", lambda value: value),
     ("W5.spread", ".p50", "limit.sleep.exact.p50", "a thread that sleeps", lambda value: value),

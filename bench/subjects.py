@@ -8,6 +8,8 @@ import threading
 from collections import namedtuple
 from pathlib import Path
 
+from plan import begins
+
 SOURCES = Path(__file__).resolve().parent
 NETTY = Path("/usr/share/java/netty-common.jar")
 MOST_SECONDS = 120  # for one answer; a subject that takes longer is stuck
@@ -28,13 +30,12 @@ TAKES_A_NAME = {"pools-go", "queues"}  # programs of several subjects
 
 FLOORS = {"futex", "limit"}  # no library: what the machine does at best
 
-# What a library cannot do (subject, beginning of the workload's name), and why.
-LEFT_OUT = {
-    ("apr", "W4.fire.100k"): "it searches the place of a new timer from the first one on: a million would take hours",
-    ("apr", "W4.fire.1M"): "it searches the place of a new timer from the first one on: a million would take hours",
-    ("apr", "W4.fire.4M"): "it searches the place of a new timer from the first one on: a million would take hours",
-    ("netty", "W5"): "it has no repeating timers",
-}
+# What a library cannot do: (subject, beginnings of the workloads' names, why).
+LEFT_OUT = [
+    ("apr", ["W4.fire.100k", "W4.fire.1M", "W4.fire.4M"],
+     "it searches the place of a new timer from the first one on: a million would take hours"),
+    ("netty", ["W5"], "it has no repeating timers"),
+]
 
 
 class Failed(Exception):
@@ -152,14 +153,8 @@ class Programs:
         for name, (program, package) in peers.items():
             commands |= self.native(name, program, package, workload)
         commands |= self.java(*java, workload)
-        return {name: command for name, command in commands.items() if not reason_to_leave_out(name, workload)}
-
-
-def reason_to_leave_out(subject, workload):
-    for (name, beginning), reason in LEFT_OUT.items():
-        if name == subject and (workload + ".").startswith(beginning + "."):
-            return reason
-    return None
+        left_out = {name for name, beginnings, _ in LEFT_OUT if begins(workload, beginnings)}
+        return {name: command for name, command in commands.items() if name not in left_out}
 
 
 def compile_java(folder):
