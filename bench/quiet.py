@@ -11,16 +11,18 @@ from pathlib import Path
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 ALLOWANCE_S = 1.5 * TICK_S  # the system tells the time of idleness in ticks
+SWITCH_S = 1.5e-6  # going from one thread to another, or to sleep, takes the processor time that no thread is charged with
 SAMPLE_S = 0.05
 
 
-def idle_seconds():
-    """Of all processors together, or None where the system does not say."""
+def idle_and_switches():
+    """(seconds of idleness of all processors, switches between threads), or (None, 0) where the system does not say."""
     try:
-        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-        return (int(words[4]) + int(words[5])) * TICK_S
-    except (OSError, ValueError, IndexError):
-        return None
+        lines = dict(line.split(maxsplit=1) for line in Path("/proc/stat").read_text(encoding="ascii").splitlines() if " " in line)
+        words = lines["cpu"].split()
+        return (int(words[3]) + int(words[4])) * TICK_S, int(lines["ctxt"])
+    except (OSError, ValueError, LookupError):
+        return None, 0
 
 
 def cpu_seconds(pid):
@@ -33,7 +35,8 @@ def cpu_seconds(pid):
 
 class Reading:
     def __init__(self, pids):
-        self.time_s, self.idle_s = time.monotonic(), idle_seconds()
+        self.time_s = time.monotonic()
+        self.idle_s, self.switches = idle_and_switches()
         self.own_s = time.process_time() + sum(map(cpu_seconds, pids))
 
     def foreign_until(self, later):
@@ -41,7 +44,8 @@ class Reading:
         capacity_s = (later.time_s - self.time_s) * os.cpu_count()
         if self.idle_s is None or later.idle_s is None or capacity_s <= 0:
             return 0.0
-        foreign_s = capacity_s - (later.idle_s - self.idle_s) - (later.own_s - self.own_s) - ALLOWANCE_S
+        allowed_s = ALLOWANCE_S + (later.switches - self.switches) * SWITCH_S
+        foreign_s = capacity_s - (later.idle_s - self.idle_s) - (later.own_s - self.own_s) - allowed_s
         return min(1.0, max(0.0, foreign_s / capacity_s))
 
 
