@@ -24,6 +24,10 @@ HORA_BEGIN_DECLS
     X(HORA_ECANCELED, -ECANCELED, "the task was cancelled")                         \
     X(HORA_EMFILE, -EMFILE, "the process has no file descriptor left")              \
     X(HORA_ENFILE, -ENFILE, "the system has no file descriptor left")               \
+    X(HORA_ENOENT, -ENOENT, "there is no such thing")                               \
+    X(HORA_EIO, -EIO, "a file cannot be read")                                      \
+    X(HORA_EBADMSG, -EBADMSG, "the data is damaged")                                \
+    X(HORA_ERANGE, -ERANGE, "too large to be counted")                              \
     X(HORA_ENOTSUP, -ENOTSUP, "not supported on this system")                       \
     X(HORA_EINTERRUPTED, -4097, "the thread was interrupted")                       \
     X(HORA_ECLOSED, -4098, "the object is closed")                                  \

@@ -6,6 +6,8 @@
 #include <hora/base.h>
 #include <hora/clock.h>
 #include <hora/completion.h>
+#include <hora/cron.h>
+#include <hora/duration.h>
 #include <hora/error.h>
 #include <hora/executor.h>
 #include <hora/future.h>
@@ -18,5 +20,6 @@
 #include <hora/task.h>
 #include <hora/thread.h>
 #include <hora/version.h>
+#include <hora/zone.h>
 
 #endif

@@ -2,7 +2,8 @@
 /* fault.h - faults planted on purpose, to prove that the tests would find them
  *
  * In the simulated build one fault at a time can be switched on; a test asserts that the scenarios catch every one
- * of this list. In every other build HORA__FAULT(x) is the constant false. */
+ * of this list. So it is in those tests on real threads that are built with HORA_FAULTS. In every other build HORA__FAULT(x) is
+ * the constant false. */
 #ifndef HORA_BASE_FAULT_H
 #define HORA_BASE_FAULT_H
 
@@ -80,11 +81,19 @@
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
     X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \
+    X(CRON_OVERLAP_UNSEEN, "local times that the clocks show again are not searched")                  \
+    X(CRON_SPAN_ENDS_LATE, "the first local time after a span counts as one of it")                    \
+    X(CRON_JUMPS_TOO_FAR, "a jump to a far match forgets that local time is not UTC")                  \
+    X(CRON_JUMPS_TOO_FAR_BACK, "... backwards")                                                        \
+    X(CRON_SKIPPED_TIMES_LOST, "times that are skipped do not come when the clocks are set")           \
+    X(CRON_REPEATED_TIMES_COUNT, "times of the day that are repeated count again")                     \
+    X(CRON_NEAREST_LEAVES_MONTH, "the weekday nearest to the last day is in the next month")           \
     X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                            \
     X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something")    \
     X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")        \
     X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                 \
-    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")
+    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                         \
+    X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                         \
 
 enum hora__fault {
     HORA__FAULT_NONE,
@@ -94,7 +103,7 @@ enum hora__fault {
         HORA__FAULT_COUNT
 };
 
-#ifdef HORA_SIM
+#if defined(HORA_SIM) || defined(HORA_FAULTS)
 extern enum hora__fault hora__fault_planted; /* set by the test driver between runs */
 #define HORA__FAULT(name) (hora__fault_planted == HORA__FAULT_##name)
 #else

@@ -96,6 +96,28 @@ static inline void hora__atomic64_store(hora__atomic64 *a, int64_t value)
     atomic_store(&a->value, value);
 }
 
+typedef struct hora__atomic_pointer {
+    _Atomic(void *) value;
+} hora__atomic_pointer;
+
+static inline void hora__atomic_pointer_init(hora__atomic_pointer *a, void *value)
+{
+    atomic_init(&a->value, value);
+}
+
+static inline void *hora__atomic_pointer_load(const hora__atomic_pointer *a)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_load(&a->value);
+}
+
+/* Whether the pointer was `expected` and is `desired` now. */
+static inline bool hora__atomic_pointer_cas(hora__atomic_pointer *a, void *expected, void *desired)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_compare_exchange_strong(&a->value, &expected, desired);
+}
+
 /* A number that is only counted: nothing else is ordered by it, so it is relaxed, and no point for the simulator. */
 typedef struct hora__counter {
     _Atomic int64_t value;

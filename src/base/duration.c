@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* duration.c - spans of time as texts: numbers with units, and ISO 8601
+ *
+ * Each form is a list of numbers, each with a unit smaller than the one before. Parts may be larger than the whole,
+ * since they may have signs of their own: so the sum is kept in seconds and nanoseconds, and only the result must fit.
+ * Invariants: D1 a number is at most 2^63. D2 of the sum the nanoseconds are less than a second times the number of
+ * parts. */
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hora/duration.h>
+
+#include "base/ns.h"
+#include "base/text.h"
+
+enum { PARTS_MAX = 7 };
+#define NUMBER_MAX (UINT64_C(1) << 63)
+#define MINUTE     (60 * HORA__SECOND)
+#define HOUR       (60 * MINUTE)
+#define DAY        (24 * HOUR)
+
+struct scan {
+    const char *at; /* what has not been read yet */
+    int64_t seconds;
+    int64_t nanoseconds;
+    bool is_too_long;
+    const char *reason; /* why it is refused; NULL: it is not, so far */
+};
+
+struct unit {
+    const char *name; /* in small letters */
+    hora_ns length;
+};
+
+/* A name with which another one begins stands behind it. */
+static const struct unit simple_units[] = {
+    {"d", DAY}, {"h", HOUR}, {"ms", HORA__SECOND / 1000}, {"m", MINUTE}, {"s", HORA__SECOND}, {"us", HORA_US(1)},
+    {"ns", 1},  {"", 0},
+};
+
+static const struct unit iso_days[] = {{"d", DAY}, {"", 0}};
+static const struct unit iso_times[] = {{"h", HOUR}, {"m", MINUTE}, {"s", HORA__SECOND}, {"", 0}};
+
+static char small(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool fail(struct scan *scan, const char *reason)
+{
+    if (scan->reason == NULL)
+        scan->reason = reason;
+    return false;
+}
+
+/* -1 for a minus. */
+static int read_sign(struct scan *scan)
+{
+    int sign = *scan->at == '-' ? -1 : 1;
+    if (*scan->at == '-' || *scan->at == '+')
+        scan->at++;
+    return sign;
+}
+
+/* Add number * unit. The number is cut into whole milliards and the rest, the unit into whole seconds and the rest. */
+static void add(struct scan *scan, int sign, uint64_t number, hora_ns unit)
+{
+    int64_t whole = (int64_t)(number / (uint64_t)HORA__SECOND);
+    int64_t rest = (int64_t)(number % (uint64_t)HORA__SECOND);
+    int64_t small_part = rest * (unit % HORA__SECOND);
+    int64_t seconds;
+    if (__builtin_mul_overflow(whole, unit, &seconds) ||
+        __builtin_add_overflow(seconds, rest * (unit / HORA__SECOND), &seconds) ||
+        __builtin_add_overflow(seconds, small_part / HORA__SECOND, &seconds) ||
+        __builtin_add_overflow(scan->seconds, sign * seconds, &scan->seconds))
+        scan->is_too_long = true;
+    scan->nanoseconds += sign * (small_part % HORA__SECOND);
+}
+
+/* The sum of all, if it fits. */
+static bool total(const struct scan *scan, hora_ns *ret_duration)
+{
+    assert(scan->nanoseconds < PARTS_MAX * HORA__SECOND && scan->nanoseconds > -PARTS_MAX * HORA__SECOND);
+    int64_t seconds;
+    int64_t nanoseconds = scan->nanoseconds % HORA__SECOND;
+    if (scan->is_too_long || __builtin_add_overflow(scan->seconds, scan->nanoseconds / HORA__SECOND, &seconds))
+        return false;
+    if (seconds < 0 && nanoseconds > 0) { /* the same sign for both, lest the product be too large for the sum */
+        seconds++;
+        nanoseconds -= HORA__SECOND;
+    } else if (seconds > 0 && nanoseconds < 0) {
+        seconds--;
+        nanoseconds += HORA__SECOND;
+    }
+    hora_ns product;
+    return !__builtin_mul_overflow(seconds, HORA__SECOND, &product) &&
+           !__builtin_add_overflow(product, nanoseconds, ret_duration);
+}
+
+static bool read_number(struct scan *scan, uint64_t *ret_number)
+{
+    if (!is_digit(*scan->at))
+        return fail(scan, "a number is missing");
+    uint64_t number = 0;
+    for (; is_digit(*scan->at); scan->at++) {
+        uint64_t digit = (uint64_t)(*scan->at - '0');
+        if (number > (NUMBER_MAX - digit) / 10) {
+            scan->is_too_long = true;
+            number = 0;
+        }
+        number = number * 10 + digit;
+    }
+    *ret_number = number;
+    return true;
+}
+
+/* A unit of the list, which must be smaller than `than`. */
+static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than, hora_ns *ret_length)
+{
+    for (; units->length > 0; units++) {
+        size_t i = 0;
+        while (units->name[i] != '\0' && small(scan->at[i]) == units->name[i])
+            i++;
+        if (units->name[i] != '\0')
+            continue;
+        if (units->length >= than)
+            return fail(scan, "the larger units stand first, each once");
+        scan->at += i;
+        *ret_length = units->length;
+        return true;
+    }
+    return fail(scan, "a unit is missing, or is none of those allowed here");
+}
+
+static void skip_blanks(struct scan *scan)
+{
+    while (*scan->at == ' ' || *scan->at == '\t')
+        scan->at++;
+}
+
+/* 1h30m, 1h 30m */
+static bool read_simple(struct scan *scan, int sign, char end)
+{
+    hora_ns than = INT64_MAX;
+    do {
+        uint64_t number = 0;
+        if (!read_number(scan, &number) || !read_unit(scan, simple_units, than, &than))
+            return false;
+        add(scan, sign, number, than);
+        const char *behind = scan->at;
+        skip_blanks(scan);
+        if (*scan->at == '\0' && scan->at != behind)
+            return fail(scan, "a blank stands at the end");
+    } while (*scan->at != end && *scan->at != '\0');
+    return true;
+}
+
+static bool read_bracket(struct scan *scan, int sign)
+{
+    scan->at++;
+    skip_blanks(scan);
+    if (!read_simple(scan, sign, ')'))
+        return false;
+    if (*scan->at != ')')
+        return fail(scan, "the bracket is not closed");
+    scan->at++;
+    return true;
+}
+
+/* The digits after a point, none to nine. */
+static bool read_fraction(struct scan *scan, int sign)
+{
+    hora_ns place = HORA__SECOND / 10;
+    for (scan->at++; is_digit(*scan->at); scan->at++, place /= 10) {
+        if (place == 0)
+            return fail(scan, "a fraction has more than nine digits");
+        scan->nanoseconds += place * sign * (*scan->at - '0');
+    }
+    return small(*scan->at) == 's' || fail(scan, "only seconds have a fraction");
+}
+
+/* The parts before or after the T. */
+static bool read_iso_parts(struct scan *scan, int sign, const struct unit *units)
+{
+    hora_ns than = INT64_MAX;
+    while (*scan->at != '\0' && small(*scan->at) != 't') {
+        uint64_t number = 0;
+        int own_sign = sign * read_sign(scan);
+        if (!read_number(scan, &number))
+            return false;
+        bool has_fraction = *scan->at == '.' || *scan->at == ',';
+        if (has_fraction && !read_fraction(scan, own_sign))
+            return false;
+        if (!read_unit(scan, units, than, &than))
+            return false;
+        add(scan, own_sign, number, than);
+    }
+    return true;
+}
+
+static bool read_iso(struct scan *scan, int sign)
+{
+    const char *days = ++scan->at;
+    if (!read_iso_parts(scan, sign, iso_days))
+        return false;
+    if (small(*scan->at) == 't') {
+        const char *times = ++scan->at;
+        return *times == '\0' ? fail(scan, "nothing stands after T") : read_iso_parts(scan, sign, iso_times);
+    }
+    return scan->at != days || fail(scan, "nothing stands after P");
+}
+
+static bool read_plain(struct scan *scan, int sign, hora_ns unit)
+{
+    uint64_t number = 0;
+    if (!read_number(scan, &number))
+        return false;
+    add(scan, sign, number, unit);
+    return true;
+}
+
+static bool is_plain(const char *text)
+{
+    while (is_digit(*text))
+        text++;
+    return *text == '\0';
+}
+
+static bool read_duration(struct scan *scan, hora_ns unit)
+{
+    if (*scan->at == '\0')
+        return fail(scan, "the text is empty");
+    int sign = read_sign(scan);
+    bool is_good = is_plain(scan->at)        ? read_plain(scan, sign, unit)
+                   : small(*scan->at) == 'p' ? read_iso(scan, sign)
+                   : *scan->at == '('        ? read_bracket(scan, sign)
+                                             : read_simple(scan, sign, '\0');
+    return is_good && (*scan->at == '\0' || fail(scan, "there is something after the end"));
+}
+
+int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, const char **reterr_reason)
+{
+    struct scan scan = {.at = text};
+    int error = HORA_EINVAL;
+    if (text == NULL || unit < 0 || ret_duration == NULL)
+        scan.reason = "there is no text, no place for the result, or the unit is negative";
+    else if (read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
+        hora_ns duration;
+        if (total(&scan, &duration)) {
+            *ret_duration = duration;
+            return 0;
+        }
+        error = HORA_ERANGE;
+        scan.reason = "it is longer than 292 years";
+    }
+    assert(scan.reason != NULL);
+    if (reterr_reason != NULL)
+        *reterr_reason = scan.reason;
+    return error;
+}
+
+/* A part of a text, with a sign of its own; nothing for zero. */
+static void add_part(struct hora__text *out, bool is_negative, uint64_t number, char unit)
+{
+    if (number == 0)
+        return;
+    if (is_negative)
+        hora__text_add_char(out, '-');
+    hora__text_add_number(out, number, 1);
+    hora__text_add_char(out, unit);
+}
+
+static void add_seconds(struct hora__text *out, bool is_negative, uint64_t seconds, uint64_t nanoseconds)
+{
+    if (is_negative)
+        hora__text_add_char(out, '-');
+    hora__text_add_number(out, seconds, 1);
+    if (nanoseconds > 0) {
+        int digits = 9;
+        for (; nanoseconds % 10 == 0; nanoseconds /= 10)
+            digits--;
+        hora__text_add_char(out, '.');
+        hora__text_add_number(out, nanoseconds, digits);
+    }
+    hora__text_add_char(out, 'S');
+}
+
+int hora_duration_format(hora_ns duration, char *text, size_t size)
+{
+    if (text == NULL && size > 0)
+        return HORA_EINVAL;
+    bool is_negative = duration < 0;
+    uint64_t length = is_negative ? -(uint64_t)duration : (uint64_t)duration;
+    uint64_t seconds = length / (uint64_t)HORA__SECOND;
+    uint64_t nanoseconds = length % (uint64_t)HORA__SECOND;
+    struct hora__text out = hora__text_begin(text, size);
+    hora__text_add(&out, "PT");
+    add_part(&out, is_negative, seconds / 3600, 'H');
+    add_part(&out, is_negative, seconds / 60 % 60, 'M');
+    if (seconds % 60 != 0 || nanoseconds != 0 || length == 0)
+        add_seconds(&out, is_negative, seconds % 60, nanoseconds);
+    return hora__text_end(&out);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* civil.h - the Gregorian calendar as arithmetic: days since 1970-01-01 and dates, with no zone */
+#ifndef HORA_CRON_CIVIL_H
+#define HORA_CRON_CIVIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HORA__DAY INT64_C(86400)
+
+struct hora__date {
+    int64_t year;
+    int month; /* 1 to 12 */
+    int day;   /* 1 to 31 */
+};
+
+static inline bool hora__is_leap(int64_t year)
+{
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static inline int hora__month_days(int64_t year, int month)
+{
+    static const signed char days[] = {0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[month] + (month == 2 && hora__is_leap(year) ? 1 : 0);
+}
+
+/* Quotient rounded down; b > 0. */
+static inline int64_t hora__floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0 ? 1 : 0);
+}
+
+/* Counted from 0000-03-01, so that the leap day is the last of a year and months have a pattern: 153 days in five. */
+static inline int64_t hora__days_from_date(int64_t year, int month, int day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = hora__floor_div(y, 400);
+    int64_t year_of_era = y - era * 400;
+    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+}
+
+static inline struct hora__date hora__date_from_days(int64_t days)
+{
+    int64_t z = days + 719468;
+    int64_t era = hora__floor_div(z, 146097);
+    int64_t day_of_era = z - era * 146097;
+    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int month = (int)((5 * day_of_year + 2) / 153);
+    struct hora__date date = {.day = (int)(day_of_year - (153 * month + 2) / 5 + 1)};
+    date.month = month < 10 ? month + 3 : month - 9;
+    date.year = year_of_era + era * 400 + (date.month <= 2 ? 1 : 0);
+    return date;
+}
+
+/* 0 Sunday to 6 Saturday. 1970-01-01 was a Thursday. */
+static inline int hora__weekday(int64_t days)
+{
+    int64_t w = (days + 4) % 7;
+    return (int)(w < 0 ? w + 7 : w);
+}
+
+#endif

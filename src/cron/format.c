@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.c - an expression in normal form
+ *
+ * The text depends on the sets alone, so equal expressions have the same one. A field is * if it has all values, a step
+ * if its values are three or more at the same distance, else a list in which three or more neighbours are a range. Days
+ * of the week are named, from Monday to Sunday, and have no steps: those mean other days in each dialect.
+ *
+ * Two things are not in the sets, but in how they are written, and must be read back:
+ *   is_interval     with HORA_DST_CRON. Times of the day are lists without ranges and steps; if an interval would look
+ *                   like that, its first hour is written as a range, 5-5.
+ *   is_either_day   in crontab. If both fields must match, one begins with *, as a step; if one is enough, none does. */
+#include <assert.h>
+#include <stddef.h>
+
+#include <hora/cron.h>
+
+#include "base/text.h"
+#include "cron/cron.h"
+#include "cron/parse.h"
+#include "cron/set.h"
+
+enum { ALL_WEEKDAYS = 0x7f, WEEK = 7, SHORTEST_RANGE = 3 };
+#define ALL_DAYS UINT32_C(0xfffffffe)
+
+/* How a set is written. */
+struct style {
+    bool is_list;        /* values alone */
+    bool has_star;       /* a step from the minimum is written with * */
+    bool has_open_step;  /* a step to the maximum is written without it */
+    bool is_first_range; /* the first value is written as a-a */
+};
+
+static bool is_full(hora_cron_field field, uint64_t set)
+{
+    return set == hora__set_every(hora__cron_values[field].min, hora__cron_values[field].max, 1);
+}
+
+/* The distance of all values, 2 or more; 0: they have none, or are less than three. */
+static int step_of(uint64_t set)
+{
+    int step = hora__set_step(set);
+    return step > 1 && hora__set_count(set) >= SHORTEST_RANGE ? step : 0;
+}
+
+/* Whether it is written as a list of values, without star, range and step. */
+static bool is_listed(hora_cron_field field, uint64_t set)
+{
+    return !is_full(field, set) && step_of(set) == 0 && (set & set >> 1 & set >> 2) == 0;
+}
+
+static void add_value(struct hora__text *out, hora_cron_field field, int value)
+{
+    const char *names = hora__cron_values[field].names;
+    if (names == NULL) {
+        hora__text_add_number(out, (uint64_t)value, 1);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        hora__text_add_char(out, names[3 * (value - 1) + i]);
+}
+
+static void add_range(struct hora__text *out, hora_cron_field field, int first, int last)
+{
+    add_value(out, field, first);
+    hora__text_add_char(out, '-');
+    add_value(out, field, last);
+}
+
+static void add_comma(struct hora__text *out, bool *is_first)
+{
+    if (!*is_first)
+        hora__text_add_char(out, ',');
+    *is_first = false;
+}
+
+static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style, bool *is_first)
+{
+    while (set != 0) {
+        int first = hora__set_first(set);
+        int last = style.is_list ? first : hora__set_run_end(set, first);
+        if (last - first + 1 < SHORTEST_RANGE)
+            last = first;
+        add_comma(out, is_first);
+        if (last > first || style.is_first_range)
+            add_range(out, field, first, last);
+        else
+            add_value(out, field, first);
+        style.is_first_range = false;
+        set &= ~hora__set_every(first, last, 1);
+    }
+}
+
+static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
+{
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    int first = hora__set_first(set);
+    int last = hora__set_last(set);
+    int step = step_of(set);
+    bool is_open = last + step > values->max;
+    if (is_open && style.has_star && first == values->min)
+        hora__text_add_char(out, '*');
+    else if (is_open && style.has_open_step)
+        add_value(out, field, first);
+    else
+        add_range(out, field, first, last);
+    hora__text_add_char(out, '/');
+    hora__text_add_number(out, (uint64_t)step, 1);
+}
+
+static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
+{
+    bool is_first = true;
+    bool is_long = style.is_list || style.is_first_range;
+    if (!is_long && is_full(field, set))
+        hora__text_add_char(out, '*');
+    else if (!is_long && step_of(set) > 0)
+        add_step(out, field, set, style);
+    else
+        add_list(out, field, set, style, &is_first);
+}
+
+static void add_times(struct hora__text *out, const hora_cron *cron, struct style style)
+{
+    bool is_exact = cron->dst == HORA_DST_CRON;
+    bool looks_listed = is_listed(HORA_CRON_SECOND, cron->seconds) && is_listed(HORA_CRON_MINUTE, cron->minutes) &&
+                        is_listed(HORA_CRON_HOUR, cron->hours);
+    style.is_list = is_exact && !cron->is_interval;
+    if (cron->dialect == HORA_CRON_SPRING) {
+        add_set(out, HORA_CRON_SECOND, cron->seconds, style);
+        hora__text_add_char(out, ' ');
+    }
+    add_set(out, HORA_CRON_MINUTE, cron->minutes, style);
+    hora__text_add_char(out, ' ');
+    style.is_first_range = is_exact && cron->is_interval && looks_listed;
+    add_set(out, HORA_CRON_HOUR, cron->hours, style);
+}
+
+static void add_special_days(struct hora__text *out, const hora_cron *cron, bool is_first)
+{
+    for (uint32_t rest = cron->before_last; rest != 0; rest &= rest - 1) {
+        add_comma(out, &is_first);
+        hora__text_add(out, (rest & 1) != 0 ? "L" : "L-");
+        if ((rest & 1) == 0)
+            hora__text_add_number(out, (uint64_t)hora__set_first(rest), 1);
+    }
+    if (cron->last_working_day) {
+        add_comma(out, &is_first);
+        hora__text_add(out, "LW");
+    }
+    for (uint32_t rest = cron->nearest; rest != 0; rest &= rest - 1) {
+        add_comma(out, &is_first);
+        hora__text_add_number(out, (uint64_t)hora__set_first(rest), 1);
+        hora__text_add_char(out, 'W');
+    }
+}
+
+static void add_special_weekdays(struct hora__text *out, const hora_cron *cron, bool is_first)
+{
+    for (int day = 1; day <= WEEK; day++) {
+        if (hora__set_has(cron->last_of, day % WEEK)) {
+            add_comma(out, &is_first);
+            add_value(out, HORA_CRON_WEEKDAY, day);
+            hora__text_add_char(out, 'L');
+        }
+        for (uint32_t rest = cron->nth_of[day % WEEK]; rest != 0; rest &= rest - 1) {
+            add_comma(out, &is_first);
+            add_value(out, HORA_CRON_WEEKDAY, day);
+            hora__text_add_char(out, '#');
+            hora__text_add_number(out, (uint64_t)hora__set_first(rest), 1);
+        }
+    }
+}
+
+static void add_weekday_list(struct hora__text *out, uint64_t weekdays, bool *is_first)
+{
+    uint64_t from_monday = (weekdays & 0x7e) | (weekdays & 1) << WEEK;
+    add_list(out, HORA_CRON_WEEKDAY, from_monday, (struct style){0}, is_first);
+}
+
+/* The set begins with its field's minimum, and is to begin with a star. The rest of it is returned. */
+static uint64_t add_starred(struct hora__text *out, uint64_t set, int min, int max, bool *is_first)
+{
+    int step = 2;
+    assert(hora__set_has(set, min));
+    while ((hora__set_every(min, max, step) & ~set) != 0)
+        step++;
+    add_comma(out, is_first);
+    hora__text_add(out, "*/");
+    hora__text_add_number(out, (uint64_t)step, 1);
+    return set & ~hora__set_every(min, max, step);
+}
+
+static void add_days(struct hora__text *out, const hora_cron *cron, struct style style, bool is_starred)
+{
+    bool is_first = true;
+    if (is_starred)
+        add_list(out, HORA_CRON_DAY, add_starred(out, cron->days, 1, 31, &is_first), style, &is_first);
+    else if (cron->days != 0)
+        add_set(out, HORA_CRON_DAY, cron->days, style);
+    add_special_days(out, cron, cron->days == 0);
+}
+
+static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_starred)
+{
+    bool is_first = true;
+    uint64_t rest = is_starred ? add_starred(out, cron->weekdays, 0, WEEK - 1, &is_first) : cron->weekdays;
+    if (rest == ALL_WEEKDAYS)
+        hora__text_add_char(out, '*');
+    else
+        add_weekday_list(out, rest, &is_first);
+    add_special_weekdays(out, cron, cron->weekdays == 0);
+}
+
+/* Crontab: both fields are restricted and both must match. Then one of them has its minimum, for it was written with *. */
+static bool needs_star(const hora_cron *cron)
+{
+    return cron->dialect == HORA_CRON_UNIX && !cron->is_either_day && cron->days != ALL_DAYS &&
+           cron->weekdays != ALL_WEEKDAYS;
+}
+
+static void add_expression(struct hora__text *out, const hora_cron *cron)
+{
+    struct style style = {.has_star = true, .has_open_step = cron->dialect == HORA_CRON_SPRING};
+    bool has_starred_day = needs_star(cron) && hora__set_has(cron->days, 1);
+    add_times(out, cron, style);
+    hora__text_add_char(out, ' ');
+    struct style day_style = style;
+    day_style.has_star = !cron->is_either_day;
+    add_days(out, cron, day_style, has_starred_day);
+    hora__text_add_char(out, ' ');
+    add_set(out, HORA_CRON_MONTH, cron->months, style);
+    hora__text_add_char(out, ' ');
+    add_weekdays(out, cron, needs_star(cron) && !has_starred_day);
+}
+
+int hora_cron_format(const hora_cron *cron, char *text, size_t size)
+{
+    if (cron == NULL || (text == NULL && size > 0))
+        return HORA_EINVAL;
+    struct hora__text out = hora__text_begin(text, size);
+    hora_cron normal = hora__cron_normal(cron);
+    if (cron->is_reboot)
+        hora__text_add(&out, "@reboot");
+    else
+        add_expression(&out, &normal);
+    return hora__text_end(&out);
+}

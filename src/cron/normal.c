@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* normal.c - day fields that mean the same become the same
+ *
+ * What a day field says is a union of words: 15, L-3, LW, 15W; FRI, FRIL, FRI#2. One may be contained in others: 31 in
+ * L, the last Friday in Friday. What the field means is known when its days are known in each of the 28 kinds of months
+ * (four lengths, seven weekdays for the first). So first the field gets every word that is contained in its meaning: the
+ * result depends on the meaning alone. Then, in a fixed order, the rarest first, every word goes that the rest can do
+ * without. The result is the normal form. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cron/calendar.h"
+#include "cron/parse.h"
+
+enum { ALL_WEEKDAYS = 0x7f, LENGTHS = 4, SHORTEST = 28, WEEK = 7 };
+#define ALL_DAYS UINT32_C(0xfffffffe)
+
+/* One word, the rarest being number 0, added or taken away. Returns false if there are no more. */
+typedef bool change_word(hora_cron *cron, int number, bool is_added);
+
+static void change_bit(uint32_t *set, int bit, bool is_added)
+{
+    *set = is_added ? *set | UINT32_C(1) << bit : *set & ~(UINT32_C(1) << bit);
+}
+
+static void change_bit8(uint8_t *set, int bit, bool is_added)
+{
+    uint32_t wide = *set;
+    change_bit(&wide, bit, is_added);
+    *set = (uint8_t)wide;
+}
+
+/* 31W to 1W, LW, L-30 to L, 31 to 1. */
+static bool change_day(hora_cron *cron, int number, bool is_added)
+{
+    if (number < 31)
+        change_bit(&cron->nearest, 31 - number, is_added);
+    else if (number == 31)
+        cron->last_working_day = is_added;
+    else if (number < 63)
+        change_bit(&cron->before_last, 62 - number, is_added);
+    else if (number < 94)
+        change_bit(&cron->days, 94 - number, is_added);
+    return number < 94;
+}
+
+/* For each day of the week: dL, d#5 to d#1, d. */
+static bool change_weekday(hora_cron *cron, int number, bool is_added)
+{
+    int day = number % WEEK;
+    int word = number / WEEK;
+    if (word == 0)
+        change_bit8(&cron->last_of, day, is_added);
+    else if (word < 6)
+        change_bit8(&cron->nth_of[day], 6 - word, is_added);
+    else if (word == 6)
+        change_bit8(&cron->weekdays, day, is_added);
+    return word <= 6;
+}
+
+/* Whether all days of one are days of the other, in months of every kind. */
+static bool is_within(const hora_cron *inner, const hora_cron *outer)
+{
+    for (int kind = 0; kind < LENGTHS * WEEK; kind++) {
+        int length = SHORTEST + kind % LENGTHS;
+        uint32_t days = hora__cron_month_mask(inner, kind / LENGTHS, length);
+        if ((days & ~hora__cron_month_mask(outer, kind / LENGTHS, length)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* `field` is an expression with one of the two day fields, the other one being *; `empty` is the same without any word. */
+static void normalize_field(hora_cron *field, const hora_cron *empty, change_word *change)
+{
+    const hora_cron meaning = *field;
+    hora_cron word = *empty;
+    for (int i = 0; change(&word, i, true); i++) {
+        if (is_within(&word, &meaning))
+            (void)change(field, i, true);
+        (void)change(&word, i, false);
+    }
+    hora_cron less = *field;
+    for (int i = 0; change(&less, i, false); i++) {
+        if (is_within(&meaning, &less))
+            *field = less;
+        else
+            less = *field;
+    }
+}
+
+static bool has_special_weekdays(const hora_cron *cron)
+{
+    bool has = cron->last_of != 0;
+    for (int day = 0; day < WEEK; day++)
+        has = has || cron->nth_of[day] != 0;
+    return has;
+}
+
+static void normalize_days(hora_cron *cron)
+{
+    const hora_cron empty = {.weekdays = ALL_WEEKDAYS};
+    hora_cron field = empty;
+    field.days = cron->days;
+    field.before_last = cron->before_last;
+    field.nearest = cron->nearest;
+    field.last_working_day = cron->last_working_day;
+    normalize_field(&field, &empty, change_day);
+    cron->days = field.days;
+    cron->before_last = field.before_last;
+    cron->nearest = field.nearest;
+    cron->last_working_day = field.last_working_day;
+}
+
+static void normalize_weekdays(hora_cron *cron)
+{
+    const hora_cron empty = {.days = ALL_DAYS};
+    hora_cron field = empty;
+    field.weekdays = cron->weekdays;
+    field.last_of = cron->last_of;
+    for (int day = 0; day < WEEK; day++)
+        field.nth_of[day] = cron->nth_of[day];
+    normalize_field(&field, &empty, change_weekday);
+    cron->weekdays = field.weekdays;
+    cron->last_of = field.last_of;
+    for (int day = 0; day < WEEK; day++)
+        cron->nth_of[day] = field.nth_of[day];
+}
+
+/* Plain days alone are in normal form. So are the days of crontab, unless one of two fields that are enough is enough
+ * for all. */
+void hora__cron_normalize(hora_cron *cron)
+{
+    if (cron->before_last != 0 || cron->nearest != 0 || cron->last_working_day)
+        normalize_days(cron);
+    if (has_special_weekdays(cron))
+        normalize_weekdays(cron);
+    if (cron->is_either_day && (cron->days == ALL_DAYS || cron->weekdays == ALL_WEEKDAYS)) {
+        cron->is_either_day = false;
+        cron->days = ALL_DAYS;
+        cron->weekdays = ALL_WEEKDAYS;
+    }
+}
+
+hora_cron hora__cron_normal(const hora_cron *cron)
+{
+    const size_t constant = offsetof(hora_cron, dialect); /* from there on nothing changes */
+    hora_cron normal;
+    hora__atomic_init(&normal.refs, 0);
+    memcpy((char *)&normal + constant, (const char *)cron + constant, sizeof normal - constant);
+    hora__cron_normalize(&normal);
+    return normal;
+}
+
+static bool equal_days(const hora_cron *a, const hora_cron *b)
+{
+    for (int day = 0; day < WEEK; day++)
+        if (a->nth_of[day] != b->nth_of[day])
+            return false;
+    return a->is_either_day == b->is_either_day && a->days == b->days && a->before_last == b->before_last &&
+           a->nearest == b->nearest && a->last_working_day == b->last_working_day && a->weekdays == b->weekdays &&
+           a->last_of == b->last_of;
+}
+
+bool hora_cron_equal(const hora_cron *a, const hora_cron *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    if (a->dialect != b->dialect || a->dst != b->dst || a->is_reboot != b->is_reboot)
+        return false;
+    if (a->dst == HORA_DST_CRON && a->is_interval != b->is_interval)
+        return false;
+    if (a->seconds != b->seconds || a->minutes != b->minutes || a->hours != b->hours || a->months != b->months)
+        return false;
+    if (equal_days(a, b))
+        return true;
+    hora_cron normal_a = hora__cron_normal(a), normal_b = hora__cron_normal(b);
+    return equal_days(&normal_a, &normal_b);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quick.c - the short way through an expression that is written as most are
+ *
+ * The text is read once, from left to right, with nothing put aside for an error message. Whatever is not expected - a macro, a number of
+ * three digits, a mistake - makes it give up, and then the long way of parse.c decides. So it must accept nothing that the long way
+ * refuses, and must understand it in the same way: tests compare the two. */
+#include "cron/parse.h"
+#include "cron/set.h"
+
+enum { SUNDAY = 7, GIVES_UP = -1, MOST_BEFORE_LAST = 30, MOST_NTH = 5, FIELDS = HORA_CRON_WEEKDAY + 1 };
+
+#define NAME(a, b, c) ((a) << 16 | (b) << 8 | (c))
+
+/* While one is read. */
+struct quick {
+    const char *at;
+    hora_cron *cron;
+    bool is_unix;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_end_of_field(char c)
+{
+    return is_blank(c) || c == '\0';
+}
+
+static bool is_end_of_item(char c)
+{
+    return is_end_of_field(c) || c == ',';
+}
+
+/* One or two digits. */
+static int read_number(struct quick *quick)
+{
+    const char *at = quick->at;
+    if (!is_digit(at[0]))
+        return GIVES_UP;
+    int number = at[0] - '0';
+    if (!is_digit(at[1])) {
+        quick->at = at + 1;
+        return number;
+    }
+    quick->at = at + 2;
+    return is_digit(at[2]) ? GIVES_UP : number * 10 + (at[1] - '0');
+}
+
+struct name {
+    int letters;
+    int number;
+};
+
+/* The place of a name in its table: no two of them share one. */
+#define PLACE(b, c)           (((b) + 17 * (c)) & 31)
+#define ENTRY(a, b, c, value) [PLACE(b, c)] = {NAME(a, b, c), (value)}
+
+static const struct name months[32] = {
+    ENTRY('j', 'a', 'n', 1), ENTRY('f', 'e', 'b', 2),  ENTRY('m', 'a', 'r', 3),  ENTRY('a', 'p', 'r', 4),
+    ENTRY('m', 'a', 'y', 5), ENTRY('j', 'u', 'n', 6),  ENTRY('j', 'u', 'l', 7),  ENTRY('a', 'u', 'g', 8),
+    ENTRY('s', 'e', 'p', 9), ENTRY('o', 'c', 't', 10), ENTRY('n', 'o', 'v', 11), ENTRY('d', 'e', 'c', 12),
+};
+
+static const struct name weekdays[32] = {
+    ENTRY('m', 'o', 'n', 1), ENTRY('t', 'u', 'e', 2), ENTRY('w', 'e', 'd', 3),      ENTRY('t', 'h', 'u', 4),
+    ENTRY('f', 'r', 'i', 5), ENTRY('s', 'a', 't', 6), ENTRY('s', 'u', 'n', SUNDAY),
+};
+
+/* A letter is small with this bit set, and nothing else becomes a small letter by it. */
+static int small(char c)
+{
+    return (unsigned char)c | 0x20;
+}
+
+static int read_name(struct quick *quick, hora_cron_field field)
+{
+    const char *at = quick->at;
+    if (field < HORA_CRON_MONTH || at[0] == '\0' || at[1] == '\0' || at[2] == '\0')
+        return GIVES_UP;
+    int b = small(at[1]), c = small(at[2]);
+    const struct name *name = &(field == HORA_CRON_MONTH ? months : weekdays)[PLACE(b, c)];
+    quick->at = at + 3;
+    return name->letters == NAME(small(at[0]), b, c) ? name->number : GIVES_UP;
+}
+
+static int read_value(struct quick *quick, hora_cron_field field)
+{
+    int value = is_digit(*quick->at) ? read_number(quick) : read_name(quick, field);
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    return value < values->min || value > values->max ? GIVES_UP : value;
+}
+
+/* L, LW, L-n. */
+static bool read_last_day(struct quick *quick)
+{
+    hora_cron *cron = quick->cron;
+    quick->at++;
+    if (*quick->at == 'W') {
+        quick->at++;
+        cron->last_working_day = true;
+    } else if (*quick->at == '-') {
+        quick->at++;
+        int before = read_number(quick);
+        if (before < 1 || before > MOST_BEFORE_LAST)
+            return false;
+        cron->before_last |= UINT32_C(1) << before;
+    } else {
+        cron->before_last |= 1;
+    }
+    return true;
+}
+
+/* What may stand after the number of a day: nW, dL, d#n. Whether one of them did; `*ret_ok`: and is right. */
+static bool read_special(struct quick *quick, hora_cron_field field, int value, bool *ret_ok)
+{
+    hora_cron *cron = quick->cron;
+    char mark = *quick->at;
+    *ret_ok = true;
+    if (field == HORA_CRON_DAY && mark == 'W') {
+        quick->at++;
+        cron->nearest |= UINT32_C(1) << value;
+    } else if (field == HORA_CRON_WEEKDAY && (mark == 'L' || mark == 'l')) {
+        quick->at++;
+        cron->last_of |= (uint8_t)(1 << value % 7);
+    } else if (field == HORA_CRON_WEEKDAY && mark == '#') {
+        quick->at++;
+        int number = read_number(quick);
+        *ret_ok = number >= 1 && number <= MOST_NTH;
+        if (*ret_ok)
+            cron->nth_of[value % 7] |= (uint8_t)(1 << number);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* After a, a-b or *: what they mean together with a step, if there is one. */
+static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single, uint64_t *set)
+{
+    if (*quick->at != '/') {
+        *set |= is_single ? UINT64_C(1) << first : hora__set_from_to(first, last);
+        return true;
+    }
+    quick->at++;
+    int step = read_number(quick);
+    if (step < 1 || (is_single && quick->is_unix))
+        return false;
+    *set |= hora__set_every(first, is_single ? hora__cron_values[field].max : last, step);
+    return true;
+}
+
+static bool read_star(struct quick *quick, hora_cron_field field, uint64_t *set)
+{
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    int first = field == HORA_CRON_WEEKDAY && !quick->is_unix ? 1 : values->min;
+    quick->at++;
+    return read_step(quick, field, first, values->max, false, set);
+}
+
+/* One member of a list. `*counts`: it has a *, a range or a step. */
+static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
+{
+    if (*quick->at == '*') {
+        *counts = true;
+        return read_star(quick, field, set);
+    }
+    if (*quick->at == 'L' && field == HORA_CRON_DAY && !quick->is_unix)
+        return read_last_day(quick);
+    int first = read_value(quick, field);
+    int last = first;
+    bool is_single = true, is_right;
+    if (first == GIVES_UP)
+        return false;
+    if (!quick->is_unix && read_special(quick, field, first, &is_right))
+        return is_right;
+    if (*quick->at == '-') {
+        quick->at++;
+        last = read_value(quick, field);
+        if (field == HORA_CRON_WEEKDAY && first == SUNDAY && last < SUNDAY)
+            first = 0;
+        if (last < first)
+            return false;
+        is_single = false;
+    }
+    *counts |= !is_single || *quick->at == '/';
+    return read_step(quick, field, first, last, is_single, set);
+}
+
+/* All members; *set is the union of the plain ones. */
+static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
+{
+    for (;;) {
+        if (!read_item(quick, field, set, counts) || !is_end_of_item(*quick->at))
+            return false;
+        if (*quick->at != ',')
+            return true;
+        quick->at++;
+    }
+}
+
+/* ? alone. */
+static bool is_question(const struct quick *quick, hora_cron_field field)
+{
+    return *quick->at == '?' && !quick->is_unix && (field == HORA_CRON_DAY || field == HORA_CRON_WEEKDAY) &&
+           is_end_of_field(quick->at[1]);
+}
+
+/* What most fields are: * alone, or a number alone. Nothing is read if it is not so. */
+static bool read_common(struct quick *quick, const struct hora__cron_values *values, uint64_t *set, bool *counts)
+{
+    const char *at = quick->at;
+    if (at[0] == '*' && is_end_of_field(at[1])) {
+        quick->at = at + 1;
+        *set = values->all;
+        *counts = true;
+        return true;
+    }
+    if (!is_digit(at[0]))
+        return false;
+    int number = at[0] - '0';
+    at++;
+    if (is_digit(*at))
+        number = number * 10 + (*at++ - '0');
+    if (!is_end_of_field(*at) || number < values->min || number > values->max)
+        return false;
+    quick->at = at;
+    *set = UINT64_C(1) << number;
+    return true;
+}
+
+static bool read_field(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
+{
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    if (read_common(quick, values, set, counts))
+        return true;
+    if (!is_question(quick, field))
+        return read_list(quick, field, set, counts);
+    quick->at++;
+    *set = values->all;
+    return true;
+}
+
+static void skip_blanks(struct quick *quick)
+{
+    while (is_blank(*quick->at))
+        quick->at++;
+}
+
+static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interval, bool is_either_day)
+{
+    cron->seconds = sets[HORA_CRON_SECOND];
+    cron->minutes = sets[HORA_CRON_MINUTE];
+    cron->hours = (uint32_t)sets[HORA_CRON_HOUR];
+    cron->days = (uint32_t)sets[HORA_CRON_DAY];
+    cron->months = (uint32_t)sets[HORA_CRON_MONTH];
+    cron->weekdays = (uint8_t)((sets[HORA_CRON_WEEKDAY] | sets[HORA_CRON_WEEKDAY] >> SUNDAY) & 0x7f);
+    cron->is_interval = is_interval;
+    cron->is_either_day = is_either_day;
+}
+
+bool hora__cron_quick(const char *text, hora_cron *cron)
+{
+    struct quick quick = {text, cron, cron->dialect == HORA_CRON_UNIX};
+    uint64_t sets[FIELDS] = {[HORA_CRON_SECOND] = quick.is_unix ? 1 : 0};
+    bool is_interval = false, is_either_day = quick.is_unix;
+    skip_blanks(&quick);
+    for (hora_cron_field field = quick.is_unix ? HORA_CRON_MINUTE : HORA_CRON_SECOND; field <= HORA_CRON_WEEKDAY;
+         field++) {
+        bool counts = false;
+        if (*quick.at == '*' && (field == HORA_CRON_DAY || field == HORA_CRON_WEEKDAY))
+            is_either_day = false;
+        if (!read_field(&quick, field, &sets[field], &counts))
+            return false;
+        is_interval |= counts && field <= HORA_CRON_HOUR;
+        skip_blanks(&quick);
+    }
+    if (*quick.at != '\0')
+        return false;
+    finish(cron, sets, is_interval, is_either_day);
+    return true;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zone.c - zones: their names, where they come from, and how they are renewed
+ *
+ * Names      As ZoneId.of of Java has them: "Z", then an offset, then UTC, GMT or UT with or without one; all else is a file of the
+ *            database. What a name may consist of keeps it inside the database's folder.
+ * Renewal    The rules are one pointer, which a refresh replaces. Nobody knows who is reading the old ones, so they stay
+ *            until the zone is freed; a database changes a few times in a year. A refresh looks at the pointer first, then
+ *            reads the file, then replaces the pointer if it is still the same, and else begins again: so what was read later
+ *            is never replaced by what was read before.
+ * Invariant  Z1 the rules of a zone with a path were read from there, or, if it is "local", are those of UTC. */
+#include "cron/zone.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "cron/spans.h"
+#include "sys/alloc.h"
+#include "sys/file.h"
+
+enum { MOST_NAME = 255 };
+
+static const char local_path[] = "/etc/localtime";
+
+static const char no_name[] = "this is no name of a zone";
+
+const struct hora__spans *hora__zone_spans(const hora_zone *zone)
+{
+    return zone == NULL ? hora__spans_utc() : hora__atomic_pointer_load(&zone->spans);
+}
+
+/* ---- the object ---- */
+
+static char *copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = hora__alloc_dirty(size);
+    return copy == NULL ? NULL : memcpy(copy, text, size);
+}
+
+static void free_spans(struct hora__spans *spans)
+{
+    while (spans != NULL) {
+        struct hora__spans *older = spans->older;
+        hora__free(spans);
+        spans = older;
+    }
+}
+
+static void free_zone(hora_zone *zone)
+{
+    free_spans(hora__atomic_pointer_load(&zone->spans));
+    hora__free(zone->path);
+    hora__free(zone->name);
+    hora__free(zone);
+}
+
+/* Takes the spans over, also if it fails. The path may be NULL. */
+static int make_zone(const char *name, const char *path, struct hora__spans *spans, hora_zone **ret_zone)
+{
+    hora_zone *zone = hora__alloc(1, sizeof *zone);
+    if (zone == NULL) {
+        free_spans(spans);
+        return HORA_ENOMEM;
+    }
+    hora__atomic_init(&zone->refs, 1);
+    hora__atomic_pointer_init(&zone->spans, spans);
+    zone->name = copy_text(name);
+    zone->path = path == NULL ? NULL : copy_text(path);
+    if (zone->name == NULL || (path != NULL && zone->path == NULL)) {
+        free_zone(zone);
+        return HORA_ENOMEM;
+    }
+    *ret_zone = zone;
+    return 0;
+}
+
+hora_zone *hora_zone_ref(hora_zone *zone)
+{
+    if (zone == NULL)
+        return NULL;
+    int32_t before = hora__atomic_add(&zone->refs, 1);
+    assert(before > 0);
+    (void)before;
+    return zone;
+}
+
+hora_zone *hora_zone_unref(hora_zone *zone)
+{
+    if (zone == NULL)
+        return NULL;
+    int32_t before = hora__atomic_add(&zone->refs, -1);
+    assert(before > 0);
+    if (before == 1)
+        free_zone(zone);
+    return NULL;
+}
+
+const char *hora_zone_name(const hora_zone *zone)
+{
+    return zone == NULL ? "UTC" : zone->name;
+}
+
+bool hora_zone_is_fixed(const hora_zone *zone)
+{
+    return hora__spans_is_fixed(hora__zone_spans(zone));
+}
+
+/* ---- files ---- */
+
+static int load_file(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
+{
+    void *data;
+    size_t size;
+    int error = hora__file_read(path, HORA__TZIF_MOST, &data, &size);
+    if (error < 0)
+        return error;
+    error = hora__tzif_read(data, size, ret_spans, ret_reason);
+    hora__free(data);
+    return error;
+}
+
+/* The rules that the file at a path has now. */
+static int load(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
+{
+    int error = load_file(path, ret_spans, ret_reason);
+    if (error == HORA_ENOENT && strcmp(path, local_path) == 0)
+        return hora__spans_fixed(0, "UTC", ret_spans);
+    return error;
+}
+
+static int load_zone(const char *name, const char *path, hora_zone **ret_zone, const char **ret_reason)
+{
+    struct hora__spans *spans;
+    int error = load(path, &spans, ret_reason);
+    return error < 0 ? error : make_zone(name, path, spans, ret_zone);
+}
+
+static int load_from(const char *folder, const char *name, hora_zone **ret_zone, const char **ret_reason)
+{
+    size_t size = strlen(folder) + 1 + strlen(name) + 1;
+    char *path = hora__alloc_dirty(size);
+    if (path == NULL)
+        return HORA_ENOMEM;
+    (void)snprintf(path, size, "%s/%s", folder, name);
+    int error = load_zone(name, path, ret_zone, ret_reason);
+    hora__free(path);
+    return error;
+}
+
+/* The first of the usual folders that has such a file. */
+static int load_from_system(const char *name, hora_zone **ret_zone, const char **ret_reason)
+{
+    static const char *const folders[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo",
+                                          "/etc/zoneinfo"};
+    int error = HORA_ENOENT;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && error == HORA_ENOENT; i++)
+        error = load_from(folders[i], name, ret_zone, ret_reason);
+    return error;
+}
+
+/* ---- names ---- */
+
+static bool is_name_character(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_+-./~", c) != NULL);
+}
+
+static bool is_file_name(const char *name)
+{
+    char before = '/';
+    size_t length = 0;
+    for (; name[length] != '\0'; length++) {
+        char c = name[length];
+        if (length == MOST_NAME || !is_name_character(c))
+            return false;
+        if (before == '/' && (c == '/' || c == '.')) /* a part that is empty, or goes up, or is hidden */
+            return false;
+        before = c;
+    }
+    return length > 0 && before != '/';
+}
+
+static int make_fixed(const char *name, int32_t offset, hora_zone **ret_zone)
+{
+    struct hora__spans *spans;
+    int error = hora__spans_fixed(offset, name, &spans);
+    if (error == 0)
+        error = make_zone(name, NULL, spans, ret_zone);
+    if (error == 0)
+        (*ret_zone)->is_offset = true;
+    return error;
+}
+
+/* The length of UTC, GMT or UT at the beginning of a name, if nothing or an offset follows. */
+static size_t prefix_length(const char *name)
+{
+    static const char *const prefixes[] = {"UTC", "GMT", "UT"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], length) == 0 &&
+            (name[length] == '\0' || name[length] == '+' || name[length] == '-'))
+            return length;
+    }
+    return 0;
+}
+
+/* Whether a name says a fixed offset, or tries to: then *ret_error is set, and the zone is made if it is one. */
+static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_error)
+{
+    size_t prefix = prefix_length(name);
+    bool is_z = strcmp(name, "Z") == 0;
+    if (prefix == 0 && !is_z && name[0] != '+' && name[0] != '-')
+        return false;
+    int32_t offset = 0;
+    char normal[3 + HORA__OFFSET_TEXT];
+    const char *rest = name + prefix;
+    *ret_error = HORA_EINVAL;
+    if (!is_z && rest[0] != '\0' && !hora__offset_parse(rest, strlen(rest), &offset))
+        return true;
+    memcpy(normal, name, prefix);
+    normal[prefix] = '\0';
+    if (prefix == 0 || offset != 0)
+        (void)hora__offset_format(offset, normal + prefix);
+    *ret_error = make_fixed(normal, offset, ret_zone);
+    return true;
+}
+
+static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone, const char **ret_reason)
+{
+    hora_zone_options options;
+    int error = hora__options_copy(&options, sizeof options, sizeof options, given);
+    if (error < 0)
+        return error;
+    if (is_offset_name(name, ret_zone, &error)) {
+        if (error == HORA_EINVAL)
+            *ret_reason = "this is no offset: it should look like +05:30, and be 18 hours at most";
+        return error;
+    }
+    if (strcmp(name, "local") == 0)
+        return load_zone(name, local_path, ret_zone, ret_reason);
+    if (!is_file_name(name)) {
+        *ret_reason = no_name;
+        return HORA_EINVAL;
+    }
+    error = options.folder != NULL ? load_from(options.folder, name, ret_zone, ret_reason)
+                                   : load_from_system(name, ret_zone, ret_reason);
+    if (error == HORA_ENOENT)
+        *ret_reason = "the database has no such zone";
+    return error;
+}
+
+/* Tell the caller why. */
+static int finish(int error, const char *reason, const char **reterr_reason)
+{
+    if (error < 0 && reterr_reason != NULL)
+        *reterr_reason = reason != NULL && error != HORA_ENOMEM ? reason : hora_strerror(error);
+    return error;
+}
+
+int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone, const char **reterr_reason)
+{
+    if (name == NULL || ret_zone == NULL)
+        return finish(HORA_EINVAL, NULL, reterr_reason);
+    const char *reason = NULL;
+    int error = new_zone(name, options, ret_zone, &reason);
+    return finish(error, reason, reterr_reason);
+}
+
+int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone,
+                        const char **reterr_reason)
+{
+    if (name == NULL || data == NULL || ret_zone == NULL)
+        return finish(HORA_EINVAL, NULL, reterr_reason);
+    if (name[0] == '\0' || strlen(name) > MOST_NAME)
+        return finish(HORA_EINVAL, no_name, reterr_reason);
+    struct hora__spans *spans;
+    const char *reason = NULL;
+    int error = hora__tzif_read(data, size, &spans, &reason);
+    if (error == 0)
+        error = make_zone(name, NULL, spans, ret_zone);
+    return finish(error, reason, reterr_reason);
+}
+
+int hora_zone_refresh(hora_zone *zone)
+{
+    if (zone == NULL)
+        return HORA_EINVAL;
+    if (zone->path == NULL)
+        return 0;
+    for (;;) {
+        struct hora__spans *old = hora__atomic_pointer_load(&zone->spans), *new;
+        const char *reason;
+        int error = load(zone->path, &new, &reason);
+        if (error < 0)
+            return error;
+        if (HORA__FAULT(ZONE_GOES_BACK))
+            old = hora__atomic_pointer_load(&zone->spans);
+        if (hora__spans_equal(old, new)) {
+            hora__free(new);
+            return 0;
+        }
+        new->older = old;
+        if (hora__atomic_pointer_cas(&zone->spans, old, new))
+            return 1;
+        hora__free(new);
+    }
+}

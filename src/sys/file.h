@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h - the contents of a file, as a whole */
+#ifndef HORA_SYS_FILE_H
+#define HORA_SYS_FILE_H
+
+#include <stddef.h>
+
+/* Read a regular file that has at most `most` bytes. *ret_data is for hora__free.
+ * HORA_ENOENT (there is none, or it is something else, such as a folder), HORA_EBADMSG (it is larger), HORA_EIO (it
+ * cannot be read, or may not be), HORA_EMFILE, HORA_ENFILE, HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__file_read(const char *path, size_t most, void **ret_data,
+                                                        size_t *ret_size);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - reading a file as a whole; the simulator has this too, for files are no threads
+ *
+ * It is opened so that nothing but a regular file can make anybody wait: a pipe in its place would otherwise. */
+#include "sys/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hora/error.h>
+
+#include "sys/alloc.h"
+
+static int error_of(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return HORA_ENOENT;
+    case EMFILE:
+        return HORA_EMFILE;
+    case ENFILE:
+        return HORA_ENFILE;
+    case ENOMEM:
+        return HORA_ENOMEM;
+    default:
+        return HORA_EIO;
+    }
+}
+
+static int open_file(const char *path)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd < 0 && errno == EINTR);
+    return fd < 0 ? error_of(errno) : fd;
+}
+
+/* How many bytes there were, at most `size`, or an error. */
+static int64_t read_bytes(int fd, char *data, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t more = read(fd, data + got, size - got);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0)
+            return error_of(errno);
+        if (more == 0) /* it was cut meanwhile */
+            break;
+        got += (size_t)more;
+    }
+    return (int64_t)got;
+}
+
+static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return error_of(errno);
+    if (!S_ISREG(status.st_mode))
+        return HORA_ENOENT;
+    if (status.st_size < 0 || (uint64_t)status.st_size > most)
+        return HORA_EBADMSG;
+    size_t size = (size_t)status.st_size;
+    char *data = hora__alloc_dirty(size + 1); /* never of no bytes */
+    if (data == NULL)
+        return HORA_ENOMEM;
+    int64_t got = read_bytes(fd, data, size);
+    if (got < 0) {
+        hora__free(data);
+        return (int)got;
+    }
+    *ret_data = data;
+    *ret_size = (size_t)got;
+    return 0;
+}
+
+int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_size)
+{
+    int fd = open_file(path);
+    if (fd < 0)
+        return fd;
+    int error = read_open(fd, most, ret_data, ret_size);
+    (void)close(fd);
+    return error;
+}
