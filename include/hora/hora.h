@@ -19,6 +19,7 @@
 #include <hora/scheduler.h>
 #include <hora/task.h>
 #include <hora/thread.h>
+#include <hora/trigger.h>
 #include <hora/version.h>
 #include <hora/zone.h>
 

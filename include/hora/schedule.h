@@ -9,7 +9,7 @@
  * What is left out is zero, and zero is the default that each field names. Some words:
  *
  *   planned time   when a run ought to begin, by the clock of the schedule.
- *   series         all runs of one task with rate, gap or next. Its future is done when the series is over.
+ *   series         all runs of one task with rate, gap, cron, trigger or next. Its future is done when the series is over.
  *   missed         a planned time that passed without a run, for whatever reason: the run before took too long, all threads were
  *                  busy, the machine was suspended, the clock was set forward.
  *   skipped        a missed time that is not made up. Skipped times are counted. */
@@ -23,6 +23,7 @@
 #include <hora/error.h>
 #include <hora/future.h>
 #include <hora/pool.h>
+#include <hora/trigger.h>
 
 HORA_BEGIN_DECLS
 
@@ -31,13 +32,15 @@ typedef hora_pool hora_scheduler;
 
 /* Which clock a schedule follows. */
 typedef enum hora_schedule_clock {
-    HORA_SCHEDULE_CLOCK_DEFAULT = 0, /* the scheduler's own; with `at` the wall clock */
-    HORA_SCHEDULE_CLOCK_MONOTONIC,   /* time that the machine runs */
-    HORA_SCHEDULE_CLOCK_BOOTTIME,    /* as monotonic, and the time that it is suspended */
-    HORA_SCHEDULE_CLOCK_WALL,        /* the calendar, which may be set */
+    HORA_SCHEDULE_CLOCK_DEFAULT =
+        0, /* the scheduler's own; with `at`, cron and triggers of the calendar the wall clock */
+    HORA_SCHEDULE_CLOCK_MONOTONIC, /* time that the machine runs */
+    HORA_SCHEDULE_CLOCK_BOOTTIME,  /* as monotonic, and the time that it is suspended */
+    HORA_SCHEDULE_CLOCK_WALL,      /* the calendar, which may be set */
 } hora_schedule_clock;
 
-/* What becomes of planned times that were missed; of a rate, or of `next` as far as it answers with times that have passed. */
+/* What becomes of planned times that were missed; of a rate, of cron, or of `next` and a trigger as far as they answer with times that
+ * have passed. */
 typedef enum hora_missed {
     HORA_MISSED_ONCE =
         0, /* one run makes up for all of them, then back to the planned times; the others count as skipped */
@@ -62,32 +65,14 @@ typedef enum hora_failure {
     /* and so on up to back_off_max, until a run succeeds. A task that runs once is tried again like this */
 } hora_failure;
 
-/* There is no such time: the task has not run yet, or will not run again. */
-#define HORA_NEVER INT64_MIN
-
-/* What `next` is told. Times are readings of the clock of the schedule. */
-typedef struct hora_trigger_context {
-    hora_timeline timeline; /* which clock that is */
-    hora_ns now;
-    hora_ns last_planned; /* of the latest run: when it was planned, or HORA_NEVER; */
-    hora_ns last_start;   /* when it really began; */
-    hora_ns last_end;     /* when it ended */
-    int64_t runs;         /* so far */
-} hora_trigger_context;
-
-/* The planned time of the next run, or HORA_FOREVER: there is none, the series is over. A time that has passed is missed. It
- * may be asked more often than there are runs, to find out which times have passed (then last_planned is one that was
- * not run), so it should only compute; an answer that is not later than last_planned ends that search. Called with no
- * lock of hora held: by hora_schedule_with, then by the threads that run the task, never by two at once. */
-typedef hora_ns (*hora_next_fn)(const hora_trigger_context *context, void *arg);
-
 /* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. */
 typedef void (*hora_failed_fn)(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context);
 
 typedef struct hora_schedule_spec {
     uint32_t struct_size; /* sizeof(hora_schedule_spec), set by HORA_SCHEDULE */
 
-    /* the first run; both zero: at once, or when `next` says */
+    /* the first run; both zero: at once, or when cron, trigger or `next` says. With those, if given: first then, and after it when */
+    /* they say */
     hora_ns delay;   /* this long from now; negative: as 0 */
     hora_instant at; /* or at this moment of the wall clock */
 
@@ -96,6 +81,14 @@ typedef struct hora_schedule_spec {
     hora_ns gap;       /* so long after the end of each run */
     hora_next_fn next; /* when this function says */
     void *next_arg;
+    hora_trigger *trigger; /* when this trigger says; a reference is taken */
+    const char *cron; /* at the times of this expression: see hora/cron.h. Which of them that have passed are made up */
+                      /* `missed` decides alone */
+    const char *
+        zone; /* where that is; NULL: where the machine is, "local". See hora_zone_new. A scheduler reads each zone once, */
+              /* and again in hora_scheduler_refresh_zones */
+    hora_cron_dialect dialect;
+    hora_dst dst; /* what becomes of its times when the clocks of the zone are set */
 
     hora_schedule_clock
         clock; /* if the wall clock is set back, rate and next go on with their next time by it; what was given for the */
@@ -133,6 +126,11 @@ typedef struct hora_schedule_spec {
      0,                           \
      0,                           \
      0,                           \
+     0,                           \
+     0,                           \
+     0,                           \
+     HORA_CRON_SPRING,            \
+     HORA_DST_SPRING,             \
      HORA_SCHEDULE_CLOCK_DEFAULT, \
      {0},                         \
      0,                           \
@@ -154,9 +152,11 @@ typedef struct hora_schedule_spec {
 
 /* hora_schedule_check - whether a schedule is valid, and if not, why
  *
- * hora_schedule_with refuses what this refuses. If `reterr_reason` is not NULL it is set to a static sentence.
+ * hora_schedule_with refuses what this refuses. Zone and expression are tried out, too. If `reterr_reason` is not NULL it is
+ * set to a static sentence, unless there is no memory.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL. */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: While a zone is read.
+ * Errors: HORA_EINVAL; with a cron HORA_ENOMEM, and those of hora_zone_new. */
 HORA_NODISCARD HORA_API int hora_schedule_check(const hora_schedule_spec *spec, const char **reterr_reason);
 
 /* ---- what can be asked of, and done with, the future of a scheduled task ---- */
@@ -197,7 +197,9 @@ typedef struct hora_schedule_info {
     int64_t runs;     /* that have begun */
     int64_t failures;
     int64_t failures_in_a_row; /* until now */
-    int64_t skipped;           /* planned times that were missed and not made up */
+    int64_t
+        skipped; /* planned times that were missed and not made up; of a trigger or `next` about a hundred thousand are counted */
+                 /* at once, and no more */
 } hora_schedule_info;
 
 /* hora_scheduled_info - look at everything at once

@@ -154,11 +154,33 @@ HORA_NODISCARD HORA_API int hora_schedule_with_fixed_delay(hora_scheduler *sched
  *
  * NULL instead of a schedule: all defaults, once and at once.
  *
- * Ownership: as hora_schedule; the schedule is copied.   Threads: Any thread.   Blocks: Never.
+ * Ownership: as hora_schedule; the schedule is copied.   Threads: Any thread.   Blocks: While a zone is read.
  * Errors: as hora_schedule; HORA_EINVAL also for what hora_schedule_check refuses, for a spread without a name, for a
- * first run after the end, and for a `next` that says HORA_FOREVER at once. */
+ * first run after the end, and for a cron, trigger or `next` that says never at once; with a zone those of hora_zone_new. */
 HORA_NODISCARD HORA_API int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task,
                                                const hora_schedule_spec *spec, hora_future **ret_future);
+
+/* hora_schedule_with_trigger - run a task whenever a trigger says, as Spring's TaskScheduler does
+ *
+ * A time that has passed is run at once, whichever it is; a run that fails does not end the series. The same as hora_schedule_with
+ * with a trigger and HORA_MISSED_BURST.
+ *
+ * Ownership: as hora_schedule; a reference to the trigger is taken.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_schedule; HORA_EINVAL also for NULL instead of a trigger, and for one that says never at once. */
+HORA_NODISCARD HORA_API int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task,
+                                                       hora_trigger *trigger, hora_future **ret_future);
+
+/* hora_scheduler_refresh_zones - read the files of all zones that its tasks use again: 1 if rules have changed, 0 if not
+ *
+ * Every waiting task whose trigger has a zone finds its next time anew, also if somebody else has refreshed that zone; one
+ * that runs does after the run. A time that has passed by the new rules since its last run was missed. A next run that
+ * was given (`at`, `delay`, hora_scheduled_retime) or comes after a pause for a failure stays. To be called when the database has
+ * been updated, or now and then.
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: While files are read.
+ * Errors: HORA_EINVAL (NULL, not a scheduler), HORA_ENOMEM, HORA_EFORKED, and those of hora_zone_refresh: then all other zones have
+ * been refreshed. */
+HORA_API int hora_scheduler_refresh_zones(hora_scheduler *scheduler);
 
 /* hora_scheduler_set_cancel_delayed - whether shutdown cancels what runs once and is not due
  *

@@ -62,6 +62,9 @@
     X(STEER_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                       \
     X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")   \
     X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                         \
+    X(ZONES_REFRESH_UNSEEN, "tasks that wait go on waiting for a time of a zone's old rules")          \
+    X(ZONES_REFRESH_UNSEEN_BY_RUN, "... if a worker has them at that moment")                          \
+    X(ZONES_REFRESH_UNSEEN_BY_NEWCOMER, "... if they are scheduled at that moment")                    \
     X(CLOCK_WATCH_UNSEEN, "a leader that sleeps when the clocks begin to be watched is not told")      \
     X(AGENDA_MOVE_UNSEEN, "an entry that is moved ahead is the same to the leader that sleeps for it") \
     X(AGENDA_KEEPS_PLACE, "the place of a series that is over stays reserved")                         \

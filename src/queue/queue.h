@@ -118,8 +118,13 @@ struct hora_queue {
     /* delay queue: of the takers, the one that sleeps until the first element is due; see settle.c */
     bool watches; /* the leader is to notice when the clocks part from what was seen; set once */
     struct hora__clock_offsets seen;
-    bool telling;                /* somebody is being told that they have parted; meanwhile nothing can be taken */
-    uint64_t set_backs;          /* how often the wall clock was seen to be set back */
+    bool telling;            /* somebody is being told that they have parted; meanwhile nothing can be taken */
+    uint32_t set_backs;      /* how often the wall clock was seen to be set back */
+    uint32_t refreshes;      /* how often zones began to be refreshed, or had been */
+    hora_ns refreshed_at;    /* when that was counted last, by the wall clock */
+    struct hora__list zones; /* a scheduler's: see src/sched/zones.c */
+    struct hora__list zoned;
+    struct hora__list foreign;
     struct hora__waiter *leader; /* NULL: none */
     uint64_t leader_element;     /* what it waits for, as told by next_due */
     hora_ns leader_until;        /* and until when */

@@ -24,6 +24,7 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "sched/scheduled.h"
+#include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -307,6 +308,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
         error = make_room(&agenda->lines[entry->line].latest);
     if (error < 0)
         return error;
+    if (scheduled != NULL)
+        hora__scheduled_check_rules(scheduled);
     insert(agenda, entry, scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, entry->line));
     if (scheduled == NULL) {
         hora__list_add_last(&agenda->guests, &entry->link);
@@ -339,7 +342,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     remove_entry(agenda, first);
     note_place(first, HORA__TAKEN);
     if (hora__scheduled_of(first->future) != NULL)
-        hora__scheduled_of(first->future)->set_backs = queue->set_backs;
+        hora__scheduled_note_seen(hora__scheduled_of(first->future));
     if (first->comes_back)
         keep(agenda, first, true);
     return release(agenda, first);
@@ -559,6 +562,7 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
+    hora__zones_forget(&agenda->base);
     hora__free(agenda);
 }
 
@@ -589,6 +593,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
         hora__free(agenda);
         return error;
     }
+    hora__zones_init(&agenda->base);
     *ret_queue = &agenda->base;
     return 0;
 }

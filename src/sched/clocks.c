@@ -33,24 +33,26 @@ static void count_overdue(struct hora__entry *entry, void *arg)
         change->overdue++;
 }
 
-static bool is_wall_series(struct hora__entry *entry, void *arg)
+static bool is_in_doubt(struct hora__entry *entry, void *arg)
 {
-    (void)arg;
+    const enum hora__doubt *doubt = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-    return scheduled != NULL && hora__scheduled_follows_wall(scheduled);
+    if (scheduled == NULL || scheduled->doubt >= *doubt)
+        return false;
+    return *doubt == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled) : hora__scheduled_follows_zone(scheduled);
 }
 
 /* They are moved while no heap is being walked through. */
-static void ask_again(hora_queue *queue)
+void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt)
 {
     struct hora__list list;
     hora__list_init(&list);
-    hora__agenda_pick(queue, is_wall_series, NULL, &list);
+    hora__agenda_pick(queue, is_in_doubt, &doubt, &list);
     while (!hora__list_is_empty(&list)) {
         struct hora__entry *entry = HORA__LIST_ENTRY(list.next, struct hora__entry, link);
         hora__list_remove(&entry->link);
         struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-        scheduled->asks_again = true;
+        scheduled->doubt = doubt;
         hora__agenda_move(queue, entry, hora__scheduled_due(scheduled));
     }
 }
@@ -72,7 +74,7 @@ static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
     if (stepped < 0) {
         queue->set_backs++; /* for those that are not in the agenda */
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
-            ask_again(queue);
+            hora__clocks_doubt(queue, HORA__SET_BACK);
     }
     *ret_event = (hora_clock_event){suspended, stepped, change.overdue};
     return true;

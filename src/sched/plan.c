@@ -5,7 +5,8 @@
  *              the first ones may be beyond the grace period; of the rest the rule for missed runs takes one to begin with, and
  *              whatever comes before that one is skipped. What comes after it will be looked at again after the run.
  * Functions    The same, but the times are only known one by one: so the function is asked for the next until it
- *              answers with one that lies ahead. An answer that does not move on ends the search.
+ *              answers with one that lies ahead. An answer that does not move on ends the search. If there are too many, since a clock
+ *              that began in 1970 was set, the latest ones are looked for from now backwards, further and further.
  * Saturation   A sum that would overflow is HORA_FOREVER, which never comes. */
 #include "sched/plan.h"
 
@@ -13,6 +14,10 @@
 #include <stddef.h>
 
 #include "base/ns.h"
+#include "sched/trigger.h"
+
+/* So many times of a function or trigger that have passed are counted, one by one. */
+enum { COUNTED = 100000 };
 
 /* The least k >= 0 for which `now` is not more than grace after planned + k * every. */
 static int64_t first_in_grace(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now)
@@ -62,24 +67,47 @@ struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns ever
     return (struct hora__chance){.runs = k <= last, .planned = at(planned, every, k), .skipped = k};
 }
 
+hora_ns hora__plan_ask(const hora_schedule_spec *spec, const hora_trigger_context *context)
+{
+    return spec->trigger != NULL ? hora_trigger_next(spec->trigger, context) : spec->next(context, spec->next_arg);
+}
+
+bool hora__plan_asks_for_moments(const hora_schedule_spec *spec)
+{
+    return spec->trigger != NULL && spec->trigger->names_moments;
+}
+
 static hora_ns ask(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned)
 {
     hora_trigger_context then = *context;
     then.last_planned = planned;
-    return spec->next(&then, spec->next_arg);
+    return hora__plan_ask(spec, &then);
 }
 
-/* How many times after `planned` have passed as well. */
-static int64_t count_asked(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned)
+/* How many times after `planned` have passed as well, as far as they are counted. */
+static int64_t count_asked(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned,
+                           int64_t most)
 {
-    int64_t passed = 0;
-    for (;;) {
+    for (int64_t passed = 0; passed < most; passed++) {
         hora_ns next = ask(spec, context, planned);
         if (next > context->now || next <= planned)
             return passed;
         planned = next;
-        passed++;
     }
+    return most;
+}
+
+/* Of times that have passed, and are too many to be counted, one from which on there are at least `wanted`, and not many more. */
+static hora_ns jump(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned,
+                    int64_t wanted)
+{
+    hora_ns whole = hora__ns_sub(context->now, planned);
+    for (hora_ns reach = HORA_SECONDS(1); reach < whole / 2; reach *= 2) {
+        hora_ns from = ask(spec, context, context->now - reach);
+        if (from > planned && from <= context->now && count_asked(spec, context, from, wanted) >= wanted)
+            return from;
+    }
+    return planned;
 }
 
 static bool is_too_late(const hora_schedule_spec *spec, hora_ns planned, hora_ns now)
@@ -87,26 +115,40 @@ static bool is_too_late(const hora_schedule_spec *spec, hora_ns planned, hora_ns
     return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
 }
 
+/* By the rule for missed runs alone: how many times are passed over, if `last` more than the first have passed. */
+static int64_t aim_of(const hora_schedule_spec *spec, int64_t last)
+{
+    if (spec->missed == HORA_MISSED_ONCE)
+        return last;
+    if (spec->missed == HORA_MISSED_SKIP && last > 0)
+        return last + 1;
+    if (spec->missed == HORA_MISSED_AT_MOST && last >= spec->missed_max)
+        return last - spec->missed_max + 1;
+    return 0;
+}
+
 struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_trigger_context *context,
                                      hora_ns planned)
 {
-    int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned);
-    int64_t k = 0;
-    int64_t aim = 0;
-    if (spec->missed == HORA_MISSED_ONCE)
-        aim = last;
-    if (spec->missed == HORA_MISSED_SKIP && last > 0)
-        aim = last + 1;
-    if (spec->missed == HORA_MISSED_AT_MOST && last >= spec->missed_max)
-        aim = last - spec->missed_max + 1;
-    while (planned <= context->now && (k < aim || is_too_late(spec, planned, context->now))) {
+    int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
+    int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
+    int64_t skipped = 0;
+    if (last == most) {
+        skipped = most;
+        planned = jump(spec, context, planned, spec->missed == HORA_MISSED_AT_MOST ? spec->missed_max : 1);
+        last = count_asked(spec, context, planned, most);
+    }
+    int64_t aim = aim_of(spec, last);
+    for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now)); k++) {
         hora_ns next = ask(spec, context, planned);
+        if (k == COUNTED && k >= aim)
+            next = ask(spec, context, context->now - spec->grace - 1); /* those are too late as well */
         if (next <= planned)
             break;
         planned = next;
-        k++;
+        skipped++;
     }
-    return (struct hora__chance){.runs = planned <= context->now, .planned = planned, .skipped = k};
+    return (struct hora__chance){.runs = planned <= context->now, .planned = planned, .skipped = skipped};
 }
 
 struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns planned, hora_ns now)

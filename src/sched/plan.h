@@ -15,7 +15,13 @@ struct hora__chance {
 /* Of a rate: which of the times planned, planned + every, ... that have passed are made up. `now` is not before planned. */
 struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now);
 
-/* Of a function: the same, asking it for one time after the other. */
+/* Ask the trigger, or the function. */
+hora_ns hora__plan_ask(const hora_schedule_spec *spec, const hora_trigger_context *context);
+
+/* Whether it can be asked for the times after any moment. */
+bool hora__plan_asks_for_moments(const hora_schedule_spec *spec);
+
+/* Of these: the same, asking for one time after the other. */
 struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_trigger_context *context,
                                      hora_ns planned);
 

@@ -16,15 +16,30 @@ hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
 {
     if (scheduled->paused)
         return HORA_FOREVER;
-    return scheduled->asks_again ? INT64_MIN : hora__ns_add(scheduled->planned, scheduled->offset);
+    return scheduled->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, scheduled->offset);
+}
+
+void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
+{
+    if (scheduled->refreshes != scheduled->queue->refreshes && hora__scheduled_follows_zone(scheduled) &&
+        scheduled->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
+        scheduled->doubt = HORA__NEW_RULES;
+    scheduled->refreshes = scheduled->queue->refreshes;
 }
 
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 {
+    hora__scheduled_check_rules(scheduled);
     if (scheduled->set_backs != scheduled->queue->set_backs && hora__scheduled_follows_wall(scheduled) &&
         !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
-        scheduled->asks_again = true;
+        scheduled->doubt = HORA__SET_BACK;
     scheduled->set_backs = scheduled->queue->set_backs;
+}
+
+/* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
+static hora_ns without_offset(const struct hora__scheduled *scheduled, hora_ns time)
+{
+    return time == HORA_NEVER ? time : hora__ns_sub(time, scheduled->offset);
 }
 
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
@@ -32,26 +47,39 @@ hora_trigger_context hora__scheduled_context(const struct hora__scheduled *sched
     return (hora_trigger_context){.timeline = scheduled->entry.line,
                                   .now = now,
                                   .last_planned = scheduled->last_planned,
-                                  .last_start = scheduled->last_start,
-                                  .last_end = scheduled->last_end,
+                                  .last_start = without_offset(scheduled, scheduled->last_start),
+                                  .last_end = without_offset(scheduled, scheduled->last_end),
                                   .runs = scheduled->runs};
 }
 
 /* ---- making ---- */
 
+static void free_rules(struct hora__rules *rules)
+{
+    if (rules != NULL)
+        (void)hora_trigger_unref(rules->spec.trigger);
+    hora__free(rules);
+}
+
 static void destroy(struct hora__object *object)
 {
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
-    if (scheduled->entry.kept) { /* nobody else can see it any more, so that needs no lock; the agenda does */
+    struct hora__rules *rules = scheduled->own_rules;
+    bool is_linked = rules != NULL && !hora__list_is_empty(&rules->link);
+    if (scheduled->entry.kept ||
+        is_linked) { /* nobody else looks at it any more, so that needs no lock; the agenda does */
         hora__mutex_lock(&queue->object.lock);
-        hora__agenda_give_up(queue, &scheduled->entry);
+        if (is_linked)
+            hora__list_remove(&rules->link);
+        if (scheduled->entry.kept)
+            hora__agenda_give_up(queue, &scheduled->entry);
         hora__mutex_unlock(&queue->object.lock);
     }
     struct hora__crew *crew = scheduled->crew;
-    hora__free(scheduled->own_rules);
     hora__future_destroy(object); /* the memory is gone after this */
     hora__crew_free(crew);
+    free_rules(rules);
     hora__object_leave(&queue->object);
 }
 
@@ -60,11 +88,14 @@ static int copy_rules(struct hora__scheduled *scheduled, const struct hora__sche
     scheduled->rules = plan->rules;
     if (!plan->copies_rules)
         return 0;
-    hora_schedule_spec *rules = hora__alloc(1, sizeof *rules);
+    struct hora__rules *rules = hora__alloc(1, sizeof *rules);
     if (rules == NULL)
         return HORA_ENOMEM;
-    *rules = *plan->rules;
-    scheduled->rules = rules;
+    rules->spec = *plan->rules;
+    (void)hora_trigger_ref(rules->spec.trigger);
+    rules->scheduled = scheduled;
+    hora__list_init(&rules->link);
+    scheduled->rules = &rules->spec;
     scheduled->own_rules = rules;
     return 0;
 }
@@ -81,8 +112,10 @@ static void init(struct hora__scheduled *scheduled, hora_queue *queue, const str
     bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
     hora__entry_init(&scheduled->entry, &scheduled->future, plan->line, plan->rules->slack, comes_back);
     scheduled->place = HORA__OUT;
+    scheduled->paused = plan->paused;
     scheduled->every = plan->every;
     scheduled->planned = plan->planned;
+    scheduled->is_given = plan->is_given;
     scheduled->last_planned = HORA_NEVER;
     scheduled->last_start = HORA_NEVER;
     scheduled->last_end = HORA_NEVER;
@@ -98,7 +131,7 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
     if (error == 0)
         error = hora__future_init(&scheduled->future, task, queue->object.clock, false);
     if (error < 0) {
-        hora__free(scheduled->own_rules);
+        free_rules(scheduled->own_rules);
         hora__free(scheduled);
         return error;
     }
@@ -174,7 +207,7 @@ bool hora_scheduled_is_periodic(const hora_future *future)
 static hora_ns next_of(const struct hora__scheduled *scheduled)
 {
     bool waits = scheduled->place == HORA__WAITS || scheduled->place == HORA__TAKEN;
-    if (!waits || scheduled->paused || scheduled->asks_again || hora_future_is_done(&scheduled->future))
+    if (!waits || scheduled->paused || scheduled->doubt != HORA__NO_DOUBT || hora_future_is_done(&scheduled->future))
         return HORA_NEVER;
     return hora__scheduled_due(scheduled);
 }

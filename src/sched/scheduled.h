@@ -18,13 +18,28 @@ enum hora__place {
     HORA__RUNS,  /* its body runs, or is about to */
 };
 
+/* Whether its planned time still holds, or has to be found anew; and why. */
+enum hora__doubt {
+    HORA__NO_DOUBT,
+    HORA__NEW_RULES, /* a zone of its trigger was refreshed */
+    HORA__SET_BACK,  /* the wall clock was set back: this is more than the other */
+};
+
 struct hora__crew;
+struct hora__scheduled;
+
+/* The rules of a task of its own, which live as long as its future. */
+struct hora__rules {
+    hora_schedule_spec spec;           /* its trigger, if any, is a reference */
+    struct hora__scheduled *scheduled; /* whose they are */
+    struct hora__list link;            /* among those whose trigger has a zone; guarded by the agenda's lock */
+};
 
 struct hora__scheduled {
     hora_future future; /* first: they begin at the same address */
     hora_queue *queue;  /* the agenda that it belongs to, a reference; this and what follows is immutable */
     const hora_schedule_spec *rules; /* those of the JDK's calls are static */
-    hora_schedule_spec *own_rules;   /* the others are here; NULL: none */
+    struct hora__rules *own_rules;   /* the others are here; NULL: none */
     bool tells;                      /* of failures: it was made by a hora_schedule call */
     enum hora__trigger trigger;
     hora_ns offset;          /* planned times are put off by this */
@@ -34,9 +49,12 @@ struct hora__scheduled {
     struct hora__entry entry;
     enum hora__place place;
     bool paused;
-    bool asks_again;    /* the wall clock was set back: the planned time has to be found anew */
-    uint64_t set_backs; /* of the wall clock that had been seen when it was taken */
-    bool is_retimed;    /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    bool is_given;    /* the planned time was given: for the first run, by re-timing or by backing off */
+    bool has_skipped; /* planned times between that of the last run and this one were passed over */
+    bool is_retimed;  /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    enum hora__doubt doubt;
+    uint32_t set_backs; /* of the wall clock, and */
+    uint32_t refreshes; /* of zones, that had been seen when it was taken */
     hora_ns every;      /* RATE, GAP */
     hora_ns planned;    /* of the run that it waits for, or that is going */
     hora_ns planned_next;
@@ -72,8 +90,24 @@ static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *sc
            (scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__ASKED);
 }
 
-/* With the lock, of one that is taken or runs: if the wall clock was set back since, a series on it finds its planned
- * time anew, like those in the agenda. */
+/* Whether its planned times depend on a zone, and this one, too. */
+static inline bool hora__scheduled_follows_zone(const struct hora__scheduled *scheduled)
+{
+    return scheduled->own_rules != NULL && !hora__list_is_empty(&scheduled->own_rules->link) && !scheduled->is_given;
+}
+
+/* With the lock, when it is taken: what had been seen of clocks and zones by then. */
+static inline void hora__scheduled_note_seen(struct hora__scheduled *scheduled)
+{
+    scheduled->set_backs = scheduled->queue->set_backs;
+    scheduled->refreshes = scheduled->queue->refreshes;
+}
+
+/* With the lock, of one that is taken, runs, or comes in: if zones were refreshed since, it finds its planned time anew, like those
+ * in the agenda. */
+void hora__scheduled_check_rules(struct hora__scheduled *scheduled);
+
+/* The same, and if the wall clock was set back. */
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 
 /* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */
@@ -89,11 +123,15 @@ struct hora__scheduled_plan {
     const hora_schedule_spec *rules;
     bool copies_rules;
     bool tells;
+    bool paused;
     enum hora__trigger trigger;
     hora_timeline line;
     hora_ns planned;
     hora_ns every;
     hora_ns offset;
+    bool is_given;       /* the first planned time */
+    uint32_t zones_seen; /* see zones.h */
+    bool zone_is_known;
 };
 __attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *task, hora_queue *queue,
                                                             const struct hora__scheduled_plan *plan,

@@ -20,6 +20,8 @@
 #include "exec/options.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
+#include "sched/spec.h"
+#include "sched/zones.h"
 #include "sync/clock.h"
 
 enum { KEEP_ALIVE_MS = 10 };
@@ -351,6 +353,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     }
     if (plan->line != hora_clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
+    hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
     error = hora__pool_execute(pool, &scheduled->future);
     if (error < 0) {
         hora__crew_forget(scheduled);
@@ -419,7 +422,8 @@ static hora_timeline line_of(const hora_pool *pool, const hora_schedule_spec *sp
         return HORA_WALL;
     case HORA_SCHEDULE_CLOCK_DEFAULT:
     default:
-        return spec->at.ns != 0 ? HORA_WALL : hora_clock_timeline(pool->object.clock);
+        return spec->at.ns != 0 || hora_trigger_is_wall(spec->trigger) ? HORA_WALL
+                                                                       : hora_clock_timeline(pool->object.clock);
     }
 }
 
@@ -427,23 +431,26 @@ static hora_ns first_of(const hora_schedule_spec *spec, hora_timeline line, hora
 {
     if (spec->at.ns != 0)
         return spec->at.ns;
-    if (spec->next == NULL || spec->delay > 0)
+    bool asks = spec->next != NULL || spec->trigger != NULL;
+    if (!asks || spec->delay > 0)
         return hora__ns_add(now, spec->delay > 0 ? spec->delay : 0);
     hora_trigger_context context = {
         .timeline = line, .now = now, .last_planned = HORA_NEVER, .last_start = HORA_NEVER, .last_end = HORA_NEVER};
-    return spec->next(&context, spec->next_arg);
+    return hora__plan_ask(spec, &context);
 }
 
 static enum hora__trigger trigger_of(const hora_schedule_spec *spec)
 {
-    if (spec->next != NULL)
+    if (spec->next != NULL || spec->trigger != NULL)
         return HORA__ASKED;
     if (spec->rate > 0)
         return HORA__RATE;
     return spec->gap > 0 ? HORA__GAP : HORA__ONCE;
 }
 
-static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule_spec *spec, hora_future **ret_future)
+/* HORA_EEMPTY: it would never run. */
+static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule_spec *spec,
+                       const struct hora__scheduled_plan *start, hora_future **ret_future)
 {
     hora_task own = *task;
     if (spec->name != NULL)
@@ -452,30 +459,63 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
         return HORA_EINVAL;
     hora_timeline line = line_of(pool, spec);
     hora_ns now = hora__agenda_now(pool->queue, line);
-    struct hora__scheduled_plan plan = {.rules = spec,
-                                        .copies_rules = true,
-                                        .tells = true,
-                                        .trigger = trigger_of(spec),
-                                        .line = line,
-                                        .planned = first_of(spec, line, now),
-                                        .every = spec->rate > 0 ? spec->rate : spec->gap,
-                                        .offset = hora__plan_offset(own.name, spec->spread)};
+    struct hora__scheduled_plan plan = *start;
+    plan.rules = spec;
+    plan.copies_rules = plan.tells = true;
+    plan.trigger = trigger_of(spec);
+    plan.line = line;
+    plan.planned = first_of(spec, line, now);
+    plan.every = spec->rate > 0 ? spec->rate : spec->gap;
+    plan.offset = hora__plan_offset(own.name, spec->spread);
+    plan.is_given = spec->at.ns != 0 || spec->delay > 0;
     bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
     if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
-        return HORA_EINVAL;
+        return HORA_EEMPTY;
     return schedule(pool, &own, &plan, ret_future);
+}
+
+static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec, bool paused,
+                         hora_future **ret_future)
+{
+    hora_schedule_spec own;
+    const char *reason;
+    int error = check(scheduler, task);
+    if (error == 0)
+        error = hora__options_copy(&own, sizeof own, sizeof own, spec);
+    if (error < 0)
+        return error;
+    struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
+    if (own.cron != NULL || own.trigger != NULL)
+        start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
+    error = hora__spec_read(spec, scheduler->queue, &own, &reason);
+    if (error < 0)
+        return error;
+    error = schedule_by(scheduler, task, &own, &start, ret_future);
+    (void)hora_trigger_unref(own.trigger);
+    return error;
 }
 
 int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
                        hora_future **ret_future)
 {
-    hora_schedule_spec own;
+    int error = schedule_with(scheduler, task, spec, false, ret_future);
+    return error == HORA_EEMPTY ? HORA_EINVAL : error;
+}
+
+int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task, hora_trigger *trigger,
+                               hora_future **ret_future)
+{
     int error = check(scheduler, task);
-    if (error < 0)
-        return error;
-    if (hora__options_copy(&own, sizeof own, sizeof own, spec) < 0 || hora_schedule_check(spec, NULL) < 0)
-        return HORA_EINVAL;
-    return schedule_by(scheduler, task, &own, ret_future);
+    if (error < 0 || trigger == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    return hora_schedule_with(scheduler, task, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                              ret_future);
+}
+
+int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
+                          hora_future **ret_future)
+{
+    return schedule_with(scheduler, task, spec, true, ret_future);
 }
 
 /* ---- the rules for what comes after shutdown ---- */

@@ -28,6 +28,11 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
  * too late for that. */
 int hora__scheduler_staff(hora_pool *pool);
 
+/* As hora_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
+ * `next` says so, or its end comes first. */
+__attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
+                                                              const hora_schedule_spec *spec, hora_future **ret_future);
+
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
 
 hora_future *hora__series_admit(hora_pool *pool, hora_future *future);
@@ -54,5 +59,8 @@ hora_ns hora__series_next(struct hora__scheduled *scheduled, int code);
 /* From now on notice when the clocks part. */
 void hora__clocks_watch(hora_pool *pool);
 void hora__clocks_look(hora_pool *pool);
+
+/* With the lock: those in the agenda whose planned time does not hold any more, for this reason, are made due, and find it anew. */
+void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt);
 
 #endif

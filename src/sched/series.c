@@ -66,6 +66,7 @@ static bool take_new_plan_locked(struct hora__scheduled *scheduled)
     if (!scheduled->is_retimed)
         return false;
     scheduled->is_retimed = false;
+    scheduled->is_given = true;
     scheduled->planned = scheduled->planned_next;
     return true;
 }
@@ -109,7 +110,9 @@ struct moment {
     hora_ns now; /* without the offset */
     hora_ns planned;
     hora_ns every;
-    bool asks_again;
+    enum hora__doubt doubt;
+    bool has_skipped;
+    hora_ns refreshed_at; /* without the offset */
     hora_trigger_context context;
 };
 
@@ -122,9 +125,11 @@ static struct moment look(struct hora__scheduled *scheduled)
     struct moment moment = {.now = now,
                             .planned = scheduled->planned,
                             .every = scheduled->every,
-                            .asks_again = scheduled->asks_again,
+                            .doubt = scheduled->doubt,
+                            .has_skipped = scheduled->has_skipped,
+                            .refreshed_at = hora__ns_sub(scheduled->queue->refreshed_at, scheduled->offset),
                             .context = hora__scheduled_context(scheduled, now)};
-    scheduled->asks_again = false;
+    scheduled->doubt = HORA__NO_DOUBT;
     unlock(scheduled);
     return moment;
 }
@@ -135,23 +140,57 @@ static bool has_given_first(const struct hora__scheduled *scheduled)
     return scheduled->trigger == HORA__RATE || scheduled->rules->at.ns != 0 || scheduled->rules->delay > 0;
 }
 
+/* What has been found anew may have passed. */
+static struct hora__chance chance_of_asked(const struct hora__scheduled *scheduled, const struct moment *moment,
+                                           hora_ns planned)
+{
+    if (planned > moment->now)
+        return (struct hora__chance){.runs = false, .planned = planned};
+    return hora__plan_asked(scheduled->rules, &moment->context, planned);
+}
+
 /* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
 static struct hora__chance find_anew(const struct hora__scheduled *scheduled, const struct moment *moment)
 {
     hora_ns planned = moment->planned;
-    if (moment->context.runs > 0 || !has_given_first(scheduled))
-        planned = scheduled->trigger == HORA__RATE
-                      ? hora__plan_grid(moment->planned, moment->every, moment->now)
-                      : scheduled->rules->next(&moment->context, scheduled->rules->next_arg);
+    bool stays = moment->context.runs == 0 && has_given_first(scheduled);
+    if (scheduled->trigger == HORA__ASKED && !stays)
+        return chance_of_asked(scheduled, moment, hora__plan_ask(scheduled->rules, &moment->context));
+    if (!stays)
+        planned = hora__plan_grid(moment->planned, moment->every, moment->now);
     return (struct hora__chance){.runs = planned <= moment->now, .planned = planned};
+}
+
+static hora_ns later(hora_ns a, hora_ns b)
+{
+    return a > b ? a : b;
+}
+
+/* A zone has other rules: the next time after the last run by these. If there was no run, or times after it have been passed over, what
+ * came before the rules is settled, but for the time that is waited for. A trigger that cannot be asked for the times
+ * after a moment keeps one that has come, or that is its first. */
+static struct hora__chance find_by_new_rules(const struct hora__scheduled *scheduled, const struct moment *moment)
+{
+    hora_trigger_context then = moment->context;
+    bool is_settled = then.last_planned == HORA_NEVER || moment->has_skipped;
+    if (!hora__plan_asks_for_moments(scheduled->rules) && (is_settled || moment->planned <= moment->now))
+        return chance_of_asked(scheduled, moment, moment->planned);
+    if (is_settled) {
+        hora_ns before = hora__ns_sub(moment->planned, 1);
+        then.last_planned = later(then.last_planned, before < moment->refreshed_at ? before : moment->refreshed_at);
+        then.last_end = later(then.last_end, then.last_planned);
+    }
+    return chance_of_asked(scheduled, moment, hora__plan_ask(scheduled->rules, &then));
 }
 
 /* By the rules alone: run now, or wait for which time. */
 static struct hora__chance chance_of(const struct hora__scheduled *scheduled, const struct moment *moment)
 {
     const hora_schedule_spec *rules = scheduled->rules;
-    if (moment->asks_again)
+    if (moment->doubt == HORA__SET_BACK)
         return find_anew(scheduled, moment);
+    if (moment->doubt == HORA__NEW_RULES)
+        return find_by_new_rules(scheduled, moment);
     if (scheduled->trigger == HORA__ONCE && rules->grace == 0)
         return (struct hora__chance){.runs = true, .planned = moment->planned};
     if (scheduled->trigger == HORA__RATE && moment->now >= moment->planned)
@@ -175,9 +214,12 @@ static enum admission settle_chance(struct hora__scheduled *scheduled, const str
     bool is_new = take_new_plan_locked(scheduled);
     bool waits = is_new || scheduled->paused;
     if (!is_new && scheduled->paused) {
-        scheduled->asks_again |= moment->asks_again; /* for when it is resumed */
+        if (scheduled->doubt < moment->doubt)
+            scheduled->doubt = moment->doubt; /* for when it is resumed */
     } else if (!is_new) {
         scheduled->skipped += chance->skipped;
+        scheduled->is_given &= scheduled->planned == chance->planned;
+        scheduled->has_skipped |= chance->skipped > 0;
         scheduled->planned = chance->planned;
     }
     enum admission admission = waits || !chance->runs ? MOVE : RUN;
@@ -239,11 +281,6 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     return next;
 }
 
-static hora_ns later(hora_ns a, hora_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* With the lock, but for ASKED. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
@@ -262,8 +299,10 @@ static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, h
 static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
     hora_trigger_context context = hora__scheduled_context(scheduled, now);
+    context.last_planned =
+        scheduled->planned; /* with overlap that may have been skipped, and is not that of the last run */
     unlock(scheduled);
-    hora_ns next = scheduled->rules->next(&context, scheduled->rules->next_arg);
+    hora_ns next = hora__plan_ask(scheduled->rules, &context);
     lock(scheduled);
     return next == HORA_FOREVER ? next : later(next, not_before);
 }
@@ -279,6 +318,8 @@ hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
                                                      : next_by_trigger(scheduled, now, not_before);
     if (scheduled->is_retimed)
         next = scheduled->planned_next;
+    scheduled->is_given = scheduled->is_retimed || backs_off;
+    scheduled->has_skipped = scheduled->planned != scheduled->last_planned;
     scheduled->is_retimed = false;
     bool over = (scheduled->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
     if (!over)

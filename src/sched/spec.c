@@ -1,33 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.c - refuse schedules that cannot work, or of which a part would have no effect, and say why */
+/* spec.c - refuse schedules that cannot work, or of which a part would have no effect, and say why; and make a trigger of an expression */
+#include "sched/spec.h"
+
 #include <stddef.h>
 
 #include "base/options.h"
-#include "sched/plan.h"
+#include "sched/trigger.h"
+#include "sched/zones.h"
 
 enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000 };
 
+/* How many of those are given of which there can be one. */
+static int count_series(const hora_schedule_spec *spec)
+{
+    return (spec->rate != 0) + (spec->gap != 0) + (spec->next != NULL) + (spec->trigger != NULL) + (spec->cron != NULL);
+}
+
+/* Whether the planned times come from somebody who is asked for them. */
+static bool is_asked(const hora_schedule_spec *spec)
+{
+    return spec->next != NULL || spec->trigger != NULL || spec->cron != NULL;
+}
+
 static const char *wrong_times(const hora_schedule_spec *spec)
 {
-    int triggers = (spec->rate != 0) + (spec->gap != 0) + (spec->next != NULL);
     if (spec->rate < 0)
         return "rate is negative";
     if (spec->gap < 0)
         return "gap is negative";
-    if (triggers > 1)
-        return "only one of rate, gap and next can be given";
+    if (count_series(spec) > 1)
+        return "only one of rate, gap, next, trigger and cron can be given";
     if (spec->next == NULL && spec->next_arg != NULL)
         return "next_arg has no effect without next";
     if (spec->at.ns != 0 && spec->delay != 0)
         return "only one of delay and at can be given";
-    if ((int)spec->clock < 0 || spec->clock > HORA_SCHEDULE_CLOCK_WALL)
-        return "clock is none of the HORA_SCHEDULE_CLOCK_ values";
-    if (spec->at.ns != 0 && spec->clock != HORA_SCHEDULE_CLOCK_DEFAULT && spec->clock != HORA_SCHEDULE_CLOCK_WALL)
-        return "at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock";
     if (spec->count < 0)
         return "count is negative";
-    if (triggers == 0 && (spec->count != 0 || spec->end.ns != 0))
+    if (count_series(spec) == 0 && (spec->count != 0 || spec->end.ns != 0))
         return "count and end have no effect on a task that runs once";
+    return NULL;
+}
+
+static const char *wrong_cron(const hora_schedule_spec *spec)
+{
+    if (spec->cron == NULL && spec->zone != NULL)
+        return "zone has no effect without cron";
+    if ((int)spec->dialect < 0 || spec->dialect > HORA_CRON_UNIX)
+        return "dialect is none of the dialects of cron";
+    if (spec->cron == NULL && spec->dialect != HORA_CRON_SPRING)
+        return "dialect has no effect without cron";
+    if ((int)spec->dst < 0 || spec->dst > HORA_DST_CRON)
+        return "dst is none of the HORA_DST_ rules";
+    if (spec->cron == NULL && spec->dst != HORA_DST_SPRING)
+        return "dst has no effect without cron";
+    return NULL;
+}
+
+static const char *wrong_clock(const hora_schedule_spec *spec)
+{
+    if ((int)spec->clock < 0 || spec->clock > HORA_SCHEDULE_CLOCK_WALL)
+        return "clock is none of the HORA_SCHEDULE_CLOCK_ values";
+    if (spec->clock == HORA_SCHEDULE_CLOCK_DEFAULT || spec->clock == HORA_SCHEDULE_CLOCK_WALL)
+        return NULL;
+    if (spec->at.ns != 0)
+        return "at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock";
+    if (spec->cron != NULL)
+        return "cron means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock";
+    if (spec->trigger != NULL && spec->trigger->needs_wall)
+        return "this trigger means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock";
     return NULL;
 }
 
@@ -39,8 +79,8 @@ static const char *wrong_missed(const hora_schedule_spec *spec)
         return "HORA_MISSED_AT_MOST needs a missed_max of at least 1";
     if (spec->missed != HORA_MISSED_AT_MOST && spec->missed_max != 0)
         return "missed_max has no effect without HORA_MISSED_AT_MOST";
-    if (spec->missed != HORA_MISSED_ONCE && spec->rate == 0 && spec->next == NULL)
-        return "missed has no effect without rate or next";
+    if (spec->missed != HORA_MISSED_ONCE && spec->rate == 0 && !is_asked(spec))
+        return "missed has no effect without rate, next, trigger or cron";
     if (spec->grace < 0)
         return "grace is negative";
     return NULL;
@@ -52,8 +92,8 @@ static const char *wrong_overlap(const hora_schedule_spec *spec)
         return "overlap is none of the HORA_OVERLAP_ rules";
     if (spec->overlap == HORA_OVERLAP_QUEUE_ONE && spec->rate == 0)
         return "HORA_OVERLAP_QUEUE_ONE has no effect without rate";
-    if (spec->overlap == HORA_OVERLAP_ALLOW && spec->rate == 0 && spec->next == NULL)
-        return "HORA_OVERLAP_ALLOW has no effect without rate or next";
+    if (spec->overlap == HORA_OVERLAP_ALLOW && spec->rate == 0 && !is_asked(spec))
+        return "HORA_OVERLAP_ALLOW has no effect without rate, next, trigger or cron";
     if (spec->overlap == HORA_OVERLAP_ALLOW && (spec->overlap_max < OVERLAP_LEAST || spec->overlap_max > OVERLAP_MOST))
         return "HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000";
     if (spec->overlap != HORA_OVERLAP_ALLOW && spec->overlap_max != 0)
@@ -96,23 +136,72 @@ static const char *wrong_rest(const hora_schedule_spec *spec)
     return NULL;
 }
 
+static const char *wrong(const hora_schedule_spec *spec)
+{
+    static const char *(*const parts[])(const hora_schedule_spec *spec) = {
+        wrong_times, wrong_cron, wrong_clock, wrong_missed, wrong_overlap, wrong_failure, wrong_rest};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *reason = parts[i](spec);
+        if (reason != NULL)
+            return reason;
+    }
+    return NULL;
+}
+
+/* Which times that have passed are made up is decided by the schedule; so the trigger says all of them. */
+static int make_trigger(const hora_schedule_spec *spec, hora_queue *queue, hora_trigger **ret_trigger,
+                        const char **reterr_reason)
+{
+    const char *name = spec->zone != NULL ? spec->zone : "local";
+    hora_cron *cron;
+    hora_zone *zone;
+    int error = hora_cron_parse(spec->cron, HORA_CRON_OPTIONS(.dialect = spec->dialect, .dst = spec->dst), &cron, NULL);
+    if (error == HORA_EINVAL)
+        *reterr_reason = "cron is no expression of its dialect: hora_cron_parse says why";
+    if (error < 0)
+        return error;
+    error = queue != NULL ? hora__zones_get(queue, name, &zone, reterr_reason)
+                          : hora_zone_new(name, NULL, &zone, reterr_reason);
+    if (error == 0) {
+        error = hora_cron_trigger_new(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_FIXED), ret_trigger);
+        (void)hora_zone_unref(zone);
+    }
+    (void)hora_cron_unref(cron);
+    return error;
+}
+
+int hora__spec_read(const hora_schedule_spec *spec, hora_queue *queue, hora_schedule_spec *ret_own,
+                    const char **reterr_reason)
+{
+    hora_schedule_spec own;
+    const char *reason = "struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT";
+    int error = hora__options_copy(&own, sizeof own, sizeof own, spec);
+    if (error == 0) {
+        reason = wrong(&own);
+        error = reason != NULL ? HORA_EINVAL : 0;
+    }
+    if (error == 0 && own.cron != NULL)
+        error = make_trigger(&own, queue, &own.trigger, &reason);
+    else if (error == 0)
+        (void)hora_trigger_ref(own.trigger);
+    if (error < 0) {
+        if (reason != NULL && error != HORA_ENOMEM)
+            *reterr_reason = reason;
+        return error;
+    }
+    own.cron = own.zone = NULL; /* the caller's text may not live on */
+    *ret_own = own;
+    return 0;
+}
+
 int hora_schedule_check(const hora_schedule_spec *spec, const char **reterr_reason)
 {
     hora_schedule_spec own;
-    const char *wrong = NULL;
-    if (hora__options_copy(&own, sizeof own, sizeof own, spec) < 0)
-        wrong = "struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT";
-    if (wrong == NULL)
-        wrong = wrong_times(&own);
-    if (wrong == NULL)
-        wrong = wrong_missed(&own);
-    if (wrong == NULL)
-        wrong = wrong_overlap(&own);
-    if (wrong == NULL)
-        wrong = wrong_failure(&own);
-    if (wrong == NULL)
-        wrong = wrong_rest(&own);
-    if (wrong != NULL && reterr_reason != NULL)
-        *reterr_reason = wrong;
-    return wrong != NULL ? HORA_EINVAL : 0;
+    const char *reason = NULL;
+    int error = hora__spec_read(spec, NULL, &own, &reason);
+    if (error == 0)
+        (void)hora_trigger_unref(own.trigger);
+    else if (reason != NULL && reterr_reason != NULL)
+        *reterr_reason = reason;
+    return error;
 }

@@ -57,12 +57,13 @@ int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
     hora_ns planned = hora__ns_sub(hora__ns_add(now, delay > 0 ? delay : 0), scheduled->offset);
     if (every > 0)
         scheduled->every = every;
-    scheduled->asks_again = false;
+    scheduled->doubt = HORA__NO_DOUBT;
     scheduled->is_retimed = scheduled->place != HORA__WAITS;
     if (scheduled->is_retimed)
         scheduled->planned_next = planned;
     else
         scheduled->planned = planned;
+    scheduled->is_given |= !scheduled->is_retimed;
     leave(scheduled);
     return 0;
 }

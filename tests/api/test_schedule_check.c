@@ -30,10 +30,13 @@ static const struct {
     {"rate is negative", {SIZE_OF, .rate = INT64_MIN}},
     {"gap is negative", {SIZE_OF, .gap = -1}},
     {"gap is negative", {SIZE_OF, .gap = INT64_MIN}},
-    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .gap = 1}},
-    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .next = some_time}},
-    {"only one of rate, gap and next can be given", {SIZE_OF, .gap = 1, .next = some_time}},
-    {"only one of rate, gap and next can be given", {SIZE_OF, .rate = 1, .gap = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .gap = 1}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .gap = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .gap = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .cron = "@daily"}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .gap = 1, .cron = "@daily"}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .next = some_time, .cron = "@daily"}},
     {"next_arg has no effect without next", {SIZE_OF, .rate = 1, AN_ARG}},
     {"only one of delay and at can be given", {SIZE_OF, .delay = 1, .at = {1}}},
     {"only one of delay and at can be given", {SIZE_OF, .delay = -1, .at = {-1}}},
@@ -47,6 +50,26 @@ static const struct {
     {"count and end have no effect on a task that runs once", {SIZE_OF, .count = 1}},
     {"count and end have no effect on a task that runs once", {SIZE_OF, .end = {1}}},
 
+    {"zone has no effect without cron", {SIZE_OF, .zone = "UTC"}},
+    {"zone has no effect without cron", {SIZE_OF, .rate = 1, .zone = "UTC"}},
+    {"dialect is none of the dialects of cron", {SIZE_OF, .cron = "@daily", .dialect = (hora_cron_dialect)2}},
+    {"dialect is none of the dialects of cron", {SIZE_OF, .cron = "@daily", .dialect = (hora_cron_dialect)-1}},
+    {"dialect has no effect without cron", {SIZE_OF, .rate = 1, .dialect = HORA_CRON_UNIX}},
+    {"dst is none of the HORA_DST_ rules", {SIZE_OF, .cron = "@daily", .dst = (hora_dst)2}},
+    {"dst is none of the HORA_DST_ rules", {SIZE_OF, .cron = "@daily", .dst = (hora_dst)-1}},
+    {"dst has no effect without cron", {SIZE_OF, .dst = HORA_DST_CRON}},
+    {"cron means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
+     {SIZE_OF, .cron = "@daily", .clock = HORA_SCHEDULE_CLOCK_MONOTONIC}},
+    {"cron means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
+     {SIZE_OF, .cron = "@daily", .clock = HORA_SCHEDULE_CLOCK_BOOTTIME}},
+    {"cron is no expression of its dialect: hora_cron_parse says why", {SIZE_OF, .cron = ""}},
+    {"cron is no expression of its dialect: hora_cron_parse says why", {SIZE_OF, .cron = "* * * * *"}},
+    {"cron is no expression of its dialect: hora_cron_parse says why",
+     {SIZE_OF, .cron = "* * * * * *", .dialect = HORA_CRON_UNIX}},
+    {"cron is no expression of its dialect: hora_cron_parse says why", {SIZE_OF, .cron = "@reboot"}},
+    {"HORA_OVERLAP_QUEUE_ONE has no effect without rate",
+     {SIZE_OF, .cron = "@daily", .overlap = HORA_OVERLAP_QUEUE_ONE}},
+
     {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)4}},
     {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)-1}},
     {"HORA_MISSED_AT_MOST needs a missed_max of at least 1", {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST}},
@@ -55,15 +78,15 @@ static const struct {
     {"missed_max has no effect without HORA_MISSED_AT_MOST", {SIZE_OF, .rate = 1, .missed_max = 1}},
     {"missed_max has no effect without HORA_MISSED_AT_MOST",
      {SIZE_OF, .rate = 1, .missed = HORA_MISSED_SKIP, .missed_max = 1}},
-    {"missed has no effect without rate or next", {SIZE_OF, .missed = HORA_MISSED_SKIP}},
-    {"missed has no effect without rate or next", {SIZE_OF, .gap = 1, .missed = HORA_MISSED_BURST}},
+    {"missed has no effect without rate, next, trigger or cron", {SIZE_OF, .missed = HORA_MISSED_SKIP}},
+    {"missed has no effect without rate, next, trigger or cron", {SIZE_OF, .gap = 1, .missed = HORA_MISSED_BURST}},
     {"grace is negative", {SIZE_OF, .grace = -1}},
 
     {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)3}},
     {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)-1}},
     {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .overlap = HORA_OVERLAP_QUEUE_ONE}},
     {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_QUEUE_ONE}},
-    {"HORA_OVERLAP_ALLOW has no effect without rate or next",
+    {"HORA_OVERLAP_ALLOW has no effect without rate, next, trigger or cron",
      {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
     {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000", {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW}},
     {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
@@ -146,6 +169,12 @@ static const hora_schedule_spec accepted[] = {
     {SIZE_OF, .rate = 1, .stop_after = INT32_MAX},
     {SIZE_OF, .rate = 1, .spread = 1},
     {SIZE_OF, .failed = on_failure, .failed_context = untouched},
+    {SIZE_OF, .cron = "@daily"},
+    {SIZE_OF, .cron = "* * * * *", .dialect = HORA_CRON_UNIX, .zone = "+05:30", .dst = HORA_DST_CRON},
+    {SIZE_OF, .cron = "@daily", .delay = 1, .clock = HORA_SCHEDULE_CLOCK_WALL, .count = 1, .end = {1}},
+    {SIZE_OF, .cron = "@daily", .missed = HORA_MISSED_SKIP, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
+    {SIZE_OF, .cron = "0 0 0 31 2 *",
+     .zone = "Europe/Berlin"}, /* whether it ever comes is found out when it is scheduled */
 };
 
 TEST(schedule_check_accepts_what_can_work, "")
@@ -159,6 +188,59 @@ TEST(schedule_check_accepts_what_can_work, "")
             CHECK_POINTER(reason, untouched);
     }
     CHECK_OK(hora_schedule_check(NULL, NULL)); /* all defaults */
+}
+
+/* What is wrong with a zone is told by its own error. */
+TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
+{
+    static const struct {
+        const char *zone;
+        int error;
+    } zones[] = {
+        {"Europe/Atlantis", HORA_ENOENT}, {"", HORA_EINVAL}, {"../etc/passwd", HORA_EINVAL}, {"+19", HORA_EINVAL}};
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    struct tick tick = A_TICK(&s);
+    for (size_t i = 0; i < sizeof(zones) / sizeof(*zones); i++) {
+        const hora_schedule_spec *spec = HORA_SCHEDULE(.cron = "@daily", .zone = zones[i].zone);
+        const char *reason = NULL, *own_reason = NULL;
+        hora_zone *zone = NULL;
+        hora_future *future = (hora_future *)untouched;
+        CHECK_ERROR(hora_schedule_check(spec, &reason), zones[i].error);
+        CHECK_ERROR(hora_schedule_check(spec, NULL), zones[i].error);
+        CHECK_ERROR(hora_zone_new(zones[i].zone, NULL, &zone, &own_reason), zones[i].error);
+        CHECK(reason != NULL && own_reason != NULL && strcmp(reason, own_reason) == 0);
+        CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), spec, &future), zones[i].error);
+        CHECK_POINTER(future, untouched);
+    }
+    CHECK_INT(tick.drops, 0);
+    stage_close(&s);
+}
+
+/* Triggers of the calendar need the wall clock, others do not care. */
+TEST(schedule_check_knows_triggers, "")
+{
+    hora_trigger *period = NULL, *function = NULL, *instants = NULL;
+    const char *reason = untouched;
+    CHECK_OK(hora_periodic_trigger_new(1, NULL, &period));
+    CHECK_OK(hora_trigger_new(some_time, NULL, NULL, &function));
+    CHECK_OK(hora_instants_trigger_new(&(hora_instant){1}, 1, &instants));
+    hora_trigger *all[] = {period, function, instants};
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i]), NULL));
+        CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_SCHEDULE_CLOCK_WALL), NULL));
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .rate = 1), NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .cron = "@daily"), NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .zone = "UTC"), NULL), HORA_EINVAL);
+        int error =
+            hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_SCHEDULE_CLOCK_BOOTTIME), &reason);
+        CHECK_INT(error, i < 2 ? 0 : HORA_EINVAL);
+    }
+    CHECK_INT(
+        strcmp(reason, "this trigger means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock"),
+        0);
+    for (int i = 0; i < 3; i++)
+        CHECK_POINTER(hora_trigger_unref(all[i]), NULL);
 }
 
 /* A schedule of a later release is accepted as long as it uses nothing new. */

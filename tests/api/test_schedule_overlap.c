@@ -51,6 +51,24 @@ TEST(schedule_overlap_queue_one_goes_on_without_a_pause, "")
     stage_close(&s);
 }
 
+/* 2-7 4-9; 6 finds two, is skipped, and not asked for again; 8-13 10-15. */
+TEST(schedule_overlap_asks_for_each_time_once, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
+    struct tick tick = {.stage = &s, .lasts = 5};
+    struct timetable table = {.stage = &s, .line = HORA_MONOTONIC, .seconds = (int[]){2, 4, 6, 8, 10, 100, -1}};
+
+    hora_future *future =
+        START(&s, &tick, .next = timetable_next, .next_arg = &table, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    stage_pass(&s, 13);
+    CHECK_STARTS(&tick, 2, 4, 8, 10);
+    CHECK_INT(info_of(future).skipped, 1);
+    CHECK(table.calls < 30);
+    END(&tick, future);
+    stage_close(&s);
+}
+
 TEST(schedule_overlap_allows_so_many_and_skips_the_next, "")
 {
     struct stage s;

@@ -223,6 +223,51 @@ TEST(plan_asked_is_content_with_an_answer_that_does_not_move_on, "")
     }
 }
 
+/* A clock that began in 1970 has been set: the seconds since then are not counted one by one. */
+struct counting {
+    hora_ns every;
+    int64_t calls;
+};
+
+static hora_ns next_multiple(const hora_trigger_context *context, void *arg)
+{
+    struct counting *counting = arg;
+    counting->calls++;
+    return (context->last_planned / counting->every + 1) * counting->every;
+}
+
+static struct hora__chance set_from_1970(const hora_schedule_spec *rules_, hora_ns every)
+{
+    struct counting counting = {.every = every};
+    hora_schedule_spec spec = *rules_;
+    spec.next = next_multiple;
+    spec.next_arg = &counting;
+    hora_trigger_context context = {.now = HORA_SECONDS(INT64_C(1800000000)) + 5};
+    struct hora__chance chance = hora__plan_asked(&spec, &context, every);
+    CHECK(counting.calls < 1000000);
+    CHECK(chance.skipped >= 100000);
+    return chance;
+}
+
+TEST(plan_asked_finds_the_latest_of_very_many_times, "")
+{
+    const hora_ns now = HORA_SECONDS(INT64_C(1800000000));
+    for (hora_ns every = HORA_SECONDS(1); every <= HORA_SECONDS(100); every *= 10) {
+        struct hora__chance chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_ONCE), every);
+        CHECK(chance.runs);
+        CHECK_INT(chance.planned, now);
+        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_SKIP), every);
+        CHECK(!chance.runs);
+        CHECK_INT(chance.planned, now + every);
+        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 1000), every);
+        CHECK(chance.runs);
+        CHECK_INT(chance.planned, now - 999 * every);
+        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_BURST, .grace = 10 * every), every);
+        CHECK(chance.runs);
+        CHECK_INT(chance.planned, now - 9 * every);
+    }
+}
+
 /* ---- single runs ---- */
 
 TEST(plan_single_runs_unless_it_is_too_late, "")

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calendar.c - times at which nothing runs
+ *
+ * How it works      What is excluded is said in local time: days, and parts of days. Within a span of constant offset local time runs
+ *                   like any other; so the end of what excludes a moment is looked for up to the end of the span, and from there on anew.
+ *                   Days that are missing or come twice need no care of their own.
+ * Invariants        I1 every date exists in some year, every window begins and ends in its day or the next.
+ *                   I2 some moment of the week is not excluded by weekday or window, and some day of the year not by its date. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "cron/civil.h"
+#include "cron/zone.h"
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+enum { WEEK_DAYS = 7, ALL_WEEKDAYS = 0xfe };
+
+struct hora_calendar {
+    hora__atomic refs;
+    hora_zone *zone; /* a reference; NULL: UTC */
+    unsigned weekdays;
+    size_t date_count;
+    size_t window_count;
+    hora_date *dates; /* behind the windows */
+    hora_window windows[];
+};
+
+/* ---- what excludes a local second, and until when; days are counted from 1970 ---- */
+
+/* 1 Monday to 7 Sunday. */
+static int weekday_of(int64_t day)
+{
+    int weekday = hora__weekday(day);
+    return weekday == 0 ? WEEK_DAYS : weekday;
+}
+
+static bool is_on(unsigned weekdays, int64_t day)
+{
+    return (weekdays >> weekday_of(day) & 1) != 0;
+}
+
+static bool excludes_day(const hora_calendar *calendar, int64_t day)
+{
+    if (is_on(calendar->weekdays, day))
+        return true;
+    struct hora__date date = hora__date_from_days(day);
+    for (size_t i = 0; i < calendar->date_count; i++) {
+        const hora_date *other = &calendar->dates[i];
+        if (other->day == date.day && other->month == date.month && (other->year == 0 || other->year == date.year))
+            return true;
+    }
+    return false;
+}
+
+/* When a window that began on this day ends. */
+static int64_t window_end(const hora_window *window, int64_t day)
+{
+    return day * HORA__DAY + window->to + (window->to <= window->from ? HORA__DAY : 0);
+}
+
+static bool begins_on(const hora_window *window, int64_t day)
+{
+    return window->weekdays == 0 || is_on(window->weekdays, day);
+}
+
+/* The end of the window that holds this second and began today or yesterday; the second itself if there is none. */
+static int64_t leave_window(const hora_window *window, int64_t second)
+{
+    int64_t today = hora__floor_div(second, HORA__DAY);
+    for (int64_t day = today - 1; day <= today; day++)
+        if (begins_on(window, day) && second >= day * HORA__DAY + window->from && second < window_end(window, day))
+            return window_end(window, day);
+    return second;
+}
+
+/* The end of one of those that exclude this local second; the second itself if none does. */
+static int64_t leave(const hora_calendar *calendar, int64_t second)
+{
+    int64_t day = hora__floor_div(second, HORA__DAY);
+    if (excludes_day(calendar, day))
+        return (day + 1) * HORA__DAY;
+    int64_t end = second;
+    for (size_t i = 0; i < calendar->window_count && end == second; i++)
+        end = leave_window(&calendar->windows[i], second);
+    return end;
+}
+
+hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
+{
+    const struct hora__spans *spans = hora__zone_spans(calendar->zone);
+    int64_t second = hora__floor_div(from, HORA__SECOND);
+    int64_t now = second;
+    for (int tries = 0; tries < HORA__TRIGGER_TRIES && now < HORA__SECOND_MAX; tries++) {
+        size_t span = hora__spans_find(spans, now);
+        int64_t offset = spans->spans[span].offset;
+        int64_t end = leave(calendar, now + offset) - offset;
+        if (end == now)
+            return now == second ? from : now * HORA__SECOND;
+        assert(end > now);
+        int64_t span_end = hora__spans_end(spans, span);
+        now = end < span_end ? end : span_end;
+    }
+    return HORA_FOREVER;
+}
+
+bool hora_calendar_excludes(const hora_calendar *calendar, hora_instant instant)
+{
+    if (calendar == NULL)
+        return false;
+    const struct hora__spans *spans = hora__zone_spans(calendar->zone);
+    int64_t second = hora__floor_div(instant.ns, HORA__SECOND);
+    int64_t local = second + spans->spans[hora__spans_find(spans, second)].offset;
+    return leave(calendar, local) != local;
+}
+
+int hora__calendar_refresh(hora_calendar *calendar)
+{
+    return calendar->zone != NULL ? hora_zone_refresh(calendar->zone) : 0;
+}
+
+static void describe_count(size_t count, const char *one, const char *several, struct hora__text *text)
+{
+    hora__text_add_number(text, (long long)count);
+    hora__text_add(text, count == 1 ? one : several);
+}
+
+void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text)
+{
+    static const char *const names[] = {"", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+    const char *before = "";
+    for (int i = 1; i <= WEEK_DAYS; i++)
+        if ((calendar->weekdays >> i & 1) != 0) {
+            hora__text_add(text, before);
+            hora__text_add(text, names[i]);
+            before = ", ";
+        }
+    if (calendar->date_count > 0) {
+        hora__text_add(text, before);
+        describe_count(calendar->date_count, " date", " dates", text);
+        before = ", ";
+    }
+    if (calendar->window_count > 0) {
+        hora__text_add(text, before);
+        describe_count(calendar->window_count, " part of the day", " parts of the day", text);
+        before = ", ";
+    }
+    if (*before == '\0')
+        hora__text_add(text, "nothing");
+}
+
+/* ---- making ---- */
+
+static bool is_date(const hora_date *date)
+{
+    if (date->year < 0 || date->month < 1 || date->month > 12 || date->day < 1)
+        return false;
+    return date->day <= hora__month_days(date->year == 0 ? 2000 : date->year, date->month);
+}
+
+static bool is_window(const hora_window *window)
+{
+    return window->from >= 0 && window->from < HORA__DAY && window->to >= 0 && window->to <= HORA__DAY &&
+           (window->weekdays & ~(unsigned)ALL_WEEKDAYS) == 0;
+}
+
+/* I1 */
+static bool is_good(const hora_calendar_options *given)
+{
+    if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0 || (given->dates == NULL && given->date_count != 0) ||
+        (given->windows == NULL && given->window_count != 0))
+        return false;
+    for (size_t i = 0; i < given->date_count; i++)
+        if (!is_date(&given->dates[i]))
+            return false;
+    for (size_t i = 0; i < given->window_count; i++)
+        if (!is_window(&given->windows[i]))
+            return false;
+    return true;
+}
+
+/* Whether weekdays and windows leave no second of a week; 1970 began in a week like any other. */
+static bool excludes_every_week(const hora_calendar *calendar)
+{
+    struct hora_calendar week = {.weekdays = calendar->weekdays};
+    int64_t second = 0;
+    while (second < WEEK_DAYS * HORA__DAY) {
+        int64_t end = leave(&week, second);
+        for (size_t i = 0; i < calendar->window_count && end == second; i++)
+            end = leave_window(&calendar->windows[i], second);
+        if (end == second)
+            return false;
+        second = end;
+    }
+    return true;
+}
+
+/* Whether dates and weekdays leave no day of 28 years, in which every date is on every weekday. */
+static bool excludes_every_day(const hora_calendar *calendar)
+{
+    int64_t end = hora__days_from_date(2029, 1, 1);
+    for (int64_t day = hora__days_from_date(2001, 1, 1); day < end; day++)
+        if (!excludes_day(calendar, day))
+            return false;
+    return true;
+}
+
+static size_t size_of(const hora_calendar_options *given)
+{
+    size_t most = SIZE_MAX / 4 / (sizeof(hora_window) + sizeof(hora_date));
+    if (given->window_count > most || given->date_count > most)
+        return SIZE_MAX;
+    return sizeof(hora_calendar) + given->window_count * sizeof(hora_window) + given->date_count * sizeof(hora_date);
+}
+
+int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hora_calendar **ret_calendar)
+{
+    hora_calendar_options given;
+    if (ret_calendar == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0 || !is_good(&given))
+        return HORA_EINVAL;
+    hora_calendar *calendar = hora__alloc(1, size_of(&given));
+    if (calendar == NULL)
+        return HORA_ENOMEM;
+    hora__atomic_init(&calendar->refs, 1);
+    calendar->weekdays = given.weekdays;
+    calendar->date_count = given.date_count;
+    calendar->window_count = given.window_count;
+    calendar->dates = (hora_date *)(void *)(calendar->windows + given.window_count);
+    if (given.window_count > 0)
+        memcpy(calendar->windows, given.windows, given.window_count * sizeof(hora_window));
+    if (given.date_count > 0)
+        memcpy(calendar->dates, given.dates, given.date_count * sizeof(hora_date));
+    if (excludes_every_week(calendar) || excludes_every_day(calendar)) { /* I2 */
+        hora__free(calendar);
+        return HORA_EINVAL;
+    }
+    calendar->zone = hora_zone_ref(zone);
+    *ret_calendar = calendar;
+    return 0;
+}
+
+hora_calendar *hora_calendar_ref(hora_calendar *calendar)
+{
+    if (calendar != NULL) {
+        int32_t before = hora__atomic_add(&calendar->refs, 1);
+        assert(before > 0);
+        (void)before;
+    }
+    return calendar;
+}
+
+hora_calendar *hora_calendar_unref(hora_calendar *calendar)
+{
+    if (calendar != NULL) {
+        int32_t before = hora__atomic_add(&calendar->refs, -1);
+        assert(before > 0);
+        if (before == 1) {
+            (void)hora_zone_unref(calendar->zone);
+            hora__free(calendar);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* composed_trigger.c - triggers made of others: the first of several, all of several, and one but for what a calendar excludes
+ *
+ * First of          The earliest answer.
+ * All of            The latest answer is a candidate: those that have said an earlier time are asked for their first time
+ *                   from there on, until all say the same. So it takes as many rounds as there are moments that one names and another
+ *                   does not; they are bounded.
+ * Excluding         An answer that is excluded is asked for anew, from the end of what excludes it if the trigger can be asked that
+ *                   way. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+struct composed_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    size_t count;
+    hora_trigger *parts[]; /* references */
+};
+
+static void free_composed(hora_trigger *trigger)
+{
+    struct composed_trigger *own = (struct composed_trigger *)trigger;
+    for (size_t i = 0; i < own->count; i++)
+        (void)hora_trigger_unref(own->parts[i]);
+    hora__free(own);
+}
+
+static int refresh_composed(hora_trigger *trigger)
+{
+    struct composed_trigger *own = (struct composed_trigger *)trigger;
+    int result = 0;
+    for (size_t i = 0; i < own->count; i++)
+        result = hora__trigger_join(result, hora_trigger_refresh(own->parts[i]));
+    return result;
+}
+
+static void describe_parts(const hora_trigger *trigger, const char *what, struct hora__text *text)
+{
+    const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    hora__text_add(text, what);
+    for (size_t i = 0; i < own->count; i++) {
+        if (i > 0)
+            hora__text_add(text, "; ");
+        own->parts[i]->kind->describe(own->parts[i], text);
+    }
+}
+
+static int compose(hora_trigger *const *triggers, size_t count, const struct hora__trigger_kind *kind,
+                   hora_trigger **ret_trigger)
+{
+    if (count > (SIZE_MAX - sizeof(struct composed_trigger)) / sizeof(hora_trigger *))
+        return HORA_ENOMEM;
+    struct composed_trigger *own = hora__alloc(1, sizeof *own + count * sizeof(hora_trigger *));
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, kind);
+    own->trigger.names_moments = true;
+    for (size_t i = 0; i < count; i++) {
+        own->parts[i] = hora_trigger_ref(triggers[i]);
+        own->trigger.is_wall |= triggers[i]->is_wall;
+        own->trigger.needs_wall |= triggers[i]->needs_wall;
+        own->trigger.has_zone |= triggers[i]->has_zone;
+        own->trigger.names_moments &= triggers[i]->names_moments;
+    }
+    own->count = count;
+    *ret_trigger = &own->trigger;
+    return 0;
+}
+
+static bool are_there(hora_trigger *const *triggers, size_t count)
+{
+    if (triggers == NULL || count == 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (triggers[i] == NULL)
+            return false;
+    return true;
+}
+
+/* ---- the first of several ---- */
+
+static hora_ns next_of_first(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    hora_ns first = HORA_FOREVER;
+    for (size_t i = 0; i < own->count; i++) {
+        hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
+        first = next < first ? next : first;
+    }
+    return first;
+}
+
+static void describe_first(const hora_trigger *trigger, struct hora__text *text)
+{
+    describe_parts(trigger, "the first of: ", text);
+}
+
+static const struct hora__trigger_kind first_kind = {
+    .next = next_of_first, .free = free_composed, .refresh = refresh_composed, .describe = describe_first};
+
+int hora_first_of_trigger_new(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
+{
+    if (!are_there(triggers, count) || ret_trigger == NULL)
+        return HORA_EINVAL;
+    return compose(triggers, count, &first_kind, ret_trigger);
+}
+
+/* ---- all of several ---- */
+
+static hora_ns next_of_all(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    hora_ns candidate = own->parts[0]->kind->next(own->parts[0], context);
+    for (size_t i = 1; i < own->count; i++) {
+        hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
+        candidate = next > candidate ? next : candidate;
+    }
+    size_t agree = 0; /* so many before `at`, going round, have said the candidate */
+    size_t at = 0;
+    for (int tries = 0; agree < own->count; at = (at + 1) % own->count) {
+        if (candidate == HORA_FOREVER || tries == HORA__TRIGGER_TRIES)
+            return HORA_FOREVER;
+        hora_ns next = hora__trigger_next_from(own->parts[at], context, candidate - 1, candidate);
+        assert(next >= candidate);
+        tries += next > candidate ? 1 : 0;
+        agree = next == candidate ? agree + 1 : 1;
+        candidate = next;
+    }
+    return candidate;
+}
+
+static void describe_all(const hora_trigger *trigger, struct hora__text *text)
+{
+    describe_parts(trigger, "all of: ", text);
+}
+
+static const struct hora__trigger_kind all_kind = {
+    .next = next_of_all, .free = free_composed, .refresh = refresh_composed, .describe = describe_all};
+
+int hora_all_of_trigger_new(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
+{
+    if (!are_there(triggers, count) || ret_trigger == NULL)
+        return HORA_EINVAL;
+    for (size_t i = 0; i < count; i++)
+        if (!triggers[i]->names_moments)
+            return HORA_EINVAL;
+    return compose(triggers, count, &all_kind, ret_trigger);
+}
+
+/* ---- but not then ---- */
+
+struct excluding_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    hora_trigger *inner;  /* references */
+    hora_calendar *calendar;
+};
+
+static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
+    hora_ns next = own->inner->kind->next(own->inner, context);
+    for (int tries = 0; tries < HORA__TRIGGER_TRIES; tries++) {
+        hora_ns free_from = hora__calendar_free_from(own->calendar, next);
+        if (free_from == next || free_from == HORA_FOREVER)
+            return free_from;
+        hora_ns later = hora__trigger_next_from(own->inner, context, next, free_from);
+        if (later <= next)
+            return HORA_FOREVER; /* it does not move on */
+        next = later;
+    }
+    return HORA_FOREVER;
+}
+
+static void free_excluding(hora_trigger *trigger)
+{
+    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
+    (void)hora_trigger_unref(own->inner);
+    (void)hora_calendar_unref(own->calendar);
+    hora__free(own);
+}
+
+static int refresh_excluding(hora_trigger *trigger)
+{
+    struct excluding_trigger *own = (struct excluding_trigger *)trigger;
+    return hora__trigger_join(hora_trigger_refresh(own->inner), hora__calendar_refresh(own->calendar));
+}
+
+static void describe_excluding(const hora_trigger *trigger, struct hora__text *text)
+{
+    const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
+    own->inner->kind->describe(own->inner, text);
+    hora__text_add(text, ", except: ");
+    hora__calendar_describe(own->calendar, text);
+}
+
+static const struct hora__trigger_kind excluding_kind = {
+    .next = next_of_excluding, .free = free_excluding, .refresh = refresh_excluding, .describe = describe_excluding};
+
+int hora_excluding_trigger_new(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
+{
+    if (trigger == NULL || calendar == NULL || ret_trigger == NULL)
+        return HORA_EINVAL;
+    struct excluding_trigger *own = hora__alloc(1, sizeof *own);
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, &excluding_kind);
+    own->trigger.is_wall = true;
+    own->trigger.needs_wall = true;
+    own->trigger.has_zone = true;
+    own->trigger.names_moments = trigger->names_moments;
+    own->inner = hora_trigger_ref(trigger);
+    own->calendar = hora_calendar_ref(calendar);
+    *ret_trigger = &own->trigger;
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cron_trigger.c - the times of an expression in a zone
+ *
+ * All there is to decide is from where the next time is looked for. Spring's four modes are lenient and fixed, each with
+ * or without a moment to resume from. If nothing has been run or planned, that is this moment, or now; else the end of the
+ * last run, or its planned time. While a search goes on for times that have passed, the planned time runs ahead of the end of the last
+ * run: so the later one counts, with lenient, too.
+ *
+ * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
+#include <stddef.h>
+
+#include "base/options.h"
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+struct cron_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    hora_cron *cron;      /* references */
+    hora_zone *zone;      /* NULL: UTC */
+    hora_cron_trigger_options options;
+};
+
+static hora_ns later(hora_ns a, hora_ns b)
+{
+    return a > b ? a : b;
+}
+
+static hora_ns not_ahead(const hora_trigger_context *context, hora_ns time)
+{
+    return hora__trigger_is_set_back(context, time) ? hora__ns_sub(context->now, 1) : time;
+}
+
+static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_context *context)
+{
+    hora_ns planned = not_ahead(context, context->last_planned);
+    hora_ns end = not_ahead(context, context->last_end);
+    if (planned == HORA_NEVER && end == HORA_NEVER)
+        return own->options.resumes ? own->options.resume_from.ns : context->now;
+    return planned == HORA_NEVER || own->options.mode == HORA_CRON_LENIENT ? later(planned, end) : planned;
+}
+
+static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct cron_trigger *own = (const struct cron_trigger *)trigger;
+    if (hora_cron_is_reboot(own->cron))
+        return context->last_planned == HORA_NEVER && context->last_end == HORA_NEVER ? context->now : HORA_FOREVER;
+    hora_instant next;
+    int found = hora_cron_next(own->cron, own->zone, (hora_instant){base_of(own, context)}, &next);
+    return found > 0 ? next.ns : HORA_FOREVER;
+}
+
+static void free_cron(hora_trigger *trigger)
+{
+    struct cron_trigger *own = (struct cron_trigger *)trigger;
+    (void)hora_cron_unref(own->cron);
+    (void)hora_zone_unref(own->zone);
+    hora__free(own);
+}
+
+static int refresh_cron(hora_trigger *trigger)
+{
+    struct cron_trigger *own = (struct cron_trigger *)trigger;
+    return own->zone != NULL ? hora_zone_refresh(own->zone) : 0;
+}
+
+static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
+{
+    const struct cron_trigger *own = (const struct cron_trigger *)trigger;
+    size_t size;
+    char *rest = hora__text_rest(text, &size);
+    int length = hora_cron_describe(own->cron, own->zone, rest, size);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+static const struct hora__trigger_kind cron_kind = {
+    .next = next_of_cron, .free = free_cron, .refresh = refresh_cron, .describe = describe_cron};
+
+int hora_cron_trigger_new(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
+                          hora_trigger **ret_trigger)
+{
+    hora_cron_trigger_options given;
+    if (cron == NULL || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0)
+        return HORA_EINVAL;
+    if ((int)given.mode < 0 || given.mode > HORA_CRON_FIXED || (!given.resumes && given.resume_from.ns != 0))
+        return HORA_EINVAL;
+    struct cron_trigger *own = hora__alloc(1, sizeof *own);
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, &cron_kind);
+    own->trigger.is_wall = true;
+    own->trigger.needs_wall = true;
+    own->trigger.has_zone = zone != NULL;
+    own->trigger.names_moments = !hora_cron_is_reboot(cron);
+    own->cron = hora_cron_ref(cron);
+    own->zone = hora_zone_ref(zone);
+    own->options = given;
+    *ret_trigger = &own->trigger;
+    return 0;
+}

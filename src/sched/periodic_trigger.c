@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* periodic_trigger.c - again and again, at a rate or with a gap
+ *
+ * A rate needs only the last planned time, a gap the end of the last run. A gap that is asked before the end of a run goes on from its
+ * planned time; before the first run it has no other time than that one. If the clock was set back, a rate goes on with its own
+ * times, and a gap begins anew. */
+#include <stddef.h>
+
+#include "base/options.h"
+#include "sched/plan.h"
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+struct periodic_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    hora_ns period;
+    hora_ns initial_delay;
+    bool at_fixed_rate;
+};
+
+static hora_ns next_of_rate(const struct periodic_trigger *own, const hora_trigger_context *context)
+{
+    if (own->period > 0 && hora__trigger_is_set_back(context, context->last_planned))
+        return hora__plan_grid(context->last_planned, own->period, context->now);
+    return hora__ns_add(context->last_planned, own->period);
+}
+
+static hora_ns next_of_gap(const struct periodic_trigger *own, const hora_trigger_context *context)
+{
+    if (context->last_end == HORA_NEVER && context->runs == 0)
+        return context->last_planned;
+    hora_ns end = context->last_end != HORA_NEVER ? context->last_end : context->last_planned;
+    return hora__ns_add(hora__trigger_is_set_back(context, end) ? context->now : end, own->period);
+}
+
+static hora_ns next_of_period(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
+    if (context->last_planned == HORA_NEVER)
+        return hora__ns_add(context->now, own->initial_delay);
+    return own->at_fixed_rate ? next_of_rate(own, context) : next_of_gap(own, context);
+}
+
+static hora_ns next_from(const hora_trigger *trigger, hora_ns answer, hora_ns from)
+{
+    const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
+    return own->period > 0 ? hora__plan_grid(answer, own->period, from) : from;
+}
+
+static void free_periodic(hora_trigger *trigger)
+{
+    hora__free(trigger);
+}
+
+/* A span in the largest unit that it is a whole number of. */
+void hora__text_add_span(struct hora__text *text, hora_ns span)
+{
+    static const struct {
+        hora_ns size;
+        const char *name;
+    } units[] = {{HORA_HOURS(24), " d"},
+                 {HORA_HOURS(1), " h"},
+                 {HORA_MINUTES(1), " min"},
+                 {HORA_SECONDS(1), " s"},
+                 {HORA_MS(1), " ms"},
+                 {HORA_US(1), " us"},
+                 {1, " ns"}};
+    size_t i = 0;
+    while (span % units[i].size != 0)
+        i++;
+    if (span == 0)
+        i = 3;
+    hora__text_add_number(text, span / units[i].size);
+    hora__text_add(text, units[i].name);
+}
+
+static void describe_periodic(const hora_trigger *trigger, struct hora__text *text)
+{
+    const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
+    if (own->at_fixed_rate)
+        hora__text_add(text, "every ");
+    hora__text_add_span(text, own->period);
+    if (!own->at_fixed_rate)
+        hora__text_add(text, " after each run");
+    if (own->initial_delay > 0) {
+        hora__text_add(text, ", first after ");
+        hora__text_add_span(text, own->initial_delay);
+    }
+}
+
+static const struct hora__trigger_kind periodic_kind = {
+    .next = next_of_period, .next_from = next_from, .free = free_periodic, .describe = describe_periodic};
+
+int hora_periodic_trigger_new(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger)
+{
+    hora_periodic_trigger_options given;
+    if (period < 0 || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0 ||
+        given.initial_delay < 0)
+        return HORA_EINVAL;
+    struct periodic_trigger *own = hora__alloc(1, sizeof *own);
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, &periodic_kind);
+    own->period = period;
+    own->initial_delay = given.initial_delay;
+    own->at_fixed_rate = given.at_fixed_rate;
+    *ret_trigger = &own->trigger;
+    return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trigger.c - triggers by their kind, and the kind that is a function */
+#include "sched/trigger.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "sys/alloc.h"
+
+void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *kind)
+{
+    hora__atomic_init(&trigger->refs, 1);
+    trigger->kind = kind;
+}
+
+hora_trigger *hora_trigger_ref(hora_trigger *trigger)
+{
+    if (trigger != NULL) {
+        int32_t before = hora__atomic_add(&trigger->refs, 1);
+        assert(before > 0);
+        (void)before;
+    }
+    return trigger;
+}
+
+hora_trigger *hora_trigger_unref(hora_trigger *trigger)
+{
+    if (trigger != NULL) {
+        int32_t before = hora__atomic_add(&trigger->refs, -1);
+        assert(before > 0);
+        if (before == 1)
+            trigger->kind->free(trigger);
+    }
+    return NULL;
+}
+
+hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    return trigger != NULL && context != NULL ? trigger->kind->next(trigger, context) : HORA_FOREVER;
+}
+
+/* As if all had been run that comes before `from`. */
+static hora_trigger_context context_from(const hora_trigger_context *context, hora_ns from)
+{
+    hora_ns before = hora__ns_sub(from, 1);
+    return (hora_trigger_context){.timeline = context->timeline,
+                                  .now = before,
+                                  .last_planned = before,
+                                  .last_start = before,
+                                  .last_end = before,
+                                  .runs = context->runs};
+}
+
+hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context, hora_ns answer,
+                                hora_ns from)
+{
+    assert(answer < from);
+    if (trigger->kind->next_from != NULL)
+        return trigger->kind->next_from(trigger, answer, from);
+    hora_trigger_context then = context_from(context, trigger->names_moments ? from : answer + 1);
+    return trigger->kind->next(trigger, &then);
+}
+
+bool hora_trigger_is_wall(const hora_trigger *trigger)
+{
+    assert(trigger == NULL || trigger->is_wall || !trigger->needs_wall);       /* T1 */
+    assert(trigger == NULL || trigger->needs_wall || !trigger->names_moments); /* T2 */
+    return trigger != NULL && trigger->is_wall;
+}
+
+int hora_trigger_refresh(hora_trigger *trigger)
+{
+    if (trigger == NULL)
+        return HORA_EINVAL;
+    return trigger->kind->refresh != NULL ? trigger->kind->refresh(trigger) : 0;
+}
+
+/* ---- in words ---- */
+
+void hora__text_add(struct hora__text *text, const char *piece)
+{
+    size_t size;
+    char *rest = hora__text_rest(text, &size);
+    text->length += (size_t)snprintf(rest, size, "%s", piece);
+}
+
+void hora__text_add_number(struct hora__text *text, long long number)
+{
+    size_t size;
+    char *rest = hora__text_rest(text, &size);
+    text->length += (size_t)snprintf(rest, size, "%lld", number);
+}
+
+int hora_trigger_describe(const hora_trigger *trigger, char *text, size_t size)
+{
+    if (trigger == NULL || (text == NULL && size != 0))
+        return HORA_EINVAL;
+    struct hora__text whole = {.text = text, .size = size};
+    trigger->kind->describe(trigger, &whole);
+    return (int)whole.length;
+}
+
+/* ---- a function ---- */
+
+struct function_trigger {
+    hora_trigger trigger; /* first: they begin at the same address */
+    hora_next_fn next;
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+static hora_ns next_of_function(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    const struct function_trigger *own = (const struct function_trigger *)trigger;
+    return own->next(context, own->arg);
+}
+
+static void free_function(hora_trigger *trigger)
+{
+    struct function_trigger *own = (struct function_trigger *)trigger;
+    if (own->drop != NULL)
+        own->drop(own->arg);
+    hora__free(own);
+}
+
+static void describe_function(const hora_trigger *trigger, struct hora__text *text)
+{
+    (void)trigger;
+    hora__text_add(text, "when a function says");
+}
+
+static const struct hora__trigger_kind function_kind = {
+    .next = next_of_function, .free = free_function, .describe = describe_function};
+
+int hora_trigger_new(hora_next_fn next, void *arg, void (*drop)(void *arg), hora_trigger **ret_trigger)
+{
+    if (next == NULL || ret_trigger == NULL)
+        return HORA_EINVAL;
+    struct function_trigger *own = hora__alloc(1, sizeof *own);
+    if (own == NULL)
+        return HORA_ENOMEM;
+    hora__trigger_init(&own->trigger, &function_kind);
+    own->trigger.is_wall = true;
+    own->next = next;
+    own->arg = arg;
+    own->drop = drop;
+    *ret_trigger = &own->trigger;
+    return 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zones.c - the zones of a scheduler's tasks are refreshed, and what waits by their old rules finds its time anew
+ *
+ * How it works      A zone that is named with an expression is read once for all tasks of the agenda: `zones` holds it until the agenda goes.
+ *                   Other zones are hidden in triggers; so `foreign` holds the rules of those tasks, whether they wait or run. All zones
+ *                   and such triggers are collected under the agenda's lock, and refreshed without: files are read then. Afterwards
+ *                   all tasks that wait are made due, and a worker asks their trigger again.
+ * Races             A trigger is asked without the lock, too. So refreshes are counted: whoever takes a task out of the agenda, or
+ *                   makes one, notes the count before it asks, and when the task comes (back) in looks whether it is still the same. It is
+ *                   counted up before triggers are collected, for those that are just being made and not yet known: they refresh their zones
+ *                   themselves; and again when all have been refreshed.
+ * Invariants        Z1 no two zones of an agenda have the same name.
+ *                   Z2 the rules of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
+#include "sched/zones.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "sched/scheduler.h"
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+struct known_zone {
+    struct hora__list link;
+    hora_zone *zone; /* a reference */
+};
+
+static struct known_zone *known_of(struct hora__list *link)
+{
+    return HORA__LIST_ENTRY(link, struct known_zone, link);
+}
+
+static struct hora__rules *rules_of(struct hora__list *link)
+{
+    return HORA__LIST_ENTRY(link, struct hora__rules, link);
+}
+
+void hora__zones_init(hora_queue *queue)
+{
+    hora__list_init(&queue->zones);
+    hora__list_init(&queue->zoned);
+    hora__list_init(&queue->foreign);
+}
+
+void hora__zones_forget(hora_queue *queue)
+{
+    while (!hora__list_is_empty(&queue->zones)) {
+        struct known_zone *known = known_of(queue->zones.next);
+        hora__list_remove(&known->link);
+        (void)hora_zone_unref(known->zone);
+        hora__free(known);
+    }
+}
+
+/* ---- one zone for all ---- */
+
+/* A reference, or NULL. */
+static hora_zone *find_locked(hora_queue *queue, const char *name)
+{
+    for (struct hora__list *link = queue->zones.next; link != &queue->zones; link = link->next)
+        if (strcmp(hora_zone_name(known_of(link)->zone), name) == 0)
+            return hora_zone_ref(known_of(link)->zone);
+    return NULL;
+}
+
+/* Somebody else may have been quicker. Takes over the zone; returns a reference. */
+static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zone *zone)
+{
+    hora__mutex_lock(&queue->object.lock);
+    hora_zone *other = find_locked(queue, hora_zone_name(zone)); /* Z1 */
+    if (other == NULL) {
+        known->zone = hora_zone_ref(zone);
+        hora__list_add_last(&queue->zones, &known->link);
+    }
+    hora__mutex_unlock(&queue->object.lock);
+    if (other == NULL)
+        return zone;
+    hora__free(known);
+    (void)hora_zone_unref(zone);
+    return other;
+}
+
+int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, const char **reterr_reason)
+{
+    hora__mutex_lock(&queue->object.lock);
+    hora_zone *zone = find_locked(queue, name);
+    hora__mutex_unlock(&queue->object.lock);
+    if (zone != NULL) {
+        *ret_zone = zone;
+        return 0;
+    }
+    int error = hora_zone_new(name, NULL, &zone, reterr_reason);
+    if (error < 0)
+        return error;
+    struct known_zone *known = hora__alloc(1, sizeof *known);
+    if (known == NULL) {
+        (void)hora_zone_unref(zone);
+        return HORA_ENOMEM;
+    }
+    hora__list_init(&known->link);
+    *ret_zone = remember(queue, known, zone);
+    return 0;
+}
+
+/* ---- who has one ---- */
+
+static void count_locked(hora_queue *queue)
+{
+    queue->refreshes++;
+    queue->refreshed_at = hora__agenda_now(queue, HORA_WALL);
+}
+
+uint32_t hora__zones_seen(hora_queue *queue)
+{
+    hora__mutex_lock(&queue->object.lock);
+    uint32_t seen = queue->refreshes;
+    hora__mutex_unlock(&queue->object.lock);
+    return seen;
+}
+
+void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known)
+{
+    hora_trigger *trigger = scheduled->rules->trigger;
+    if (trigger == NULL || !trigger->has_zone)
+        return;
+    hora_queue *queue = scheduled->queue;
+    scheduled->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
+    hora__mutex_lock(&queue->object.lock);
+    hora__list_add_last(known ? &queue->zoned : &queue->foreign, &scheduled->own_rules->link); /* Z2 */
+    bool stale = scheduled->refreshes != queue->refreshes;
+    hora__mutex_unlock(&queue->object.lock);
+    if (stale)
+        (void)hora_trigger_refresh(trigger); /* it was not known to those who refreshed the others */
+}
+
+/* ---- collecting ---- */
+
+/* References. */
+struct collection {
+    hora_zone **zones;
+    size_t zone_count;
+    size_t zone_capacity;
+    hora_trigger **triggers;
+    size_t trigger_count;
+    size_t trigger_capacity;
+};
+
+static size_t length_of(const struct hora__list *list)
+{
+    size_t length = 0;
+    for (const struct hora__list *link = list->next; link != list; link = link->next)
+        length++;
+    return length;
+}
+
+/* Triggers of tasks that are over are of no use, and neighbours often have the same. */
+static void take_locked(struct collection *collection, hora_queue *queue)
+{
+    for (struct hora__list *link = queue->zones.next;
+         link != &queue->zones && collection->zone_count < collection->zone_capacity; link = link->next)
+        collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
+    const hora_trigger *last = NULL;
+    for (struct hora__list *link = queue->foreign.next; link != &queue->foreign; link = link->next) {
+        hora_trigger *trigger = rules_of(link)->spec.trigger;
+        bool is_over = hora_future_is_done(&rules_of(link)->scheduled->future);
+        if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
+            continue;
+        collection->triggers[collection->trigger_count++] = hora_trigger_ref(trigger);
+        last = trigger;
+    }
+}
+
+/* Memory for so many, and some more. HORA_ENOMEM. */
+static int make_room(struct collection *collection, size_t zones, size_t triggers)
+{
+    hora__free(collection->zones);
+    hora__free(collection->triggers);
+    collection->zone_capacity = zones + zones / 2 + 1;
+    collection->trigger_capacity = triggers + triggers / 2 + 1;
+    collection->zones = hora__alloc(collection->zone_capacity, sizeof(hora_zone *));
+    collection->triggers = hora__alloc(collection->trigger_capacity, sizeof(hora_trigger *));
+    return collection->zones == NULL || collection->triggers == NULL ? HORA_ENOMEM : 0;
+}
+
+/* HORA_ENOMEM. */
+static int collect(hora_queue *queue, struct collection *collection)
+{
+    for (;;) {
+        hora__mutex_lock(&queue->object.lock);
+        size_t zones = length_of(&queue->zones), triggers = length_of(&queue->foreign);
+        bool fits = zones <= collection->zone_capacity && triggers <= collection->trigger_capacity;
+        if (fits) {
+            count_locked(queue);
+            take_locked(collection, queue);
+        }
+        hora__mutex_unlock(&queue->object.lock);
+        if (fits)
+            return 0;
+        int error = make_room(collection, zones, triggers);
+        if (error < 0)
+            return error;
+    }
+}
+
+/* ---- refreshing ---- */
+
+static int refresh(const struct collection *collection)
+{
+    int result = 0;
+    for (size_t i = 0; i < collection->zone_count; i++) {
+        result = hora__trigger_join(result, hora_zone_refresh(collection->zones[i]));
+        (void)hora_zone_unref(collection->zones[i]);
+    }
+    for (size_t i = 0; i < collection->trigger_count; i++) {
+        result = hora__trigger_join(result, hora_trigger_refresh(collection->triggers[i]));
+        (void)hora_trigger_unref(collection->triggers[i]);
+    }
+    return result;
+}
+
+static void ask_again(hora_queue *queue)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    count_locked(queue);
+    if (!HORA__FAULT(ZONES_REFRESH_UNSEEN))
+        hora__clocks_doubt(queue, HORA__NEW_RULES);
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+}
+
+int hora_scheduler_refresh_zones(hora_scheduler *scheduler)
+{
+    int error = hora__pool_check(scheduler);
+    if (error < 0 || hora__scheduler_of(scheduler) == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    struct collection collection = {.zone_count = 0};
+    int result = collect(scheduler->queue, &collection);
+    if (result == 0) {
+        result = refresh(&collection);
+        ask_again(scheduler->queue);
+    }
+    hora__free(collection.zones);
+    hora__free(collection.triggers);
+    return result;
+}
