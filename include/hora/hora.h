@@ -15,6 +15,7 @@
 #include <hora/latch.h>
 #include <hora/pool.h>
 #include <hora/queue.h>
+#include <hora/registrar.h>
 #include <hora/schedule.h>
 #include <hora/scheduler.h>
 #include <hora/task.h>

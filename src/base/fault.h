@@ -97,6 +97,10 @@
     X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                 \
     X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                         \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                         \
+    X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")          \
+    X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")  \
+    X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")      \
+    X(REGISTRAR_BINDS_AFTER_CLOSE, "what is bound while the registrar is closed is scheduled")
 
 enum hora__fault {
     HORA__FAULT_NONE,

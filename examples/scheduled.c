@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduled.c - functions that say themselves when they run
+ *
+ * No list of them stands anywhere: the registrar finds them in the program. Bound without a scheduler it makes one of its own. When each of the
+ * three has run the program ends; the registrar lets a run that is going come to its end before. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <hora/hora.h>
+
+static hora_latch *all_have_run;
+
+static int note_first(atomic_int *runs)
+{
+    return atomic_fetch_add(runs, 1) == 0 ? hora_latch_count_down(all_have_run) : 0;
+}
+
+HORA_SCHEDULED(every_second, .cron = "* * * * * *", .zone = "UTC")
+{
+    static atomic_int runs;
+    return note_first(&runs);
+}
+
+HORA_SCHEDULED(heartbeat, .fixed_rate_text = "250ms")
+{
+    static atomic_int runs;
+    return note_first(&runs);
+}
+
+HORA_SCHEDULED(warm_up, .initial_delay_text = "PT0.1S")
+{
+    static atomic_int runs;
+    return note_first(&runs);
+}
+
+int main(void)
+{
+    hora_registrar *registrar;
+    if (hora_latch_new(3, NULL, &all_have_run) < 0 || hora_registrar_new(NULL, &registrar) < 0 ||
+        hora_registrar_scan(registrar, NULL) != 3 || hora_registrar_bind(registrar, NULL) < 0 ||
+        hora_latch_await(all_have_run) < 0)
+        return 1;
+    printf("all three have run\n");
+    return hora_registrar_free(registrar) < 0 || hora_latch_free(all_have_run) < 0;
+}

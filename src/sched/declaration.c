@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* declaration.c - read a declaration: its texts, its rules, and what is wrong with it
+ *
+ * How it works      First placeholders are replaced, and what is empty then is forgotten; then durations are read, so that of each
+ *                   thing there is one value; then the rules of hora/registrar.h are looked at; last the schedule is put together, with
+ *                   expression and zone as a trigger. */
+#include "sched/declaration.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hora/duration.h>
+
+#include "base/options.h"
+#include "sys/alloc.h"
+
+enum text { CRON, ZONE, RATE, DELAY, INITIAL, TEXTS };
+
+static const char *const text_names[TEXTS] = {"cron", "zone", "fixed rate", "fixed delay", "initial delay"};
+
+struct reading {
+    const hora_task *task;
+    hora_declaration given; /* a copy, with names and durations as they are understood */
+    hora_schedule_spec rules;
+    const char *texts[TEXTS]; /* with placeholders replaced; NULL: there is none */
+    char *owned[TEXTS];       /* those of them that are to be freed */
+    bool is_named;            /* by the declaration itself */
+    bool has_initial_delay;
+    hora_registrar_error *error;
+};
+
+void hora__declaration_complain(hora_registrar_error *error, const hora_task *task, const char *name, const char *what,
+                                const char *quoted, const char *detail)
+{
+    if (error == NULL)
+        return;
+    char place[HORA_REGISTRAR_ERROR_TEXT / 2] = "";
+    if (task != NULL && task->file != NULL)
+        (void)snprintf(place, sizeof place, " (%s:%d)", task->file, task->line);
+    (void)snprintf(error->text, sizeof error->text, "%s%s: %s%s%s%s%s%s", name != NULL ? name : "a task without name",
+                   place, what, quoted != NULL ? " \"" : "", quoted != NULL ? quoted : "", quoted != NULL ? "\"" : "",
+                   detail != NULL ? ": " : "", detail != NULL ? detail : "");
+}
+
+static int refuse_text(const struct reading *reading, int error, const char *what, const char *quoted,
+                       const char *detail)
+{
+    hora__declaration_complain(reading->error, reading->task, reading->given.name, what, quoted, detail);
+    return error;
+}
+
+static int refuse(const struct reading *reading, const char *why)
+{
+    return refuse_text(reading, HORA_EINVAL, why, NULL, NULL);
+}
+
+static int no_memory(const struct reading *reading, int error)
+{
+    return refuse_text(reading, error, hora_strerror(error), NULL, NULL);
+}
+
+/* ---- texts ---- */
+
+static int replace_one(struct reading *reading, const struct hora__resolver *resolver, enum text which,
+                       const char *text)
+{
+    const char *reason = NULL;
+    if (text == NULL)
+        return 0;
+    int error = hora__placeholders_replace(resolver, text, &reading->owned[which], &reason);
+    if (error < 0)
+        return reason != NULL ? refuse_text(reading, error, text_names[which], text, reason)
+                              : no_memory(reading, error);
+    const char *value = reading->owned[which] != NULL ? reading->owned[which] : text;
+    reading->texts[which] = value[0] != '\0' ? value : NULL;
+    return 0;
+}
+
+static int replace_all(struct reading *reading, const struct hora__resolver *resolver)
+{
+    const hora_declaration *given = &reading->given;
+    const char *texts[TEXTS] = {given->cron, given->zone, given->fixed_rate_text, given->fixed_delay_text,
+                                given->initial_delay_text};
+    int error = 0;
+    for (int i = 0; i < TEXTS && error == 0; i++)
+        error = replace_one(reading, resolver, (enum text)i, texts[i]);
+    return error;
+}
+
+/* The value or the text of a duration, as a value. */
+static int read_duration(const struct reading *reading, enum text which, hora_ns *value, hora_ns least)
+{
+    const char *text = reading->texts[which];
+    const char *reason = NULL;
+    if (text != NULL && *value != 0)
+        return refuse_text(reading, HORA_EINVAL, text_names[which], text, "its value is given, too");
+    int error = text != NULL ? hora_duration_parse(text, reading->given.unit, value, &reason) : 0;
+    if (error < 0)
+        return refuse_text(reading, error, text_names[which], text, reason);
+    if ((text != NULL || *value != 0) && *value < least)
+        return refuse_text(reading, HORA_EINVAL, text_names[which], text,
+                           least > 0 ? "it must be greater than 0" : "it must not be negative");
+    return 0;
+}
+
+static int read_durations(struct reading *reading)
+{
+    hora_declaration *given = &reading->given;
+    if (given->unit < 0)
+        return refuse(reading, "unit is negative");
+    int error = read_duration(reading, RATE, &given->fixed_rate, 1);
+    if (error == 0)
+        error = read_duration(reading, DELAY, &given->fixed_delay, 1);
+    if (error == 0)
+        error = read_duration(reading, INITIAL, &given->initial_delay, 0);
+    reading->has_initial_delay = reading->texts[INITIAL] != NULL || given->initial_delay != 0;
+    return error;
+}
+
+/* ---- rules ---- */
+
+static int check_combination(const struct reading *reading)
+{
+    const hora_declaration *given = &reading->given;
+    bool has_cron = reading->texts[CRON] != NULL;
+    int schedules = has_cron + (given->fixed_rate != 0) + (given->fixed_delay != 0) + (given->trigger != NULL);
+    if (schedules > 1)
+        return refuse(reading, "only one of cron, fixed rate, fixed delay and trigger can be given");
+    if (schedules == 0 && !reading->has_initial_delay)
+        return refuse(reading, "one of cron, fixed rate, fixed delay, trigger and initial delay must be given");
+    if (has_cron && reading->has_initial_delay)
+        return refuse(reading, "initial delay and cron do not go together");
+    if (given->trigger != NULL && reading->has_initial_delay)
+        return refuse(reading, "initial delay and trigger do not go together");
+    if (!has_cron && reading->texts[ZONE] != NULL)
+        return refuse(reading, "zone has no effect without cron");
+    if (!has_cron && (given->dialect != HORA_CRON_SPRING || given->dst != HORA_DST_SPRING))
+        return refuse(reading, "dialect and dst have no effect without cron");
+    return 0;
+}
+
+static bool says_when(const hora_schedule_spec *rules)
+{
+    return rules->delay != 0 || rules->at.ns != 0 || rules->rate != 0 || rules->gap != 0 || rules->next != NULL ||
+           rules->next_arg != NULL || rules->trigger != NULL || rules->cron != NULL || rules->zone != NULL ||
+           rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_SPRING;
+}
+
+static int read_rules(struct reading *reading)
+{
+    hora_schedule_spec *rules = &reading->rules;
+    if (hora__options_copy(rules, sizeof *rules, sizeof *rules, reading->given.rules) < 0)
+        return refuse(reading, "rules: struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT");
+    rules->struct_size = sizeof *rules;
+    if (says_when(rules))
+        return refuse(reading, "rules: they say when to run, which the declaration does");
+    if (!reading->is_named && rules->name != NULL)
+        reading->given.name = rules->name;
+    if (rules->spread > 0 && reading->given.name == NULL)
+        return refuse(reading, "rules: spread needs a name");
+    rules->name = NULL; /* the task has it */
+    return 0;
+}
+
+/* ---- the schedule ---- */
+
+static int read_zone(const struct reading *reading, hora_zone **ret_zone)
+{
+    const char *name = reading->texts[ZONE] != NULL ? reading->texts[ZONE] : "local";
+    const char *reason = NULL;
+    int error = hora_zone_new(name, NULL, ret_zone, &reason);
+    if (error < 0)
+        return refuse_text(reading, error, "zone", name, reason != NULL ? reason : hora_strerror(error));
+    return 0;
+}
+
+static int read_cron(const struct reading *reading, hora_cron **ret_cron)
+{
+    hora_cron_error wrong = {.text = ""};
+    int error = hora_cron_parse(reading->texts[CRON],
+                                HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
+                                ret_cron, &wrong);
+    if (error < 0)
+        return refuse_text(reading, error, "cron", NULL, wrong.text[0] != '\0' ? wrong.text : hora_strerror(error));
+    return 0;
+}
+
+/* With rules every time counts, and they say what becomes of those that are missed; without, what passes during a run is dropped. */
+static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hora_zone *zone,
+                             hora_trigger **ret_trigger)
+{
+    hora_instant first;
+    if (!hora_cron_is_reboot(cron) && hora_cron_next(cron, zone, (hora_instant){0}, &first) == 0)
+        return refuse_text(reading, HORA_EINVAL, "cron", reading->texts[CRON], "there is no such time");
+    hora_cron_mode mode = reading->given.rules != NULL ? HORA_CRON_FIXED : HORA_CRON_LENIENT;
+    int error = hora_cron_trigger_new(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), ret_trigger);
+    return error < 0 ? no_memory(reading, error) : 0;
+}
+
+static int read_cron_trigger(const struct reading *reading, hora_trigger **ret_trigger)
+{
+    hora_zone *zone;
+    hora_cron *cron;
+    int error = read_zone(reading, &zone);
+    if (error < 0)
+        return error;
+    error = read_cron(reading, &cron);
+    if (error == 0) {
+        error = make_cron_trigger(reading, cron, zone, ret_trigger);
+        (void)hora_cron_unref(cron);
+    }
+    (void)hora_zone_unref(zone);
+    return error;
+}
+
+static enum hora__declared_kind kind_of(const struct reading *reading)
+{
+    if (reading->texts[CRON] != NULL)
+        return strcmp(reading->texts[CRON], "-") == 0 ? HORA__DECLARED_DISABLED : HORA__DECLARED_CRON;
+    if (reading->given.trigger != NULL)
+        return HORA__DECLARED_TRIGGER;
+    if (reading->given.fixed_rate > 0)
+        return HORA__DECLARED_RATE;
+    return reading->given.fixed_delay > 0 ? HORA__DECLARED_DELAY : HORA__DECLARED_ONCE;
+}
+
+static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate, hora_trigger **ret_trigger)
+{
+    int error = hora_periodic_trigger_new(
+        period,
+        HORA_PERIODIC_TRIGGER_OPTIONS(.at_fixed_rate = at_fixed_rate, .initial_delay = reading->given.initial_delay),
+        ret_trigger);
+    return error < 0 ? no_memory(reading, error) : 0;
+}
+
+/* The trigger that says in words what it is; for those with trigger and cron the one that they are scheduled with. */
+static int make_words(const struct reading *reading, struct hora__declared *declared)
+{
+    switch (declared->kind) {
+    case HORA__DECLARED_TRIGGER:
+        declared->in_words = hora_trigger_ref(reading->given.trigger);
+        return 0;
+    case HORA__DECLARED_CRON:
+        return read_cron_trigger(reading, &declared->in_words);
+    case HORA__DECLARED_RATE:
+        return make_periodic(reading, reading->given.fixed_rate, true, &declared->in_words);
+    case HORA__DECLARED_DELAY:
+        return make_periodic(reading, reading->given.fixed_delay, false, &declared->in_words);
+    case HORA__DECLARED_ONCE:
+    case HORA__DECLARED_DISABLED:
+    default:
+        return 0;
+    }
+}
+
+static int make_spec(const struct reading *reading, struct hora__declared *declared)
+{
+    hora_schedule_spec *spec = &declared->spec;
+    bool is_asked = declared->kind == HORA__DECLARED_TRIGGER || declared->kind == HORA__DECLARED_CRON;
+    *spec = reading->rules;
+    spec->delay = reading->given.initial_delay;
+    spec->rate = reading->given.fixed_rate;
+    spec->gap = reading->given.fixed_delay;
+    spec->trigger = is_asked ? hora_trigger_ref(declared->in_words) : NULL;
+    if (reading->given.rules == NULL && (is_asked || spec->rate > 0))
+        spec->missed = HORA_MISSED_BURST;
+    const char *reason = NULL;
+    if (declared->kind != HORA__DECLARED_DISABLED && hora_schedule_check(spec, &reason) < 0)
+        return refuse_text(reading, HORA_EINVAL, "rules", NULL, reason);
+    return 0;
+}
+
+static int put_together(const struct reading *reading, struct hora__declared *ret_declared)
+{
+    struct hora__declared declared = {.kind = kind_of(reading), .name = reading->given.name};
+    int error = make_words(reading, &declared);
+    if (error == 0)
+        error = make_spec(reading, &declared);
+    if (error < 0)
+        hora__declared_clear(&declared);
+    else
+        *ret_declared = declared;
+    return error;
+}
+
+/* ---- all of it ---- */
+
+static const char *unless_empty(const char *name)
+{
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+static int read_task(struct reading *reading, const hora_declaration *declaration)
+{
+    hora_declaration *given = &reading->given;
+    const hora_task *task = reading->task;
+    bool is_wrong = hora__options_copy(given, sizeof *given, sizeof *given, declaration) < 0;
+    given->name = unless_empty(given->name);
+    reading->is_named = given->name != NULL;
+    if (!reading->is_named && task != NULL)
+        given->name = unless_empty(task->name);
+    if (is_wrong)
+        return refuse(reading, "struct_size is wrong: start from HORA_DECLARATION or HORA_DECLARATION_INIT");
+    if (task == NULL || task->run == NULL)
+        return refuse(reading, "there is no function to run");
+    return 0;
+}
+
+int hora__declaration_read(const struct hora__resolver *resolver, const hora_task *task,
+                           const hora_declaration *declaration, struct hora__declared *ret_declared,
+                           hora_registrar_error *reterr_error)
+{
+    struct reading reading = {.task = task, .error = reterr_error};
+    int error = read_task(&reading, declaration);
+    if (error == 0)
+        error = read_rules(&reading);
+    if (error == 0)
+        error = replace_all(&reading, resolver);
+    if (error == 0)
+        error = read_durations(&reading);
+    if (error == 0)
+        error = check_combination(&reading);
+    if (error == 0)
+        error = put_together(&reading, ret_declared);
+    for (int i = 0; i < TEXTS; i++)
+        hora__free(reading.owned[i]);
+    return error;
+}
+
+void hora__declared_clear(struct hora__declared *declared)
+{
+    (void)hora_trigger_unref(declared->spec.trigger);
+    (void)hora_trigger_unref(declared->in_words);
+    declared->spec.trigger = NULL;
+    declared->in_words = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* declaration.h - from what somebody declares to a schedule, or to a sentence that says why not */
+#ifndef HORA_SCHED_DECLARATION_H
+#define HORA_SCHED_DECLARATION_H
+
+#include <hora/registrar.h>
+
+#include "sched/placeholder.h"
+
+/* In the order in which a registrar schedules. */
+enum hora__declared_kind {
+    HORA__DECLARED_TRIGGER,
+    HORA__DECLARED_CRON,
+    HORA__DECLARED_RATE,
+    HORA__DECLARED_DELAY,
+    HORA__DECLARED_ONCE,
+    HORA__DECLARED_DISABLED,
+};
+
+/* A declaration that has been understood. */
+struct hora__declared {
+    enum hora__declared_kind kind;
+    const char *name;        /* as it was given; NULL: none */
+    hora_schedule_spec spec; /* what it is scheduled with; has a reference to its trigger */
+    hora_trigger *in_words;  /* the same for people, a reference; NULL: it runs once, or never */
+};
+
+/* Read a declaration of a task; the error is written on failure, and may be NULL. Calls user code. */
+__attribute__((warn_unused_result)) int hora__declaration_read(const struct hora__resolver *resolver,
+                                                               const hora_task *task,
+                                                               const hora_declaration *declaration,
+                                                               struct hora__declared *ret_declared,
+                                                               hora_registrar_error *reterr_error);
+
+/* Give its references back. May call user code. */
+void hora__declared_clear(struct hora__declared *declared);
+
+/* Write a sentence about a task: name (file:line): what "quoted": detail. All but `what` may be NULL, and so may the error. */
+void hora__declaration_complain(hora_registrar_error *error, const hora_task *task, const char *name, const char *what,
+                                const char *quoted, const char *detail);
+
+#endif

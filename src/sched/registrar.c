@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registrar.c - tasks are declared, and scheduled when there is a scheduler
+ *
+ * How it works      Scheduling calls user code and takes locks of the scheduler, so it is done without the registrar's lock, in two
+ *                   steps: every task is put on the scheduler paused (hora__registration_hold); then, under the lock and if
+ *                   nothing stands against it, all count from one moment on (commit), and are let go, in order (begin).
+ * Add against bind  What is declared while a thread binds is found by that thread before it commits; it looks again until
+ *                   there is nothing that it has not held. What is declared after that finds a scheduler.
+ * Close             From the moment that the state says so nothing is committed any more; who was about to takes back what it holds.
+ * Invariants        I1 BOUND: no registration is DECLARED.
+ *                   I2 the list only grows; registrations live as long as the registrar.
+ *                   I3 only one thread is between UNBOUND and BOUND.
+ * Lock              object.lock (rank OBJECT), never together with another object's. */
+#include "sched/registrar.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "sched/scheduler.h"
+#include "sync/thread.h"
+#include "sys/alloc.h"
+
+enum { FIRST_CAPACITY = 8 };
+
+/* ---- beginning ---- */
+
+static void destroy(struct hora__object *object)
+{
+    hora_registrar *registrar = HORA__LIST_ENTRY(object, struct hora_registrar, object);
+    hora__free(registrar->registrations);
+    hora__free(registrar);
+}
+
+int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar)
+{
+    hora_registrar_options own;
+    hora_thread *thread;
+    if (hora__options_copy(&own, sizeof own, sizeof own, options) < 0 || ret_registrar == NULL)
+        return HORA_EINVAL;
+    int error = hora__thread_current(&thread); /* so that close does not lack the memory for it */
+    if (error < 0)
+        return error;
+    hora_registrar *registrar = hora__alloc(1, sizeof *registrar);
+    if (registrar == NULL)
+        return HORA_ENOMEM;
+    error = hora__object_init(&registrar->object, NULL, destroy);
+    if (error < 0) {
+        hora__free(registrar);
+        return error;
+    }
+    registrar->resolver = (struct hora__resolver){own.resolve, own.context};
+    *ret_registrar = registrar;
+    return 0;
+}
+
+int hora__registrar_check(const hora_registrar *registrar)
+{
+    return registrar == NULL ? HORA_EINVAL : hora__object_check(&registrar->object);
+}
+
+static void lock(hora_registrar *registrar)
+{
+    hora__mutex_lock(&registrar->object.lock);
+}
+
+static void unlock(hora_registrar *registrar)
+{
+    hora__mutex_unlock(&registrar->object.lock);
+}
+
+/* The task of this number; NULL: there is none. */
+static hora_registration *at(hora_registrar *registrar, int index)
+{
+    lock(registrar);
+    bool exists = index >= 0 && index < registrar->count;
+    hora_registration *registration = exists ? registrar->registrations[index] : NULL;
+    unlock(registrar);
+    return registration;
+}
+
+/* ---- declaring ---- */
+
+static int reserve_locked(hora_registrar *registrar, int more)
+{
+    if (more > INT_MAX / 2 - registrar->count)
+        return HORA_ENOMEM;
+    int needed = registrar->count + more;
+    if (needed <= registrar->capacity)
+        return 0;
+    int capacity = registrar->capacity > 0 ? registrar->capacity : FIRST_CAPACITY;
+    while (capacity < needed)
+        capacity *= 2;
+    hora_registration **grown = hora__alloc((size_t)capacity, sizeof(hora_registration *));
+    if (grown == NULL)
+        return HORA_ENOMEM;
+    if (registrar->count > 0)
+        memcpy(grown, registrar->registrations, (size_t)registrar->count * sizeof(hora_registration *));
+    hora__free(registrar->registrations);
+    registrar->registrations = grown;
+    registrar->capacity = capacity;
+    return 0;
+}
+
+static bool is_disabled(const hora_registration *registration)
+{
+    return registration->declared.kind == HORA__DECLARED_DISABLED;
+}
+
+static void append_locked(hora_registrar *registrar, hora_registration *registration)
+{
+    registrar->registrations[registrar->count++] = registration;
+    if (registration->attempt != HORA__NOT_TRIED)
+        hora__registration_commit_locked(registration);
+    assert(registrar->state != HORA__BOUND || registration->standing != HORA__DECLARED ||
+           is_disabled(registration)); /* I1; those are ended at once */
+}
+
+/* Append all: 0. Or, if they have to be scheduled first: 1, and the scheduler, with a reference, since the registrar may be closed
+ * meanwhile. */
+static int try_append(hora_registrar *registrar, hora_registration **batch, int count, bool are_held,
+                      hora_scheduler **ret_scheduler)
+{
+    lock(registrar);
+    int result = registrar->state == HORA__CLOSED ? HORA_ECLOSED : reserve_locked(registrar, count);
+    if (result == 0 && registrar->state == HORA__BOUND && !are_held) {
+        *ret_scheduler = registrar->scheduler;
+        hora__object_ref(&registrar->scheduler->object);
+        result = 1;
+    }
+    for (int i = 0; i < count && result == 0; i++)
+        append_locked(registrar, batch[i]);
+    unlock(registrar);
+    return result;
+}
+
+static bool is_closed(hora_registrar *registrar)
+{
+    lock(registrar);
+    bool closed = registrar->state == HORA__CLOSED;
+    unlock(registrar);
+    return closed;
+}
+
+static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count, hora_scheduler *scheduler)
+{
+    int error = 0;
+    for (int i = 0; i < count && error == 0; i++)
+        if (!is_disabled(batch[i]))
+            error = hora__registration_hold(batch[i], scheduler);
+    if (error < 0 && is_closed(registrar))
+        return HORA_ECLOSED; /* the scheduler ended for that reason */
+    return error;
+}
+
+int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count)
+{
+    hora_scheduler *scheduler = NULL;
+    int result = try_append(registrar, batch, count, false, &scheduler);
+    if (result == 1) {
+        result = hold_batch(registrar, batch, count, scheduler);
+        if (result == 0)
+            result = try_append(registrar, batch, count, true, &scheduler);
+        for (int i = 0; i < count && result < 0; i++)
+            hora__registration_let_go(batch[i]);
+        hora__object_leave(&scheduler->object);
+    }
+    for (int i = 0; i < count && result == 0; i++) {
+        if (is_disabled(batch[i]))
+            (void)hora__registration_end(batch[i], false);
+        else if (scheduler != NULL)
+            hora__registration_begin(batch[i]);
+    }
+    return result;
+}
+
+int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
+                       hora_registration **ret_registration, hora_registrar_error *reterr_error)
+{
+    hora_registration *registration = NULL;
+    int error = hora__registrar_check(registrar);
+    if (error == 0) {
+        error = hora__registration_new(registrar, task, declaration, &registration, reterr_error);
+        if (error < 0)
+            return error;
+        error = hora__registrar_enlist(registrar, &registration, 1);
+    }
+    if (error < 0) {
+        hora__declaration_complain(reterr_error, task, registration != NULL ? registration->declared.name : NULL,
+                                   hora_strerror(error), NULL, NULL);
+        if (registration != NULL)
+            hora__registration_forget(registration);
+    } else if (ret_registration != NULL) {
+        *ret_registration = registration;
+    }
+    return error;
+}
+
+/* ---- binding ---- */
+
+static const enum hora__declared_kind order[] = {HORA__DECLARED_TRIGGER, HORA__DECLARED_CRON, HORA__DECLARED_RATE,
+                                                 HORA__DECLARED_DELAY, HORA__DECLARED_ONCE};
+enum { KINDS = sizeof order / sizeof order[0] };
+
+static int begin_binding(hora_registrar *registrar)
+{
+    lock(registrar);
+    int error = registrar->state == HORA__CLOSED ? HORA_ECLOSED : registrar->state == HORA__UNBOUND ? 0 : HORA_EBUSY;
+    if (error == 0)
+        registrar->state = HORA__BINDING; /* I3 */
+    unlock(registrar);
+    return error;
+}
+
+/* The first task of this kind from a number on that is to be scheduled and is not held yet. */
+static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__declared_kind kind, int *index)
+{
+    hora_registration *found = NULL;
+    lock(registrar);
+    for (; *index < registrar->count && found == NULL; (*index)++) {
+        hora_registration *registration = registrar->registrations[*index];
+        if (registration->declared.kind == kind && registration->standing == HORA__DECLARED &&
+            registration->attempt == HORA__NOT_TRIED)
+            found = registration;
+    }
+    unlock(registrar);
+    return found;
+}
+
+static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler)
+{
+    int error = 0;
+    for (int i = 0; i < KINDS && error == 0; i++) {
+        int index = 0;
+        hora_registration *registration;
+        while (error == 0 && (registration = next_to_hold(registrar, order[i], &index)) != NULL)
+            error = hora__registration_hold(registration, scheduler);
+    }
+    return error;
+}
+
+static bool all_are_held_locked(const hora_registrar *registrar)
+{
+    for (int i = 0; i < registrar->count; i++) {
+        const hora_registration *registration = registrar->registrations[i];
+        if (registration->standing == HORA__DECLARED && !is_disabled(registration) &&
+            registration->attempt == HORA__NOT_TRIED)
+            return false;
+    }
+    return true;
+}
+
+/* From now on it is bound: 0, and how many tasks that concerns; 1: some have come meanwhile. */
+static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, int *ret_count)
+{
+    lock(registrar);
+    int result = registrar->state != HORA__BINDING && !HORA__FAULT(REGISTRAR_BINDS_AFTER_CLOSE) ? HORA_ECLOSED
+                 : all_are_held_locked(registrar) || HORA__FAULT(REGISTRAR_MISSES_LATECOMER)    ? 0
+                                                                                                : 1;
+    if (result == 0) {
+        registrar->state = HORA__BOUND;
+        registrar->scheduler = scheduler;
+        registrar->own = own;
+        *ret_count = registrar->count;
+        for (int i = 0; i < registrar->count; i++)
+            if (registrar->registrations[i]->attempt != HORA__NOT_TRIED)
+                hora__registration_commit_locked(registrar->registrations[i]);
+    }
+    unlock(registrar);
+    return result;
+}
+
+static void begin_all(hora_registrar *registrar, int count)
+{
+    for (int i = 0; i < KINDS; i++)
+        for (int j = 0; j < count; j++) {
+            hora_registration *registration = at(registrar, j);
+            if (registration->declared.kind == order[i])
+                hora__registration_begin(registration);
+        }
+}
+
+/* Nothing is bound. Whatever went wrong, if it has been closed meanwhile then that is why. */
+static int take_back(hora_registrar *registrar, int error)
+{
+    hora_registration *registration;
+    for (int i = 0; (registration = at(registrar, i)) != NULL; i++)
+        hora__registration_let_go(registration);
+    lock(registrar);
+    if (registrar->state == HORA__BINDING)
+        registrar->state = HORA__UNBOUND;
+    else
+        error = HORA_ECLOSED;
+    unlock(registrar);
+    return error;
+}
+
+static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own)
+{
+    int result, count = 0;
+    do {
+        result = hold_all(registrar, scheduler);
+        if (result == 0)
+            result = commit(registrar, scheduler, own, &count);
+    } while (result > 0);
+    if (result < 0)
+        return take_back(registrar, result);
+    begin_all(registrar, count);
+    return 0;
+}
+
+int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler)
+{
+    hora_scheduler *own = NULL;
+    int error = hora__registrar_check(registrar);
+    if (error == 0 && scheduler != NULL)
+        error = hora__scheduler_of(scheduler) == NULL ? HORA_EINVAL : hora__pool_check(scheduler);
+    if (error == 0)
+        error = begin_binding(registrar);
+    if (error < 0)
+        return error;
+    if (scheduler == NULL)
+        error = hora_single_scheduler_new(NULL, &own);
+    error = error < 0 ? take_back(registrar, error) : bind_to(registrar, scheduler != NULL ? scheduler : own, own);
+    if (error < 0)
+        (void)hora_pool_free(own);
+    return error;
+}
+
+/* ---- end ---- */
+
+/* Close it, unless this thread would wait for itself. The scheduler of its own comes with a reference. */
+static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler **ret_own)
+{
+    hora_scheduler *own = registrar->own;
+    if (own != NULL && hora_pool_current() == own)
+        return HORA_EDEADLK;
+    if (own != NULL && no_thread < 0)
+        return no_thread;
+    if (own != NULL)
+        hora__object_ref(&own->object);
+    registrar->state = HORA__CLOSED;
+    *ret_own = own;
+    return 0;
+}
+
+/* Interrupts are kept for later. */
+static void end_scheduler(hora_scheduler *own, hora_thread *thread)
+{
+    bool interrupted = false;
+    (void)hora_pool_shutdown(own);
+    while (hora_pool_await_termination(own, HORA_FOREVER) == HORA_EINTERRUPTED)
+        interrupted = true;
+    if (interrupted)
+        (void)hora_thread_interrupt(thread);
+}
+
+int hora_registrar_close(hora_registrar *registrar)
+{
+    hora_scheduler *own = NULL;
+    hora_thread *thread = NULL;
+    int error = hora__registrar_check(registrar);
+    if (error < 0)
+        return error;
+    int no_thread = hora__thread_current(&thread);
+    lock(registrar);
+    error = close_locked(registrar, no_thread, &own);
+    unlock(registrar);
+    if (error < 0)
+        return error;
+    hora_registration *registration;
+    for (int i = 0; (registration = at(registrar, i)) != NULL; i++)
+        (void)hora__registration_end(registration, false);
+    if (own != NULL) {
+        end_scheduler(own, thread);
+        hora__object_leave(&own->object);
+    }
+    return 0;
+}
+
+int hora_registrar_free(hora_registrar *registrar)
+{
+    if (registrar == NULL)
+        return 0;
+    int error = hora_registrar_close(registrar);
+    if (error < 0)
+        return error;
+    error = hora_pool_free(registrar->own);
+    if (error < 0)
+        return error;
+    for (int i = 0; i < registrar->count; i++)
+        hora__registration_release(registrar->registrations[i]);
+    hora__object_leave(&registrar->object);
+    return 0;
+}
+
+/* ---- looking ---- */
+
+int hora_registrar_count(hora_registrar *registrar)
+{
+    if (hora__registrar_check(registrar) < 0)
+        return 0;
+    lock(registrar);
+    int count = registrar->count;
+    unlock(registrar);
+    return count;
+}
+
+hora_registration *hora_registrar_get(hora_registrar *registrar, int index)
+{
+    return hora__registrar_check(registrar) < 0 ? NULL : at(registrar, index);
+}
+
+hora_registration *hora_registrar_find(hora_registrar *registrar, const char *name)
+{
+    hora_registration *found = NULL;
+    if (name == NULL || hora__registrar_check(registrar) < 0)
+        return NULL;
+    lock(registrar);
+    for (int i = 0; i < registrar->count && found == NULL; i++)
+        if (strcmp(registrar->registrations[i]->name, name) == 0)
+            found = registrar->registrations[i];
+    unlock(registrar);
+    return found;
+}

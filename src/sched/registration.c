@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registration.c - a declared task: its life, and what its handle can say
+ *
+ * Who owns arg      While it is DECLARED the registration; whoever ends it then, under the lock, drops arg. Once it is SCHEDULED its
+ *                   future does, and drops arg as the futures of all tasks do.
+ * Holding           It is put on a scheduler paused, under a task of hora's own whose arg is a tie. Nothing of the user's runs by
+ *                   that, so it can be taken off again. Only when all that belongs together is held the ties are made firm, and the
+ *                   futures resumed.
+ * Ties              The future may be over before it is decided whether it counts, because its scheduler ends. So the tie has two
+ *                   parties, the decision and the end of the future, and the second of them cleans up.
+ * Invariants        I1 arg is dropped exactly once: by who takes it from DECLARED to ENDED, or through a tie that is firm.
+ *                   I2 run of the user is called only through a tie that is firm.
+ *                   I3 held and tie are set exactly while the attempt is HELD. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/registrar.h"
+#include "sched/scheduler.h"
+#include "sched/trigger.h"
+#include "sys/alloc.h"
+
+/* Between a registration and one future that was made for it. */
+struct hora__tie {
+    hora__atomic state;
+    hora_registration *registration; /* a reference */
+};
+
+enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 }; /* bits of its state: the first two are the decision */
+
+/* ---- beginning and end ---- */
+
+int hora__registration_new(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
+                           hora_registration **ret_registration, hora_registrar_error *reterr_error)
+{
+    struct hora__declared declared;
+    int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reterr_error);
+    if (error < 0)
+        return error;
+    size_t length = declared.name != NULL ? strlen(declared.name) : 0;
+    hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
+    if (registration == NULL) {
+        hora__declaration_complain(reterr_error, task, declared.name, hora_strerror(HORA_ENOMEM), NULL, NULL);
+        hora__declared_clear(&declared);
+        return HORA_ENOMEM;
+    }
+    hora__atomic_init(&registration->references, 1);
+    registration->registrar = registrar;
+    registration->task = *task;
+    registration->declared = declared;
+    if (length > 0)
+        memcpy(registration->name, declared.name, length);
+    registration->declared.name = length > 0 ? registration->name : NULL;
+    registration->task.name = registration->declared.name;
+    *ret_registration = registration;
+    return 0;
+}
+
+static void unref(hora_registration *registration)
+{
+    int32_t before = hora__atomic_add(&registration->references, -1);
+    assert(before > 0);
+    if (before > 1)
+        return;
+    assert(registration->attempt == HORA__NOT_TRIED && registration->future == NULL);
+    hora__declared_clear(&registration->declared);
+    hora__free(registration);
+}
+
+void hora__registration_forget(hora_registration *registration)
+{
+    hora__registration_let_go(registration);
+    unref(registration);
+}
+
+void hora__registration_release(hora_registration *registration)
+{
+    (void)hora_future_unref(registration->future);
+    registration->future = NULL;
+    unref(registration);
+}
+
+static void drop_arg(hora_registration *registration)
+{
+    if (registration->task.drop != NULL)
+        registration->task.drop(registration->task.arg);
+}
+
+/* ---- the tie ---- */
+
+static void cut(struct hora__tie *tie)
+{
+    unref(tie->registration);
+    hora__free(tie);
+}
+
+/* The task that schedulers see. */
+static int run_tied(void *arg, void **ret_result)
+{
+    const struct hora__tie *tie = arg;
+    const hora_task *task = &tie->registration->task;
+    if ((hora__atomic_load(&tie->state) & FIRM) == 0)
+        return HORA_ECANCELED; /* I2: a scheduler that was stopped has handed it back, and somebody runs it by hand */
+    return task->run(task->arg, ret_result);
+}
+
+static void drop_tied(void *arg)
+{
+    struct hora__tie *tie = arg;
+    int32_t before = hora__atomic_add(&tie->state, FUTURE_IS_OVER);
+    if (before == 0)
+        return; /* who decides cleans up */
+    if ((before & FIRM) != 0)
+        drop_arg(tie->registration); /* I1 */
+    cut(tie);
+}
+
+static struct hora__tie *tie_new(hora_registration *registration)
+{
+    struct hora__tie *tie = hora__alloc(1, sizeof *tie);
+    if (tie == NULL)
+        return NULL;
+    hora__atomic_init(&tie->state, 0);
+    tie->registration = registration;
+    (void)hora__atomic_add(&registration->references, 1);
+    return tie;
+}
+
+/* ---- scheduling ---- */
+
+int hora__registration_hold(hora_registration *registration, hora_scheduler *scheduler)
+{
+    assert(registration->attempt == HORA__NOT_TRIED);
+    struct hora__tie *tie = tie_new(registration);
+    if (tie == NULL)
+        return HORA_ENOMEM;
+    hora_task task = registration->task;
+    task.run = run_tied;
+    task.drop = drop_tied;
+    task.arg = tie;
+    int error = hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held);
+    if (error < 0)
+        cut(tie);
+    if (error < 0 && error != HORA_EEMPTY)
+        return error;
+    registration->attempt = error == 0 ? HORA__HELD : HORA__NEVER_DUE;
+    registration->tie = error == 0 ? tie : NULL;
+    return 0;
+}
+
+void hora__registration_commit_locked(hora_registration *registration)
+{
+    assert(registration->attempt != HORA__NOT_TRIED);
+    if (registration->standing != HORA__DECLARED && !HORA__FAULT(REGISTRAR_REVIVES_CANCELLED))
+        return; /* ended meanwhile: begin finds it still held */
+    if (registration->attempt == HORA__NEVER_DUE) {
+        registration->standing = HORA__ENDED;
+        registration->owes_drop = true;
+        return;
+    }
+    registration->standing = HORA__SCHEDULED;
+    registration->future = hora_future_ref(registration->held);
+    struct hora__tie *tie = registration->tie;
+    registration->tie = NULL;
+    if (hora__atomic_add(&tie->state, FIRM) == 0 || HORA__FAULT(REGISTRAR_FORGETS_EARLY_END))
+        return;
+    registration->owes_drop = true; /* its scheduler has ended, and its future with it */
+    cut(tie);
+}
+
+void hora__registration_begin(hora_registration *registration)
+{
+    if (registration->tie != NULL) {
+        hora__registration_let_go(registration);
+        return;
+    }
+    if (registration->attempt == HORA__HELD)
+        (void)hora_scheduled_resume(registration->held); /* it may be over already */
+    registration->held = hora_future_unref(registration->held);
+    registration->attempt = HORA__NOT_TRIED;
+    if (registration->owes_drop)
+        drop_arg(registration);
+    registration->owes_drop = false;
+}
+
+void hora__registration_let_go(hora_registration *registration)
+{
+    struct hora__tie *tie = registration->tie;
+    registration->tie = NULL;
+    registration->attempt = HORA__NOT_TRIED;
+    if (tie == NULL)
+        return;
+    hora_future *held = registration->held;
+    registration->held = NULL;
+    if (hora__atomic_add(&tie->state, CUT) != 0)
+        cut(tie);
+    (void)hora_future_cancel(held, false);
+    (void)hora_future_unref(held);
+}
+
+/* ---- handles ---- */
+
+static int check(const hora_registration *registration)
+{
+    return registration == NULL ? HORA_EINVAL : hora__registrar_check(registration->registrar);
+}
+
+static void lock(hora_registration *registration)
+{
+    hora__mutex_lock(&registration->registrar->object.lock);
+}
+
+static void unlock(hora_registration *registration)
+{
+    hora__mutex_unlock(&registration->registrar->object.lock);
+}
+
+bool hora__registration_end(hora_registration *registration, bool interrupt)
+{
+    lock(registration);
+    bool was_declared = registration->standing == HORA__DECLARED;
+    if (was_declared)
+        registration->standing = HORA__ENDED; /* I1 */
+    hora_future *future = hora_future_ref(registration->future);
+    unlock(registration);
+    if (was_declared)
+        drop_arg(registration);
+    bool cancelled = future != NULL && hora_future_cancel(future, interrupt) > HORA_CANCEL_TOO_LATE;
+    (void)hora_future_unref(future);
+    return was_declared || cancelled;
+}
+
+int hora_registration_cancel(hora_registration *registration, bool interrupt)
+{
+    int error = check(registration);
+    if (error < 0)
+        return error;
+    return hora__registration_end(registration, interrupt) ? 1 : 0;
+}
+
+const char *hora_registration_name(const hora_registration *registration)
+{
+    return registration != NULL ? registration->name : "";
+}
+
+hora_future *hora_registration_future(hora_registration *registration)
+{
+    if (check(registration) < 0)
+        return NULL;
+    lock(registration);
+    hora_future *future = hora_future_ref(registration->future);
+    unlock(registration);
+    return future;
+}
+
+/* What its future says of itself, and what the clocks show at about that moment. */
+struct look {
+    hora_schedule_info info;
+    hora_ns now; /* of the clock of its schedule */
+    hora_ns wall;
+};
+
+/* 0: it has no future. */
+static int look(hora_registration *registration, struct look *ret_look)
+{
+    int error = check(registration);
+    if (error < 0)
+        return error;
+    hora_future *future = hora_registration_future(registration);
+    if (future == NULL)
+        return 0;
+    *ret_look = (struct look){.now = 0};
+    error = hora_scheduled_info(future, &ret_look->info);
+    const hora_queue *queue = hora__scheduled_of(future)->queue;
+    ret_look->now = hora__agenda_now(queue, ret_look->info.timeline);
+    ret_look->wall = hora__agenda_now(queue, HORA_WALL);
+    (void)hora_future_unref(future);
+    return error < 0 ? error : 1;
+}
+
+/* A time of its clock as a moment of the calendar. */
+static hora_instant moment_of(const struct look *look, hora_ns time)
+{
+    if (look->info.timeline == HORA_WALL)
+        return (hora_instant){time};
+    return (hora_instant){hora__ns_add(look->wall, hora__ns_sub(time, look->now))};
+}
+
+int hora_registration_next(hora_registration *registration, hora_instant *ret_next)
+{
+    struct look seen;
+    int found = ret_next == NULL ? HORA_EINVAL : look(registration, &seen);
+    if (found <= 0)
+        return found;
+    hora_ns next = seen.info.next;
+    if (next == HORA_NEVER || next == HORA_FOREVER || next <= seen.now)
+        return 0;
+    *ret_next = moment_of(&seen, next);
+    return 1;
+}
+
+int hora_registration_outcome(hora_registration *registration, hora_outcome *ret_outcome)
+{
+    struct look seen;
+    int found = ret_outcome == NULL ? HORA_EINVAL : look(registration, &seen);
+    if (found < 0)
+        return found;
+    *ret_outcome = (hora_outcome){.state = HORA_OUTCOME_NONE};
+    if (found == 0 || seen.info.runs == 0)
+        return 0;
+    ret_outcome->start = moment_of(&seen, seen.info.last_start);
+    ret_outcome->runs = seen.info.runs;
+    ret_outcome->failures = seen.info.failures;
+    if (seen.info.running > 0) {
+        ret_outcome->state = HORA_OUTCOME_STARTED;
+    } else {
+        ret_outcome->state = seen.info.last_code == 0 ? HORA_OUTCOME_SUCCESS : HORA_OUTCOME_ERROR;
+        ret_outcome->code = seen.info.last_code;
+    }
+    return 0;
+}
+
+/* ---- in words ---- */
+
+static void add_words(const struct hora__declared *declared, struct hora__text *text)
+{
+    size_t size;
+    switch (declared->kind) {
+    case HORA__DECLARED_DISABLED:
+        hora__text_add(text, "disabled");
+        break;
+    case HORA__DECLARED_ONCE:
+        hora__text_add(text, declared->spec.delay > 0 ? "once, after " : "once, at once");
+        if (declared->spec.delay > 0)
+            hora__text_add_span(text, declared->spec.delay);
+        break;
+    case HORA__DECLARED_TRIGGER:
+    case HORA__DECLARED_CRON:
+    case HORA__DECLARED_RATE:
+    case HORA__DECLARED_DELAY:
+    default: {
+        char *rest = hora__text_rest(text, &size);
+        int length = hora_trigger_describe(declared->in_words, rest, size);
+        text->length += length > 0 ? (size_t)length : 0;
+        break;
+    }
+    }
+}
+
+int hora_registration_describe(hora_registration *registration, char *text, size_t size)
+{
+    if (registration == NULL || (text == NULL && size > 0))
+        return HORA_EINVAL;
+    struct hora__text whole = {.text = text, .size = size};
+    hora__text_add(&whole, registration->name);
+    hora__text_add(&whole, registration->name[0] != '\0' ? ": " : "");
+    add_words(&registration->declared, &whole);
+    return (int)whole.length;
+}

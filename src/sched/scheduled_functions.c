@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduled_functions.c - find the functions that declare themselves, and declare them
+ *
+ * HORA_SCHEDULED leaves a pointer for each in a section of its own, and the linker says where in the program or library that begins and
+ * ends. So nothing runs before main, and nobody keeps a list that could change. */
+#include <stddef.h>
+#include <string.h>
+
+#include "sched/registrar.h"
+#include "sys/alloc.h"
+#include "sys/library.h"
+
+static int call(void *arg, void **ret_result)
+{
+    const hora_scheduled_function *function = arg;
+    (void)ret_result;
+    return function->run();
+}
+
+static hora_task task_of(const hora_scheduled_function *function)
+{
+    void *arg; /* never written through, and never dropped */
+    memcpy(&arg, &function, sizeof arg);
+    return (hora_task){
+        .run = function->run != NULL ? call : NULL,
+        .arg = arg,
+        .name = function->name,
+        .file = function->file,
+        .line = function->line,
+    };
+}
+
+/* Understand all of them; how many there are. */
+static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
+                    hora_registrar_error *reterr_error, int *ret_count)
+{
+    int error = 0;
+    for (const hora_scheduled_function *const *at = functions->first; at < functions->end && error == 0; at++) {
+        if (*at == NULL)
+            continue; /* a linker may leave gaps */
+        hora_task task = task_of(*at);
+        error = hora__registration_new(registrar, &task, &(*at)->declaration, &batch[*ret_count], reterr_error);
+        if (error == 0)
+            (*ret_count)++;
+    }
+    return error;
+}
+
+static int complain(hora_registrar_error *error, int code)
+{
+    hora__declaration_complain(error, NULL, "scheduled functions", hora_strerror(code), NULL, NULL);
+    return code;
+}
+
+static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
+                   hora_registrar_error *reterr_error)
+{
+    int count = 0;
+    int error = read_all(registrar, functions, batch, reterr_error, &count);
+    if (error == 0) {
+        error = hora__registrar_enlist(registrar, batch, count);
+        if (error < 0)
+            (void)complain(reterr_error, error);
+    }
+    for (int i = 0; i < count && error < 0; i++)
+        hora__registration_forget(batch[i]);
+    return error < 0 ? error : count;
+}
+
+int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                                 hora_registrar_error *reterr_error)
+{
+    int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL : hora__registrar_check(registrar);
+    if (error < 0)
+        return complain(reterr_error, error);
+    size_t most = (size_t)(functions->end - functions->first);
+    hora_registration **batch = hora__alloc(most + 1, sizeof(hora_registration *));
+    if (batch == NULL)
+        return complain(reterr_error, HORA_ENOMEM);
+    int result = add_all(registrar, functions, batch, reterr_error);
+    hora__free(batch);
+    return result;
+}
+
+int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_registrar_error *reterr_error)
+{
+    int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);
+    if (error < 0)
+        return complain(reterr_error, error);
+    const hora_scheduled_functions *functions = hora__library_find(library, "hora_scheduled_exported");
+    if (functions == NULL)
+        return complain(reterr_error, HORA_ENOENT);
+    return hora_registrar_add_functions(registrar, functions, reterr_error);
+}
