@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c - tables of commands, and complaints
+ *
+ * A command may have a table of commands of its own: command_run looks up one word after the other, and remembers them, so
+ * that a complaint begins with all of them ("hora cron next: ..."). Complaints go to standard error, and if that fails there is
+ * nobody left to tell. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+
+static char path[64] = "hora"; /* the words of the command that runs */
+
+static void path_add(const char *name)
+{
+    size_t length = strlen(path);
+    (void)snprintf(path + length, sizeof path - length, " %s", name);
+}
+
+int command_run(const struct command *table, size_t count, const char *help, int argc, char **argv)
+{
+    if (argc < 2) {
+        (void)fputs(help, stderr);
+        return STATUS_TROUBLE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        output_text(help);
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, table[i].name) == 0) {
+            path_add(name);
+            return table[i].run(argc - 1, argv + 1);
+        }
+    }
+    complain("there is no %s %s", name[0] == '-' ? "option" : "command", name);
+    (void)fputs(help, stderr);
+    return STATUS_TROUBLE;
+}
+
+int complain(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    (void)fprintf(stderr, "%s: ", path);
+    (void)vfprintf(stderr, format, values);
+    (void)fputc('\n', stderr);
+    va_end(values);
+    return STATUS_TROUBLE;
+}
+
+int complain_help(void)
+{
+    (void)fprintf(stderr, "How it is used: %s --help\n", path);
+    return STATUS_TROUBLE;
+}
+
+void *memory(size_t size)
+{
+    void *block = malloc(size);
+    if (!block) {
+        complain("out of memory");
+        exit(STATUS_TROUBLE);
+    }
+    return block;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cron_changes.c - what clock changes do to an expression
+ *
+ * Let the clocks be set at an instant T, by d seconds. Setting them forward skips the local times that the old offset would
+ * have given to [T, T + d); setting them back repeats those that the new offset gives to [T, T + d). The lesser offset in
+ * both cases: so a zone with that offset and no changes at all is asked for the times of the expression in there. */
+#include "cron_changes.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cron_text.h"
+#include "output.h"
+
+#define MOST_CHANGES  24 /* lines */
+#define TIMES_IN_FULL 4  /* times listed one by one; of more, the first and the last */
+#define NS_PER_SECOND 1000000000
+
+/* The local times that one change skips or repeats. */
+struct touched {
+    hora_local times[TIMES_IN_FULL];
+    hora_local last;
+    int count;
+};
+
+static int fixed_zone(int offset, hora_zone **ret_zone)
+{
+    char name[32];
+    int seconds = abs(offset);
+    (void)snprintf(name, sizeof name, "%c%02d:%02d:%02d", offset < 0 ? '-' : '+', seconds / 3600, seconds / 60 % 60,
+                   seconds % 60);
+    return hora_zone_new(name, NULL, ret_zone, NULL);
+}
+
+static int find_touched(const hora_cron *cron, const hora_transition *change, struct touched *ret_touched)
+{
+    bool forward = change->offset_after > change->offset_before;
+    int offset = forward ? change->offset_before : change->offset_after;
+    int64_t length = (int64_t)abs(change->offset_after - change->offset_before) * NS_PER_SECOND;
+    hora_zone *fixed;
+    int result = fixed_zone(offset, &fixed);
+    if (result < 0)
+        return result;
+    *ret_touched = (struct touched){0};
+    hora_instant time = {change->at.ns - 1}; /* the change itself is inside */
+    while ((result = hora_cron_next(cron, fixed, time, &time)) > 0 && time.ns - change->at.ns < length) {
+        hora_zone_to_local(fixed, time, &ret_touched->last);
+        ret_touched->last.short_name = NULL; /* it goes with the zone */
+        if (ret_touched->count < TIMES_IN_FULL)
+            ret_touched->times[ret_touched->count] = ret_touched->last;
+        ret_touched->count++;
+    }
+    hora_zone_unref(fixed);
+    return result < 0 ? result : 0;
+}
+
+static void print_date(const hora_local *local)
+{
+    output_format("%s %04d-%02d-%02d", weekday_name(local), (int)local->year, local->month, local->day);
+}
+
+/* A time of the day, with its date if that is not the one of the line. */
+static void print_local(const hora_local *local, const hora_local *line)
+{
+    if (local->year != line->year || local->day_of_year != line->day_of_year) {
+        print_date(local);
+        output_text(" ");
+    }
+    output_format("%02d:%02d", local->hour, local->minute);
+    if (local->second != 0)
+        output_format(":%02d", local->second);
+}
+
+static void print_touched(const struct touched *touched, const hora_local *line)
+{
+    if (touched->count > TIMES_IN_FULL) {
+        print_local(&touched->times[0], line);
+        output_text(" to ");
+        print_local(&touched->last, line);
+        output_format(" (%d times)", touched->count);
+        return;
+    }
+    for (int i = 0; i < touched->count; i++) {
+        output_text(i == 0 ? "" : ", ");
+        print_local(&touched->times[i], line);
+    }
+}
+
+/* What the clocks show at an instant, by an offset. */
+static int local_by(int offset, hora_instant instant, hora_local *ret_local)
+{
+    hora_zone *fixed;
+    int result = fixed_zone(offset, &fixed);
+    if (result < 0)
+        return result;
+    result = hora_zone_to_local(fixed, instant, ret_local);
+    ret_local->short_name = NULL;
+    hora_zone_unref(fixed);
+    return result;
+}
+
+static int print_change(const hora_transition *change, const struct touched *touched, bool keeps_times)
+{
+    hora_local before = {0}, after = {0};
+    int result = local_by(change->offset_before, change->at, &before);
+    if (result == 0)
+        result = local_by(change->offset_after, change->at, &after);
+    if (result < 0)
+        return result;
+    output_text("  ");
+    print_date(&before);
+    output_text("  ");
+    print_local(&before, &before);
+    output_text(" -> ");
+    print_local(&after, &before);
+    output_text("  ");
+    if (change->offset_after < change->offset_before) {
+        output_text(keeps_times ? "comes once, the first time: " : "comes twice: ");
+    } else if (keeps_times) {
+        output_text("comes at ");
+        print_local(&after, &before);
+        output_text(" instead: ");
+    } else {
+        output_text("does not come: ");
+    }
+    print_touched(touched, &before);
+    output_text("\n");
+    return 0;
+}
+
+int print_changes(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant until, bool keeps_times)
+{
+    hora_transition change = {.at = from};
+    int shown = 0;
+    int result;
+    while ((result = hora_zone_next_transition(zone, change.at, &change)) > 0 && change.at.ns <= until.ns) {
+        struct touched touched;
+        result = find_touched(cron, &change, &touched);
+        if (result < 0)
+            return result;
+        if (touched.count == 0)
+            continue;
+        if (shown == MOST_CHANGES) {
+            output_text("  ...\n");
+            return 0;
+        }
+        result = print_change(&change, &touched, keeps_times);
+        if (result < 0)
+            return result;
+        shown++;
+    }
+    if (result >= 0 && shown == 0)
+        output_text("  none\n");
+    return result < 0 ? result : 0;
+}

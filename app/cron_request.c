@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cron_request.c - what a command of hora cron was asked for */
+#include "cron_request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hora/clock.h>
+
+#include "command.h"
+#include "cron_text.h"
+#include "options.h"
+#include "output.h"
+
+#define MOST_TIMES 1000000
+
+enum { DIALECT = 1, HELP, DST, ZONE, FROM, COUNT, TSV };
+
+static const struct option table[] = {
+    {"--dialect", 0, true, DIALECT}, /* check takes up to here */
+    {"--help", 'h', false, HELP},    {"--dst", 0, true, DST},
+    {"--zone", 0, true, ZONE},       {"--from", 0, true, FROM}, /* explain up to here */
+    {NULL, 'n', true, COUNT},        {"--tsv", 0, false, TSV},  /* next and prev all */
+};
+
+static bool take_option(struct cron_request *request, int id, const char *value)
+{
+    static const char *const dialects[] = {[HORA_CRON_SPRING] = "spring", [HORA_CRON_UNIX] = "unix"};
+    static const char *const rules[] = {[HORA_DST_SPRING] = "spring", [HORA_DST_CRON] = "cron"};
+    int choice;
+    switch (id) {
+    case DIALECT:
+        if (!option_choice("--dialect", value, dialects, 2, &choice))
+            return false;
+        request->options.dialect = (hora_cron_dialect)choice;
+        return true;
+    case DST:
+        if (!option_choice("--dst", value, rules, 2, &choice))
+            return false;
+        request->options.dst = (hora_dst)choice;
+        return true;
+    case ZONE:
+        request->zone = value;
+        return true;
+    case FROM:
+        request->from = value;
+        return true;
+    case COUNT:
+        return option_number("-n", value, 1, MOST_TIMES, &request->count);
+    default:
+        request->tsv = true;
+        return true;
+    }
+}
+
+/* Whether what was given goes together. */
+static int check_together(const struct cron_request *request, int operands, const char *second)
+{
+    if (operands > 1)
+        return complain_use("one argument too many: \"%s\"; an expression is one argument: '0 0 3 * * *', with quotes",
+                            second);
+    if (!request->tsv)
+        return operands == 1 ? REQUEST_GO : complain_use("which expression?");
+    if (operands > 0)
+        return complain_use("with --tsv the expressions come from standard input, not from the command line");
+    if (request->zone || request->from || request->count > 0)
+        return complain_use("with --tsv there is no %s: each line has its own zone and time, and gets one answer",
+                            request->zone   ? "--zone"
+                            : request->from ? "--from"
+                                            : "-n");
+    return REQUEST_GO;
+}
+
+int request_read(struct cron_request *ret_request, enum cron_options options, const char *help, int argc, char **argv)
+{
+    struct options words = {.table = table, .count = options, .argc = argc, .argv = argv, .at = 1};
+    const char *second = NULL;
+    int operands = 0;
+    *ret_request = (struct cron_request){.options = HORA_CRON_OPTIONS_INIT};
+    for (int id; (id = options_next(&words)) != WORD_END;) {
+        if (id == WORD_WRONG)
+            return STATUS_TROUBLE;
+        if (id == HELP) {
+            output_text(help);
+            return STATUS_OK;
+        }
+        if (id == WORD_OPERAND) {
+            operands++;
+            if (operands == 1)
+                ret_request->expression = words.value;
+            else if (operands == 2)
+                second = words.value;
+        } else if (!take_option(ret_request, id, words.value)) {
+            return STATUS_TROUBLE;
+        }
+    }
+    return check_together(ret_request, operands, second);
+}
+
+/* What an error of the library means for the user: its reason, if it gave one. */
+static const char *why(int error, const char *reason)
+{
+    return reason ? reason : hora_strerror(error);
+}
+
+static bool open_cron(const struct cron_request *request, hora_cron **ret_cron)
+{
+    hora_cron_error error;
+    int result = hora_cron_parse(request->expression, &request->options, ret_cron, &error);
+    if (result == 0)
+        return true;
+    if (result != HORA_EINVAL) {
+        complain("%s", hora_strerror(result));
+        return false;
+    }
+    char *mark = cron_mark(request->expression, &error);
+    complain("%s", error.text);
+    (void)fputs(mark, stderr);
+    free(mark);
+    return false;
+}
+
+static bool open_from(const struct cron_request *request, struct cron_question *question)
+{
+    if (!request->from) {
+        int result = hora_clock_instant(hora_system_clock(HORA_WALL), &question->from);
+        if (result < 0)
+            complain("the clock: %s", hora_strerror(result));
+        return result >= 0;
+    }
+    const char *reason = NULL;
+    hora_zone *named = NULL;
+    int result = hora_instant_parse(request->from, question->zone, &question->from, &named, &reason);
+    if (result < 0) {
+        complain("--from %s: %s", request->from, why(result, reason));
+        return false;
+    }
+    if (named && !request->zone) {
+        hora_zone_unref(question->zone);
+        question->zone = hora_zone_ref(named);
+        question->zone_is_named = true;
+    }
+    hora_zone_unref(named);
+    return true;
+}
+
+int question_open(const struct cron_request *request, struct cron_question *ret_question)
+{
+    *ret_question = (struct cron_question){0};
+    const char *zone = request->zone ? request->zone : "local";
+    const char *reason = NULL;
+    ret_question->zone_is_named = strcmp(zone, "local") != 0;
+    bool good = open_cron(request, &ret_question->cron);
+    if (good) {
+        int result = hora_zone_new(zone, NULL, &ret_question->zone, &reason);
+        good = result >= 0;
+        if (!good)
+            complain("--zone %s: %s", zone, why(result, reason));
+    }
+    good = good && open_from(request, ret_question);
+    if (!good)
+        question_close(ret_question);
+    return good ? REQUEST_GO : STATUS_TROUBLE;
+}
+
+void question_close(struct cron_question *question)
+{
+    question->cron = hora_cron_unref(question->cron);
+    question->zone = hora_zone_unref(question->zone);
+}

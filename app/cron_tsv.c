@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cron_tsv.c - many questions from standard input
+ *
+ * Zones and expressions are kept, because the lines of a large file repeat them: making one costs a thousand times as much as
+ * asking it. What was refused is not kept: to refuse is quick.
+ *
+ * Invariant: every line is answered by exactly one line, whatever is in it. */
+#include "cron_tsv.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "cache.h"
+#include "command.h"
+#include "cron_text.h"
+#include "lines.h"
+#include "output.h"
+
+enum { EXPRESSION, ZONE, FROM, COLUMNS };
+
+static struct cache crons, zones;
+static bool no_memory; /* the library had none: no line can be trusted from here on */
+
+static void drop_cron(void *cron)
+{
+    hora_cron_unref(cron);
+}
+
+static void drop_zone(void *zone)
+{
+    hora_zone_unref(zone);
+}
+
+/* Answer with an error; `about` is what was looked at, NULL if that is said by the text. */
+static void refuse(int error, const char *about, const char *text)
+{
+    no_memory = no_memory || error == HORA_ENOMEM;
+    output_text("error: ");
+    if (about) {
+        output_plain(about);
+        output_text(": ");
+    }
+    output_plain(text ? text : hora_strerror(error));
+}
+
+static const hora_cron *cron_of(const hora_cron_options *options, const char *text)
+{
+    size_t length = strlen(text);
+    hora_cron *cron = cache_find(&crons, text, length);
+    if (cron)
+        return cron;
+    hora_cron_error error;
+    int result = hora_cron_parse(text, options, &cron, &error);
+    if (result < 0) {
+        refuse(result, NULL, result == HORA_EINVAL ? error.text : NULL);
+        return NULL;
+    }
+    cache_add(&crons, text, length, cron);
+    return cron;
+}
+
+static const hora_zone *zone_of(const char *name)
+{
+    size_t length = strlen(name);
+    hora_zone *zone = cache_find(&zones, name, length);
+    if (zone)
+        return zone;
+    const char *reason = NULL;
+    int result = hora_zone_new(name, NULL, &zone, &reason);
+    if (result < 0) {
+        refuse(result, length > 0 ? name : "the zone is empty", reason);
+        return NULL;
+    }
+    cache_add(&zones, name, length, zone);
+    return zone;
+}
+
+/* Cut a line at its tabs; returns how many columns it has, of which the first three are set. */
+static int cut(char *line, char *columns[COLUMNS])
+{
+    int count = 0;
+    for (char *rest = line; rest;) {
+        char *tab = strchr(rest, '\t');
+        if (count < COLUMNS)
+            columns[count] = rest;
+        count++;
+        if (tab)
+            *tab++ = '\0';
+        rest = tab;
+    }
+    return count;
+}
+
+static void answer(const struct line *line, const hora_cron_options *options, cron_step *step)
+{
+    char *columns[COLUMNS];
+    if (line->trouble) {
+        refuse(0, NULL, line->trouble);
+        return;
+    }
+    if (cut(line->text, columns) != COLUMNS) {
+        refuse(0, NULL, "a line has three columns, with tabs between them: expression, zone, from");
+        return;
+    }
+    const hora_cron *cron = cron_of(options, columns[EXPRESSION]);
+    const hora_zone *zone = cron ? zone_of(columns[ZONE]) : NULL;
+    if (!zone)
+        return;
+    hora_instant from, time;
+    const char *reason = NULL;
+    int result = hora_instant_parse(columns[FROM], zone, &from, NULL, &reason);
+    if (result < 0) {
+        refuse(result, *columns[FROM] ? columns[FROM] : "the time is empty", reason);
+        return;
+    }
+    result = step(cron, zone, from, &time);
+    if (result < 0)
+        refuse(result, NULL, NULL);
+    else if (result == 0)
+        output_text("null");
+    else
+        output_time(time, zone, false);
+}
+
+int cron_tsv(const hora_cron_options *options, cron_step *step)
+{
+    struct line line;
+    int more;
+    crons.drop = drop_cron;
+    zones.drop = drop_zone;
+    while ((more = lines_next(&line)) > 0 && !no_memory) {
+        answer(&line, options, step);
+        output_bytes("\n", 1);
+    }
+    cache_clear(&crons);
+    cache_clear(&zones);
+    if (no_memory)
+        return complain("out of memory");
+    return more < 0 ? STATUS_TROUBLE : STATUS_OK;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cron_tsv.h - many questions from standard input */
+#ifndef APP_CRON_TSV_H
+#define APP_CRON_TSV_H
+
+#include <hora/cron.h>
+
+/* hora_cron_next or hora_cron_previous. */
+typedef int cron_step(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant *ret_time);
+
+/* Answer each line "expression <tab> zone <tab> from" with a line of its own: a time, "null", or "error: ...". Returns an exit
+ * status. */
+int cron_tsv(const hora_cron_options *options, cron_step *step);
+
+#endif

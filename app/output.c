@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - standard output, in large pieces, and no error of it is lost
+ *
+ * Texts are gathered in one buffer, and written when it is full, when somebody waits for them (lines.c), and at the end. The
+ * first error is kept until the end; what is printed after it is thrown away. */
+#include "output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+static char buffer[1 << 16];
+static size_t used;
+static int failure; /* errno of the first write that failed; 0: none */
+
+bool output_flush(void)
+{
+    for (size_t done = 0; done < used && failure == 0;) {
+        ssize_t count = write(STDOUT_FILENO, buffer + done, used - done);
+        if (count >= 0)
+            done += (size_t)count;
+        else if (errno != EINTR)
+            failure = errno;
+    }
+    used = 0;
+    return failure == 0;
+}
+
+void output_bytes(const char *bytes, size_t count)
+{
+    while (count > sizeof buffer - used) {
+        size_t part = sizeof buffer - used;
+        memcpy(buffer + used, bytes, part);
+        used += part;
+        bytes += part;
+        count -= part;
+        output_flush();
+    }
+    memcpy(buffer + used, bytes, count);
+    used += count;
+    assert(used <= sizeof buffer);
+}
+
+void output_text(const char *text)
+{
+    output_bytes(text, strlen(text));
+}
+
+void output_plain(const char *text)
+{
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        output_bytes(byte == '\t' ? " " : byte < ' ' || byte == 127 ? "?" : text, 1);
+    }
+}
+
+void output_format(const char *format, ...)
+{
+    char text[1024]; /* longer ones are cut: long texts from outside go through output_text */
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    output_text(text);
+}
+
+int output_finish(int status)
+{
+    if (!output_flush())
+        return complain("cannot write: %s", strerror(failure));
+    return status;
+}
