@@ -3,13 +3,13 @@
 
 from collections import namedtuple
 
-# tasks: of W1 and W2. elements: of W8. The rest is milliseconds or counts of passes; W4 to W7 take long, so they have fewer.
-Effort = namedtuple("Effort", "name passes slow_passes window_ms warm_up_ms tasks elements periodic_ms idle_ms bound patience_s")
+# tasks: of W1 and W2. elements: of W8. The rest is milliseconds or counts of passes; W4 to W8 and cron take long, so they have fewer.
+Effort = namedtuple("Effort", "name passes slow_passes window_ms warm_up_ms tasks elements periodic_ms idle_ms cron_ms bound patience_s")
 THOROUGH = Effort("thorough", passes=5, slow_passes=3, window_ms=300, warm_up_ms=1000, tasks=1_000_000, elements=500_000, periodic_ms=5000,
-                  idle_ms=3000, bound=0.05, patience_s=20)
+                  idle_ms=3000, cron_ms=1000, bound=0.05, patience_s=20)
 QUICK = Effort("quick", passes=1, slow_passes=1, window_ms=20, warm_up_ms=100, tasks=20_000, elements=20_000, periodic_ms=200, idle_ms=200,
-               bound=1.0, patience_s=0)
-SMOKE = QUICK._replace(name="smoke", window_ms=2, warm_up_ms=1, tasks=1000, elements=1000, periodic_ms=50, idle_ms=20)
+               cron_ms=300, bound=1.0, patience_s=0)
+SMOKE = QUICK._replace(name="smoke", window_ms=2, warm_up_ms=1, tasks=1000, elements=1000, periodic_ms=50, idle_ms=20, cron_ms=5)
 
 # How the cost grows: {title: [workloads, by size]}. Those that are not measured anyway have few subjects: hora, the JDK and the peer that was the
 # best in the one named here.
@@ -29,8 +29,8 @@ ONLY_FOR_GROWTH = {
     *(f"{kind}.{size}" for kind in ("W4.fire", "W6.memory") for size in ("1k", "10k", "100k", "4M"))}
 
 QUICK_ONES = {"W1.execute.1p", "W1.execute.4p", "W2.submit", "W2.idle", "W3.cancel.1k.1t", "W3.cancel.1k.2t", "W3.window.100k.1t",
-              "W4.fire.10k", "W5.spread", "W6.memory.100k", "W7.idle", "W8.delay", "W8.paced"}
-SMOKE_ONES = ["limit", "W1", "W2", "W3.cancel.1k", "W3.cancel.10k", "W4.fire.1k", "W5", "W6.memory.1k", "W7", "W8", "queue", "parker",
+              "W4.fire.10k", "W5.spread", "W6.memory.100k", "W7.idle", "W8.delay", "W8.paced", "cron.next", "cron.parse"}
+SMOKE_ONES = ["limit", "W1", "W2", "W3.cancel.1k", "W3.cancel.10k", "W4.fire.1k", "W5", "W6.memory.1k", "W7", "W8", "cron", "queue", "parker",
               "latch", "interrupt"]
 
 
@@ -73,7 +73,7 @@ def chosen(workloads, effort, names):
     elif effort.name == "smoke":
         wanted = [workload for workload in workloads if begins(workload, SMOKE_ONES)]
     else:
-        wanted = [workload for workload in workloads if begins(workload, ("limit", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"))]
+        wanted = [workload for workload in workloads if begins(workload, ("limit", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "cron"))]
     return sorted(wanted, key=lambda workload: workload in ONLY_FOR_GROWTH)
 
 
@@ -87,4 +87,4 @@ def passes_and_amount(workload, effort):
     slow = effort.slow_passes
     return {"W1": (effort.passes, effort.tasks), "W2": (effort.passes, effort.tasks), "W4": (slow, 0),
             "W5": (slow, effort.periodic_ms), "W6": (slow, 0), "W7": (slow, effort.idle_ms),
-            "W8": (slow, effort.elements)}.get(kind, (effort.passes, effort.window_ms))
+            "W8": (slow, effort.elements), "cron": (slow, effort.cron_ms)}.get(kind, (effort.passes, effort.window_ms))

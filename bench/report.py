@@ -184,7 +184,7 @@ class Results:
         """All tables, for docs/internals/performance.md."""
         with open(file, "w", encoding="utf-8") as out:
             out.write("\n".join(words) + "\n\n")
-            for rows in (self.summary_rows(), *(self.matrix_rows(kinds) for kinds in (("W1", "W2"), ("W3", "W4", "W5", "W6", "W7"), ("W8",))),
+            for rows in (self.summary_rows(), *(self.matrix_rows(kinds) for kinds in (("W1", "W2"), ("W3", "W4", "W5", "W6", "W7"), ("W8",), ("cron",))),
                          *map(self.growth_rows, GROWTH), self.limit_rows()):
                 out.write(markdown(list(rows)))
 

@@ -11,8 +11,11 @@ from pathlib import Path
 from plan import begins
 
 SOURCES = Path(__file__).resolve().parent
-NETTY = Path("/usr/share/java/netty-common.jar")
+JARS = Path("/usr/share/java")
+NETTY = [JARS / "netty-common.jar"]
+QUARTZ = [JARS / name for name in ("quartz2.jar", "slf4j-api.jar", "slf4j-nop.jar")]
 MOST_SECONDS = 120  # for one answer; a subject that takes longer is stuck
+NOT_INSTALLED = 77  # the exit status that says so
 
 Metric = namedtuple("Metric", "name unit better")
 
@@ -26,6 +29,8 @@ TIMERS = {"libuv": ("timers-libuv", "libuv1-dev"), "glib": ("timers-glib", "libg
           "libevent": ("timers-libevent", "libevent-dev"), "go": ("timers-go", "golang-go"),
           "tokio": ("timers-tokio", "cargo, rustc and librust-tokio-dev")}
 DELAY = {"pthread": ("delay-pthread", None), "boost": ("delay-boost", "libboost-thread-dev")}
+# subject: Debian package. Whether they are there turns out when they are asked.
+CRONS = {"quartz": "libquartz2-java and openjdk-17-jdk-headless", "systemd": "systemd", "croniter": "python3-croniter"}
 TAKES_A_NAME = {"pools-go", "queues"}  # programs of several subjects
 
 FLOORS = {"futex", "limit"}  # no library: what the machine does at best
@@ -97,15 +102,16 @@ class Programs:
 
     def __init__(self, build, only_hora):
         self.folder = build / "bench" / "programs"
-        for needed in ("queues", "pools-hora", "timers-hora", "delay-hora", "limits"):
+        for needed in ("queues", "pools-hora", "timers-hora", "delay-hora", "cron-hora", "limits"):
             if not (self.folder / needed).exists():
                 sys.exit(f"bench: {self.folder / needed} has not been built")
         self.only_hora = only_hora
         self.classes = None if only_hora else compile_java(build / "bench" / "classes")
         self.missing = set()
+        self.crons = {"hora": [self.folder / "cron-hora"]}  # those that answer; compare_crons adds to them
 
     def all_workloads(self):
-        return [name for program in ("limits", "pools-hora", "timers-hora", "delay-hora", "queues")
+        return [name for program in ("limits", "pools-hora", "timers-hora", "delay-hora", "cron-hora", "queues")
                 for name in subprocess.run([self.folder / program, "--list"], check=True, capture_output=True, text=True).stdout.split()]
 
     def native(self, name, program, package, workload):
@@ -120,19 +126,46 @@ class Programs:
     def java(self, java_class, names, workload):
         if not self.classes:
             return {}
-        if not NETTY.exists() and "netty" in names:
+        if not all_exist(NETTY) and "netty" in names:
             if "netty" not in self.missing:
                 print("bench: netty is left out: not installed (Debian: libnetty-java)")
             self.missing.add("netty")
             names = [name for name in names if name != "netty"]
-        path = f"{self.classes}:{NETTY}"
-        return {name: ["java", "-cp", path, java_class, name, workload] for name in names}
+        return {name: ["java", "-cp", class_path(self.classes, *NETTY), java_class, name, workload] for name in names}
+
+    def cron_command(self, name):
+        """How a peer with cron expressions is started, or None if it is known not to be there."""
+        if name == "quartz":
+            there = self.classes and all_exist(QUARTZ)
+            return ["java", "-cp", class_path(self.classes, *QUARTZ), "Quartz", SOURCES / "cron" / "rows.tsv"] if there else None
+        program = SOURCES / "cron" / "croniter_peer.py" if name == "croniter" else self.folder / f"cron-{name}"
+        return [program] if program.exists() else None
+
+    def compare_crons(self):
+        """Asks all that have cron expressions for all answers, and leaves out peers that have none. Returns what a reader must know."""
+        if self.only_hora:
+            return []
+        ours = answers("hora", self.crons["hora"])
+        return [self.compare_cron(name, package, ours) for name, package in CRONS.items()]
+
+    def compare_cron(self, name, package, ours):
+        command = self.cron_command(name)
+        try:
+            theirs = answers(name, command) if command else set()
+        except Failed as failure:
+            return f"Left out: {name} in cron: {failure}."
+        if not theirs:
+            return f"Left out: {name} in cron: not installed, or a version that is not known (Debian: {package})."
+        self.crons[name] = command
+        return f"Cron: {name} gives hora's answer to {len(ours & theirs)} of the {len(theirs)} questions that it can be asked."
 
     def commands(self, workload):
         """The command that measures this workload, for each subject."""
         kind = workload.split(".")[0]
         if kind == "limit":
             return {"limit": [self.folder / "limits", workload]}
+        if kind == "cron":
+            return {name: [*command, workload] for name, command in self.crons.items()}
         if kind in ("W1", "W2"):
             own, peers, java = "pools-hora", POOLS, ("Pools", ["jdk", "jdk-fjp"])
         elif kind == "W8":
@@ -161,6 +194,26 @@ def compile_java(folder):
     if not (shutil.which("java") and shutil.which("javac")):
         print("bench: no JDK is installed (Debian: openjdk-17-jdk-headless); it is left out")
         return None
-    files = [file for file in sorted(SOURCES.rglob("*.java")) if file.name != "Netty.java" or NETTY.exists()]
-    subprocess.run(["javac", "-cp", NETTY, "-d", folder, *files], check=True)
+    needs = {"Netty.java": NETTY, "Quartz.java": QUARTZ}
+    files = [file for file in sorted(SOURCES.rglob("*.java")) if all_exist(needs.get(file.name, []))]
+    subprocess.run(["javac", "-cp", class_path(*NETTY, *QUARTZ), "-d", folder, *files], check=True)
     return folder
+
+
+def all_exist(files):
+    return all(file.exists() for file in files)
+
+
+def class_path(*places):
+    return ":".join(map(str, places))
+
+
+def answers(name, command):
+    """What a program says to all questions about cron expressions: a set of lines. Empty if what it needs is not installed."""
+    try:
+        result = subprocess.run([*command, "--answers"], capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        raise Failed(f"{name} does not answer: {failure}") from None
+    if result.returncode not in (0, NOT_INSTALLED):
+        raise Failed(f"{name} ended with status {result.returncode} while it was asked for answers")
+    return set(result.stdout.splitlines()) if result.returncode == 0 else set()

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hora/cron.h>
 #include <hora/hora.h>
 #include <hora/scheduler.h>
 
@@ -225,6 +226,49 @@ static void count_fire(long times)
     await_all();
 }
 
+/* ---- cron expressions, asked again and again for what follows the same instants of ten years ---- */
+
+enum { INSTANTS = 100 };
+
+static const char WORKDAYS[] = "0 30 8 * * MON-FRI";
+
+static hora_instant instant(long number)
+{
+    static const int64_t first = 1704067200, between = 2959391; /* 2024-01-01; some 34 days: all hours and weekdays */
+    return (hora_instant){HORA_SECONDS(first + number % INSTANTS * between)};
+}
+
+static void count_cron_parse(long times)
+{
+    for (long i = 0; i < times; i++) {
+        hora_cron *cron;
+        MUST(hora_cron_parse(WORKDAYS, NULL, &cron, NULL) == 0);
+        hora_cron_unref(cron);
+    }
+}
+
+static void ask_next(const char *zone_name, long times)
+{
+    hora_zone *zone;
+    hora_cron *cron;
+    MUST(hora_zone_new(zone_name, NULL, &zone, NULL) == 0);
+    MUST(hora_cron_parse(WORKDAYS, NULL, &cron, NULL) == 0);
+    for (long i = 0; i < times; i++) {
+        hora_instant next;
+        MUST(hora_cron_next(cron, zone, instant(i), &next) == 1);
+    }
+}
+
+static void count_cron_next_berlin(long times)
+{
+    ask_next("Europe/Berlin", times);
+}
+
+static void count_cron_next_utc(long times)
+{
+    ask_next("UTC", times);
+}
+
 static const struct {
     const char *name;
     void (*count)(long times);
@@ -238,6 +282,9 @@ static const struct {
     {"pool.submit_get", count_submit},
     {"schedule.cancel.1k", count_cancel},
     {"schedule.fire", count_fire},
+    {"cron.parse", count_cron_parse},
+    {"cron.next.berlin", count_cron_next_berlin},
+    {"cron.next.utc", count_cron_next_utc},
 };
 
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
