@@ -11,25 +11,26 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help run test test-full bench soak lint format install clean
 
 help:
-	@echo 'make run        build hora and run four short examples'
+	@echo 'make run        build hora, run four short examples and the command'
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
-	@echo 'make bench      measure hora beside other libraries and the JDK: all of W1 to W8, or ONLY=W3 (bench/README.md)'
+	@echo 'make bench      measure hora beside other libraries and the JDK: all of W1 to W8 and cron, or ONLY=W3 (bench/README.md)'
 	@echo 'make soak       test-full with far more repetitions (hours)'
 	@echo 'make format     format the sources'
-	@echo 'make install    install the library: PREFIX ($(PREFIX)), DESTDIR'
+	@echo 'make install    install library, command and manual: PREFIX ($(PREFIX)), DESTDIR'
 	@echo 'make clean      remove the folder build'
 	@echo 'Missing packages are installed; HORA_NO_INSTALL=1 only lists them.'
 
 run:
 	tools/setup build
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target example_first example_pool example_delay_queue example_schedule
+	$(call build,dev) --target example_first example_pool example_delay_queue example_schedule hora_command
 	build/dev/examples/first
 	build/dev/examples/pool
 	build/dev/examples/delay_queue
 	build/dev/examples/schedule
+	build/dev/app/hora cron explain '0 0 3 LW * *' --zone Europe/Paris
 
 test:
 	tools/setup test
@@ -55,12 +56,12 @@ bench:
 lint:
 	tools/setup lint
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target hora hora_static
+	$(call build,dev) --target hora hora_static hora_command
 	tools/lint build/dev
 
 format:
 	tools/setup lint
-	clang-format-19 -i $$(find include src tests examples bench -name '*.[ch]')
+	clang-format-19 -i $$(find include src app tests examples bench -name '*.[ch]')
 
 install:
 	tools/setup build
