@@ -31,6 +31,7 @@
     X(LINKED_LEAKS_NODE_WHEN_FULL, "a refused offer leaks its node")                                   \
     X(PRIORITY_LOSES_ON_GROWTH, "an element is lost when the heap cannot grow")                        \
     X(DELAY_NEW_HEAD_UNSEEN, "a new first element does not wake the leader")                           \
+    X(DELAY_LEADER_IS_TRUSTED, "who puts leaves everything to the leader, however long that sleeps")   \
     X(DELAY_LEAD_LOST_ON_TAKE, "a leader that takes does not hand the lead on")                        \
     X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")                 \
     X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")          \
@@ -42,6 +43,7 @@
     X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                       \
     X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                 \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                        \
+    X(CANCEL_FORGETS_INBOX, "a cancelled task that was posted only is not found, and stays")           \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")              \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                              \

@@ -111,6 +111,17 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
     return true;
 }
 
+void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
+{
+    if (!hora__queue_remove_cancelled(pool->queue, future, &pool->books))
+        return;
+    hora__pool_room(pool);
+    hora__pool_relieve(pool);
+    tell_watchers(pool);
+    (void)hora_future_unref(future);
+    hora__pool_try_terminate(pool);
+}
+
 /* Whose a future is when a place is sought for it. */
 enum standing {
     KNOWN, /* others may use it at the same time */
@@ -151,6 +162,11 @@ static int put_into_queue(hora_pool *pool, hora_future *future, enum standing st
 int hora__pool_enqueue(hora_pool *pool, hora_future *future)
 {
     return put_into_queue(pool, future, KNOWN);
+}
+
+int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future)
+{
+    return put_into_queue(pool, future, FRESH);
 }
 
 void hora__pool_unqueue(hora_pool *pool, hora_future *future)
@@ -239,10 +255,14 @@ static bool is_refusal(int error)
     return error == HORA_EFULL || error == HORA_ESHUTDOWN;
 }
 
+int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
+{
+    return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
+}
+
 int hora__pool_execute(hora_pool *pool, hora_future *future)
 {
-    int error = hora__pool_place(pool, future);
-    return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
+    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
 }
 
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
@@ -271,9 +291,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
-    error = place(pool, future, FRESH);
-    if (is_refusal(error))
-        error = hora__pool_reject(pool, future, error);
+    error = hora__pool_placed(pool, future, place(pool, future, FRESH));
     if (error < 0)
         hora__future_forget(future);
     else

@@ -28,7 +28,7 @@
 #include "sync/wait.h"
 #include "sys/alloc.h"
 
-static_assert(sizeof(struct hora_future) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
+static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
 
 static hora_future_state state_of(const hora_future *future)
 {
@@ -54,28 +54,55 @@ static void drop_result(hora_future *future, void *result)
         future->task.drop_result(result);
 }
 
+/* Take the first listener off the ring; NULL: there is none. */
+static struct hora__listener *pop_listener(hora_future *future)
+{
+    struct hora__listener *last = future->listeners;
+    struct hora__listener *first = last != NULL ? last->next : NULL;
+    if (first == last)
+        future->listeners = NULL;
+    else
+        last->next = first->next;
+    return first;
+}
+
+static void push_listener(hora_future *future, struct hora__listener *listener)
+{
+    struct hora__listener *last = future->listeners;
+    listener->next = last != NULL ? last->next : listener;
+    if (last != NULL)
+        last->next = listener;
+    future->listeners = listener;
+}
+
+static void destroy_event(hora_future *future)
+{
+    if (future->event != NULL)
+        hora__event_destroy(future->event);
+    hora__free(future->event);
+}
+
 /* The last reference is gone: nobody else can see it any more. */
 void hora__future_destroy(struct hora__object *object)
 {
     hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
-    while (!hora__list_is_empty(&future->listeners)) { /* it was never done */
-        struct hora__listener *listener = HORA__LIST_ENTRY(future->listeners.next, struct hora__listener, link);
-        hora__list_remove(&listener->link);
+    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) /* it was never done */
         if (listener->allocated)
             hora__free(listener);
-    }
     if (future->owes_drop)
         drop_task(future); /* I2: it never ran */
     if (future->has_result)
         drop_result(future, future->result); /* I3 */
-    hora__event_destroy(&future->event);
-    if (future->kind != HORA__FUTURE_PLAIN)
+    destroy_event(future);
+    if (future->kind == HORA__FUTURE_MEMBER)
         hora__free(future);
+    else if (future->kind == HORA__FUTURE_SCHEDULED)
+        hora__spares_put(HORA__KEPT_SCHEDULED, future);
     else if (!future->in_caller_memory)
-        hora__spares_put(future);
-    else if (future->reclaimer != NULL)
-        hora__future_gone(future->reclaimer); /* nothing may be touched after this */
+        hora__spares_put(HORA__KEPT_PLAIN, future);
+    else if (((struct hora__lodger *)future)->reclaimer != NULL)
+        hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
 }
 
 int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
@@ -95,22 +122,23 @@ int hora__future_init(hora_future *future, const hora_task *task, const hora_clo
     future->runner = NULL;
     future->owner = NULL;
     hora__list_init(&future->waiters);
-    hora__list_init(&future->listeners);
+    future->listeners = NULL;
     future->task = *task;
     future->next = NULL;
-    future->reclaimer = NULL;
-    future->event = HORA__EVENT_NONE;
+    future->event = NULL;
+    if (in_caller_memory)
+        ((struct hora__lodger *)future)->reclaimer = NULL;
     return 0;
 }
 
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
 {
-    hora_future *future = hora__spares_get(sizeof *future);
+    hora_future *future = hora__spares_get(HORA__KEPT_PLAIN, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__future_init(future, task, clock, false);
     if (error < 0)
-        hora__spares_put(future);
+        hora__spares_put(HORA__KEPT_PLAIN, future);
     else
         *ret_future = future;
     return error;
@@ -189,8 +217,9 @@ static void announce_locked(hora_future *future, struct aftermath *after)
 {
     assert(hora__mutex_held(&future->object.lock));
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
-    hora__event_set(&future->event, true);
-    after->has_listeners = !hora__list_is_empty(&future->listeners); /* whoever comes later is called at once */
+    if (future->event != NULL)
+        hora__event_set(future->event, true);
+    after->has_listeners = future->listeners != NULL;                /* whoever comes later is called at once */
     after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
     if (after->drops_task)
         future->owes_drop = false;
@@ -198,12 +227,8 @@ static void announce_locked(hora_future *future, struct aftermath *after)
 
 static struct hora__listener *next_listener(hora_future *future)
 {
-    struct hora__listener *listener = NULL;
     hora__mutex_lock(&future->object.lock);
-    if (!hora__list_is_empty(&future->listeners)) {
-        listener = HORA__LIST_ENTRY(future->listeners.next, struct hora__listener, link);
-        hora__list_remove(&listener->link);
-    }
+    struct hora__listener *listener = pop_listener(future);
     hora__mutex_unlock(&future->object.lock);
     return listener;
 }
@@ -419,19 +444,22 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
     return what;
 }
 
-/* Who must be asked to take the future out of a queue; kept alive by a reference. */
-static struct hora__queue_owner *owner_locked(const hora_future *future)
+/* It has been cancelled before it ran: who must be asked to take it out of a queue, kept alive by a reference; NULL: nobody. That entry has
+ * no other owner then: whether it is taken out or a worker has it already, who has it finds that it is done. */
+static struct hora__queue_owner *part_from_owner_locked(hora_future *future)
 {
-    if (future->owner != NULL)
-        hora__object_ref(future->owner->object);
-    return future->owner;
+    struct hora__queue_owner *owner = future->owner;
+    if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
+        return NULL;
+    hora__object_ref(owner->object);
+    leave_owner_locked(future, owner);
+    return owner;
 }
 
 static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 {
     struct hora__object *object = owner->object;
-    if (hora__atomic_load(&owner->keeps_cancelled) == 0 && owner->withdraw(owner, future))
-        owner->ended(owner, future);
+    owner->cancelled(owner, future);
     hora__object_leave(object);
 }
 
@@ -442,15 +470,18 @@ int hora_future_cancel(hora_future *future, bool interrupt)
     int error = enter(future);
     if (error < 0)
         return error;
-    (void)hora_future_ref(future);
     hora_cancel what = cancel_locked(future, interrupt, &after);
-    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? owner_locked(future) : NULL;
+    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future) : NULL;
+    bool tells_user = after.has_listeners || (after.drops_task && future->task.drop != NULL);
+    if (tells_user)
+        (void)hora_future_ref(future); /* for that may give the caller's reference back */
     hora__mutex_unlock(&future->object.lock);
     if (what != HORA_CANCEL_TOO_LATE)
         finish(future, &after);
     if (owner != NULL)
         leave_queue(future, owner);
-    (void)hora_future_unref(future);
+    if (tells_user)
+        (void)hora_future_unref(future);
     return (int)what;
 }
 
@@ -514,9 +545,9 @@ void hora__future_nudge(hora_future *future)
 void hora__future_listen(hora_future *future, struct hora__listener *listener)
 {
     hora__mutex_lock(&future->object.lock);
-    bool done = is_done(future) && hora__list_is_empty(&future->listeners);
+    bool done = is_done(future) && future->listeners == NULL;
     if (!done)
-        hora__list_add_last(&future->listeners, &listener->link);
+        push_listener(future, listener);
     hora__mutex_unlock(&future->object.lock);
     if (done)
         call_listener(future, listener);

@@ -15,7 +15,7 @@ struct hora_pool;
 
 /* Told when the future is done, after waiting threads have been woken; with no lock held. */
 struct hora__listener {
-    struct hora__list link;
+    struct hora__listener *next; /* in a ring; see struct hora_future */
     void (*done)(hora_future *future, void *context);
     void *context;
     bool allocated; /* to be freed after the call */
@@ -25,10 +25,8 @@ struct hora__listener {
  * more of pools. */
 struct hora__queue_owner {
     struct hora__object *object; /* kept alive while it is asked */
-    /* Take one entry of the future out of the queue: whether there was one. Its reference passes to the caller. */
-    bool (*withdraw)(struct hora__queue_owner *owner, hora_future *future);
-    /* An entry that was withdrawn has ended: by a cancellation, or by having been run by a waiting worker. */
-    void (*ended)(struct hora__queue_owner *owner, hora_future *future);
+    /* The future has been cancelled, and has parted from this owner: if an entry of it is in the queue, take that out and end it. */
+    void (*cancelled)(struct hora__queue_owner *owner, hora_future *future);
     hora__atomic keeps_cancelled;
 };
 
@@ -41,29 +39,34 @@ enum hora__future_kind {
 
 /* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
 struct hora_future {
-    struct hora__object object;  /* its references are the future's */
-    hora__atomic state;          /* a hora_future_state; written under the lock, read by anyone */
-    enum hora__future_kind kind; /* immutable */
-    bool in_caller_memory;       /* immutable */
+    struct hora__object object; /* its references are the future's */
+    hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
+    uint8_t kind;               /* an enum hora__future_kind; immutable */
+    bool in_caller_memory;      /* immutable: it is the first part of a struct hora__lodger */
 
     /* guarded by object.lock */
-    bool owes_drop;                  /* task.drop has not been called */
-    bool has_result;                 /* there is a result that nobody has taken */
-    bool listed;                     /* it is in a hora_future_list */
+    bool owes_drop : 1;              /* task.drop has not been called */
+    bool has_result : 1;             /* there is a result that nobody has taken */
+    bool listed : 1;                 /* it is in a hora_future_list */
     int failure;                     /* EXCEPTIONAL: why; never 0 then */
     int entries;                     /* how often its owner is going to run it */
     void *result;                    /* NORMAL */
     hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
     struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
     struct hora__list waiters;
-    struct hora__list listeners;
-    hora_task task;                 /* immutable; run is NULL for a promise */
-    hora_future *next;              /* in a hora_future_list; of whoever has the list */
-    struct hora__waiter *reclaimer; /* who wants the memory back; NULL: nobody */
-    struct hora__event event;       /* readable when it is done */
+    struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
+    hora_task task;                   /* immutable; run is NULL for a promise */
+    hora_future *next;                /* in a hora_future_list; of whoever has the list */
+    struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
 };
 
-/* Initialise a future in memory with any contents. */
+/* A future in memory of the caller. */
+struct hora__lodger {
+    hora_future future;
+    struct hora__waiter *reclaimer; /* who wants the memory back; NULL: nobody; guarded by the future's lock */
+};
+
+/* Initialise a future in memory with any contents; in that of a caller there is room for a lodger. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
 

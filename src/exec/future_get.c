@@ -13,6 +13,7 @@
 #include "exec/future.h"
 #include "exec/help.h"
 #include "sync/clock.h"
+#include "sys/alloc.h"
 
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)
@@ -142,19 +143,30 @@ const hora_task *hora_future_task(const hora_future *future)
     return future == NULL ? NULL : &future->task;
 }
 
+static int make_event_locked(hora_future *future)
+{
+    struct hora__event *event = hora__alloc(1, sizeof *event);
+    int error = event == NULL ? HORA_ENOMEM : hora__event_init(event);
+    if (error < 0) {
+        hora__free(event);
+        return error;
+    }
+    future->event = event;
+    if (hora_future_is_done(future))
+        hora__event_set(event, true);
+    return 0;
+}
+
 int hora_future_fd(hora_future *future)
 {
     int result = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (result < 0)
         return result;
     hora__mutex_lock(&future->object.lock);
-    if (future->event.fd < 0) {
-        result = hora__event_init(&future->event);
-        if (result == 0 && hora_future_is_done(future))
-            hora__event_set(&future->event, true);
-    }
+    if (future->event == NULL)
+        result = make_event_locked(future);
     if (result == 0)
-        result = future->event.fd;
+        result = future->event->fd;
     hora__mutex_unlock(&future->object.lock);
     return result;
 }

@@ -36,7 +36,7 @@ static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora_
     bool self = future->runner == thread;
     bool nobody_will = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
     if (!self)
-        future->reclaimer = waiter;
+        ((struct hora__lodger *)future)->reclaimer = waiter;
     hora__mutex_unlock(&future->object.lock);
     if (self)
         return HORA_EDEADLK;

@@ -53,11 +53,6 @@ static void destroy(struct hora__object *object)
     hora__free(pool);
 }
 
-static bool withdraw(struct hora__queue_owner *owner, hora_future *future)
-{
-    return hora__pool_withdraw(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
-}
-
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 {
     hora__future_dequeued(future, &pool->owner);
@@ -66,10 +61,9 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
     hora__pool_try_terminate(pool);
 }
 
-/* A cancelled task has left the queue. */
-static void entry_ended(struct hora__queue_owner *owner, hora_future *future)
+static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
-    hora__pool_entry_ended(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
+    hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
@@ -112,7 +106,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
     pool->queue_holds = hora__pool_queue_holds(options);
-    pool->owner = (struct hora__queue_owner){.object = &pool->object, .withdraw = withdraw, .ended = entry_ended};
+    pool->owner = (struct hora__queue_owner){.object = &pool->object, .cancelled = cancelled};
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     hora__pool_name(pool->name, sizeof pool->name, options->name);
 }
@@ -148,7 +142,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     init_lists(pool);
     copy_options(pool, options);
     pool->kind = kind;
-    error = hora__depot_init(&pool->depot);
+    error = hora__depot_init(&pool->depot, kind == NULL ? HORA__KEPT_PLAIN : HORA__KEPT_SCHEDULED);
     if (error < 0)
         goto no_depot;
     error = make_queue(pool, options);
@@ -188,7 +182,7 @@ static bool books_are_right_locked(const hora_pool *pool)
 {
     int64_t sum = 0;
     for (int i = 0; i < HORA__ENDINGS; i++)
-        sum += pool->ended_endings[i] + hora__counter_read(&pool->endings[i]);
+        sum += hora__pool_endings_locked(pool, (enum hora__ending)i);
     return sum == hora__pool_accepted(pool);
 }
 

@@ -86,7 +86,7 @@ struct hora_pool {
     struct hora__list reapers;      /* for alive == 0 */
     struct hora__ready_fd idle_fd;
 
-    hora__counter endings[HORA__ENDINGS]; /* that no worker saw */
+    hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
 
     /* What changes with each task lies apart from what is only read: else each change would slow down all who read. */
     char apart[HORA__CACHE_LINE];
@@ -157,6 +157,13 @@ static inline int64_t hora__pool_accepted(const hora_pool *pool)
            hora__counter_read(&books->withdrawn);
 }
 
+/* How many tasks have ended in this way, but for those of workers that are there. */
+static inline int64_t hora__pool_endings_locked(const hora_pool *pool, enum hora__ending ending)
+{
+    int64_t removed = ending == HORA__CANCELLED ? hora__counter_read(&pool->books.cancelled) : 0;
+    return removed + pool->ended_endings[ending] + hora__counter_read(&pool->endings[ending]);
+}
+
 /* How a future that is done has ended. */
 enum hora__ending hora__ending_of(hora_future *future);
 
@@ -177,6 +184,12 @@ void hora__pool_wake_submitters(hora_pool *pool);
 __attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
 void hora__pool_unqueue(hora_pool *pool, hora_future *future);
 
+/* The same as the first, for a future that nobody but the caller has seen; the entry has a reference of its own. */
+__attribute__((warn_unused_result)) int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future);
+
+/* A future has been cancelled: if an entry of it is in the queue, take that out, and end it. */
+void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
+
 /* Somebody will look at the queue: make futures of what is queued without one. From now on all have one. HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
 
@@ -194,6 +207,9 @@ __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_f
 
 /* Place a future, or apply the pool's rule for those that find no place. */
 __attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora_future *future);
+
+/* What becomes of a future for which placing has ended with this: the rule, if it has found no place. */
+__attribute__((warn_unused_result)) int hora__pool_placed(hora_pool *pool, hora_future *future, int error);
 
 __attribute__((warn_unused_result)) int hora__pool_reject(hora_pool *pool, hora_future *future, int why);
 

@@ -257,7 +257,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     stats.state = state_name(state);
     stats.completed = pool->completed;
     for (int i = 0; i < HORA__ENDINGS; i++)
-        endings[i] = pool->ended_endings[i] + hora__counter_read(&pool->endings[i]);
+        endings[i] = hora__pool_endings_locked(pool, (enum hora__ending)i);
     read_settings_locked(pool, &stats);
     read_workers_locked(pool, &stats, endings);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)

@@ -23,8 +23,9 @@ struct hora__batch {
 
 static_assert(sizeof(struct hora__batch) <= sizeof(struct hora_future), "a batch is written into memory of futures");
 
-int hora__depot_init(struct hora__depot *depot)
+int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what)
 {
+    depot->what = what;
     hora__atomic_init(&depot->count, 0);
     depot->first = NULL;
     return hora__mutex_init(&depot->lock, HORA__RANK_DEPOT);
@@ -81,16 +82,19 @@ void hora__pool_tidy(hora_pool *pool)
 void hora__depot_supply(struct hora__depot *depot)
 {
     hora_thread *thread;
-    if (hora__atomic_load(&depot->count) == 0 || hora__thread_current(&thread) < 0 || thread->spares.first != NULL)
+    if (hora__atomic_load(&depot->count) == 0 || hora__thread_current(&thread) < 0)
         return;
-    thread->spares.first = take_batch(depot, 0);
-    thread->spares.count = thread->spares.first != NULL ? BATCH : 0;
+    struct hora__blocks *spares = &thread->spares[depot->what];
+    if (spares->first != NULL)
+        return;
+    spares->first = take_batch(depot, 0);
+    spares->count = spares->first != NULL ? BATCH : 0;
 }
 
-void *hora__spares_get(size_t size)
+void *hora__spares_get(enum hora__keepsake what, size_t size)
 {
     hora_thread *thread = hora__thread_existing();
-    void *block = thread != NULL ? hora__blocks_pop(&thread->spares) : NULL;
+    void *block = thread != NULL ? hora__blocks_pop(&thread->spares[what]) : NULL;
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
@@ -106,14 +110,22 @@ static void bring(struct hora__depot *depot, struct hora__blocks *spares)
         hora__blocks_free(&batch);
 }
 
-void hora__spares_put(void *block)
+/* Where the thread can bring what it has too much of; NULL: nowhere. */
+static struct hora__depot *depot_of(const hora_thread *thread, enum hora__keepsake what)
+{
+    struct hora__depot *depot = thread->worker != NULL ? &thread->worker->pool->depot : NULL;
+    return depot != NULL && depot->what == what ? depot : NULL;
+}
+
+void hora__spares_put(enum hora__keepsake what, void *block)
 {
     hora_thread *thread = HORA__KEEPS_MEMORY ? hora__thread_existing() : NULL;
-    if (thread == NULL || (thread->worker == NULL && thread->spares.count >= BATCH)) {
+    struct hora__blocks *spares = thread != NULL ? &thread->spares[what] : NULL;
+    if (spares == NULL || (spares->count >= BATCH && depot_of(thread, what) == NULL)) {
         hora__free(block);
         return;
     }
-    hora__blocks_push(&thread->spares, block);
-    if (thread->spares.count == 2 * BATCH)
-        bring(&thread->worker->pool->depot, &thread->spares);
+    hora__blocks_push(spares, block);
+    if (spares->count == 2 * BATCH)
+        bring(depot_of(thread, what), spares);
 }

@@ -3,7 +3,7 @@
  *
  * Futures are made by one thread and end on another. So each thread keeps a few blocks of memory, and workers bring
  * what they have too much of to their pool's depot, where those who submit get it; in batches, so that there is no
- * lock for the single future. */
+ * lock for the single future. Plain futures and scheduled ones differ in size; a pool's depot is for its own kind. */
 #ifndef HORA_EXEC_SPARES_H
 #define HORA_EXEC_SPARES_H
 
@@ -13,12 +13,13 @@
 struct hora_pool;
 
 struct hora__depot {
-    hora__mutex lock;   /* rank DEPOT */
-    hora__atomic count; /* of batches; read by anyone, written under the lock */
+    enum hora__keepsake what; /* immutable */
+    hora__mutex lock;         /* rank DEPOT */
+    hora__atomic count;       /* of batches; read by anyone, written under the lock */
     struct hora__batch *first;
 };
 
-__attribute__((warn_unused_result)) int hora__depot_init(struct hora__depot *depot);
+__attribute__((warn_unused_result)) int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what);
 
 /* Free what is in it. */
 void hora__depot_destroy(struct hora__depot *depot);
@@ -29,10 +30,10 @@ void hora__depot_supply(struct hora__depot *depot);
 /* A worker has nothing to do: a good time to give back memory, until there is. */
 void hora__pool_tidy(struct hora_pool *pool);
 
-/* Memory for a future, with any contents; NULL: there is none. */
-__attribute__((warn_unused_result)) void *hora__spares_get(size_t size);
+/* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
+__attribute__((warn_unused_result)) void *hora__spares_get(enum hora__keepsake what, size_t size);
 
 /* Memory of a future is no longer used. */
-void hora__spares_put(void *block);
+void hora__spares_put(enum hora__keepsake what, void *block);
 
 #endif

@@ -31,7 +31,7 @@ static int find(hora_queue *queue, const void *item, bool remove)
         return error;
     bool found = item != NULL && queue->kind->find(queue, item, remove);
     if (found && remove && !HORA__FAULT(REMOVE_KEEPS_PUTTERS_OUT))
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_settle_change(queue, &wakes);
     hora__queue_exit(queue, &wakes);
     return found ? 1 : 0;
 }
@@ -39,6 +39,23 @@ static int find(hora_queue *queue, const void *item, bool remove)
 int hora_queue_remove(hora_queue *queue, const void *item)
 {
     return find(queue, item, true);
+}
+
+bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    if (queue->kind->absorb != NULL && !HORA__FAULT(CANCEL_FORGETS_INBOX))
+        queue->kind->absorb(queue); /* it may have been posted only */
+    bool found = queue->kind->find(queue, item, true);
+    if (found) {
+        hora__counter_add_alone(&books->cancelled, 1); /* first: who sees that all is finished finds it counted */
+        hora__counter_add_alone(&books->finished, 1);
+        hora__queue_settle_change(queue, &wakes);
+    }
+    hora__queue_exit(queue, &wakes);
+    return found;
 }
 
 int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)

@@ -23,6 +23,7 @@ struct hora__books {
     char apart[HORA__CACHE_LINE]; /* those who post write the one, workers the others, both for each task */
     hora__counter accepted;       /* in any other way; this and what follows under the queue's lock */
     hora__counter withdrawn;      /* of these, taken back as if they had never come: finished as well */
+    hora__counter cancelled;      /* of the finished ones, those that were removed for that */
     hora__counter finished;
 };
 
@@ -160,6 +161,10 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
  * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or NULL. */
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
+/* The same after one element was put or removed, but cheaper: what has become available by the mere passing of time is left to the
+ * leader, which wakes up for it, and no clock is read unless that one has to be woken. */
+void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes);
+
 /* A taker of a kind that is searched is awake, and looks: what it finds, with its waiter off the list, or NULL. */
 void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
@@ -172,6 +177,9 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
  * locked, so that it can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
                                                          int *ret_count);
+
+/* Remove an element, and book it as cancelled and finished. Whether it was there. */
+bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
 /* Remove the first element, whether it can be taken yet or not; NULL: there is none. */
 void *hora__queue_remove_first(hora_queue *queue);

@@ -195,9 +195,11 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
 
 static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct hora__wakes *wakes)
 {
-    for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next)
+    for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next) {
+        assert(link != NULL);
         if (HORA__LIST_ENTRY(link, struct hora__waiter, link) != self)
             hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), wakes);
+    }
 }
 
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
@@ -214,6 +216,26 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
     if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
         choose_leader(queue, self, wakes);
     show_ready(queue);
+}
+
+/* Whether the leader, which there is, will look not later than when the first element can be taken: then I2 and I3 hold, whatever was put or
+ * removed. */
+static bool leader_suffices(hora_queue *queue)
+{
+    uint64_t element;
+    if (!hora__list_is_empty(&queue->putters))
+        return false;
+    return queue->size == 0 || HORA__FAULT(DELAY_LEADER_IS_TRUSTED) ||
+           queue->kind->next_due(queue, &element) >= queue->leader_until;
+}
+
+void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (queue->leader == NULL || !leader_suffices(queue))
+        hora__queue_settle(queue, NULL, wakes);
+    else
+        show_ready(queue);
 }
 
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter)

@@ -36,7 +36,7 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
         return error;
     if (put->books != NULL)
         hora__counter_add_alone(&put->books->accepted, 1);
-    hora__queue_settle(queue, NULL, wakes);
+    hora__queue_settle_change(queue, wakes);
     return 0;
 }
 

@@ -14,8 +14,9 @@
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
- *                   I5 each insertion has a ticket of its own: so a leader that sleeps for an entry that is moved
- *                   ahead is woken. */
+ *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
+ *                      is woken.
+ *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that. */
 #include "sched/agenda.h"
 
 #include <assert.h>
@@ -39,8 +40,8 @@ struct line {
 struct agenda {
     struct hora_queue base;
     struct line lines[LINES];
+    hora_timeline own; /* that of its clock; immutable */
     uint64_t next_sequence;
-    uint64_t next_ticket;
     struct hora__list guests;
 };
 
@@ -54,28 +55,17 @@ static struct hora__entry *entry_by_due(struct hora__timer *timer)
     return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
 }
 
-static struct hora__entry *entry_by_latest(struct hora__timer *timer)
+/* Of an entry with slack: that has a course. */
+static struct hora__course *course_of(struct hora__entry *entry)
 {
-    return HORA__LIST_ENTRY(timer, struct hora__entry, by_latest);
+    assert(entry->is_lax);
+    return hora__scheduled_of_entry(entry)->course;
 }
 
 static struct hora__timers *heap_of(struct agenda *agenda, const struct hora__entry *entry)
 {
     struct line *line = &agenda->lines[entry->line];
-    return entry->slack == 0 ? &line->exact : &line->lax; /* I2 */
-}
-
-void hora__entry_init(struct hora__entry *entry, hora_future *future, hora_timeline line, hora_ns slack,
-                      bool comes_back)
-{
-    hora__timer_init(&entry->by_due);
-    hora__timer_init(&entry->by_latest);
-    entry->future = future;
-    entry->line = line;
-    entry->slack = slack;
-    entry->comes_back = comes_back;
-    entry->kept = false;
-    hora__list_init(&entry->link);
+    return entry->is_lax ? &line->lax : &line->exact; /* I2 */
 }
 
 hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
@@ -83,62 +73,31 @@ hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
     return hora_clock_now(hora__clock_line(queue->object.clock, line));
 }
 
-/* ---- memory ---- */
-
-static int resize(struct hora__timers *timers, int capacity)
-{
-    if (capacity == timers->capacity)
-        return HORA_EFULL;
-    struct hora__timer_slot *memory = hora__alloc((size_t)capacity, sizeof *memory);
-    if (memory == NULL)
-        return HORA_ENOMEM;
-    hora__free(hora__timers_move(timers, memory, capacity));
-    return 0;
-}
-
-static int make_room(struct hora__timers *timers)
-{
-    return hora__timers_is_full(timers) ? resize(timers, hora__timers_larger(timers->capacity)) : 0;
-}
-
-/* If there is no memory to move to, it stays where it is. */
-static void save_room(struct hora__timers *timers)
-{
-    (void)resize(timers, hora__timers_smaller(timers->size + timers->reserved, timers->capacity));
-}
-
 /* ---- in and out ---- */
-
-static void note_place(const struct hora__entry *entry, enum hora__place place)
-{
-    struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-    if (scheduled != NULL)
-        scheduled->place = place;
-}
 
 static void insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
-    note_place(entry, HORA__WAITS);
+    entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
         entry->by_due.sequence = ++agenda->next_sequence; /* I3 */
-    if (entry->ticket == 0 || !HORA__FAULT(AGENDA_MOVE_UNSEEN))
-        entry->ticket = ++agenda->next_ticket; /* I5 */
-    entry->by_due.due = due;
-    hora__timers_push(heap_of(agenda, entry), &entry->by_due);
-    if (entry->slack > 0) {
-        entry->by_latest.sequence = entry->by_due.sequence;
-        entry->by_latest.due = hora__ns_add(due, entry->slack);
-        hora__timers_push(&agenda->lines[entry->line].latest, &entry->by_latest);
+    else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
+        agenda->base.leader_element = 0; /* I5 */
+    hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
+    if (entry->is_lax) {
+        struct hora__course *course = course_of(entry);
+        course->by_latest.sequence = entry->by_due.sequence;
+        hora__timers_push(&agenda->lines[entry->line].latest, &course->by_latest,
+                          hora__ns_add(due, course->rules->slack));
     }
     agenda->base.size++; /* I1 */
 }
 
 static void remove_entry(struct agenda *agenda, struct hora__entry *entry)
 {
-    note_place(entry, HORA__OUT);
+    entry->place = HORA__OUT;
     hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
-    if (entry->slack > 0)
-        hora__timers_remove(&agenda->lines[entry->line].latest, &entry->by_latest);
+    if (entry->is_lax)
+        hora__timers_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
     agenda->base.size--;
 }
 
@@ -149,21 +108,21 @@ static void keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
         return;
     entry->kept = kept;
     hora__timers_keep(heap_of(agenda, entry), kept ? 1 : -1);
-    if (entry->slack > 0)
+    if (entry->is_lax)
         hora__timers_keep(&agenda->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
 }
 
 /* An entry that was removed leaves memory behind. */
 static void save_memory(struct agenda *agenda, const struct hora__entry *entry)
 {
-    save_room(heap_of(agenda, entry));
-    if (entry->slack > 0)
-        save_room(&agenda->lines[entry->line].latest);
+    hora__timers_save_room(heap_of(agenda, entry));
+    if (entry->is_lax)
+        hora__timers_save_room(&agenda->lines[entry->line].latest);
 }
 
-bool hora__agenda_holds(hora_queue *queue, const struct hora__entry *entry)
+hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 {
-    return hora__timers_holds(heap_of(agenda_of(queue), entry), &entry->by_due);
+    return hora__timers_due(heap_of(agenda_of(queue), entry), &entry->by_due);
 }
 
 void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
@@ -189,25 +148,20 @@ void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry)
 /* The entry leaves for good: if it was made here, it ends here. Returns its future. */
 static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
 {
-    hora_future *future = entry->future;
+    hora_future *future = hora__entry_future(entry);
     save_memory(agenda, entry);
-    if (hora__scheduled_of(future) == NULL) {
-        hora__list_remove(&entry->link);
-        hora__agenda_free_guest(entry);
+    if (entry->is_guest) {
+        hora__list_remove(&hora__guest_of(entry)->link);
+        hora__free(hora__guest_of(entry));
     }
     return future;
-}
-
-void hora__agenda_free_guest(struct hora__entry *entry)
-{
-    hora__free(entry);
 }
 
 /* ---- the order ---- */
 
 /* The clocks as they are read for one decision; each only if it is needed. */
 struct reading {
-    const struct agenda *agenda;
+    struct agenda *agenda;
     hora_ns now[LINES];
     bool is_read[LINES];
 };
@@ -224,7 +178,7 @@ static hora_ns now_of(struct reading *reading, hora_timeline line)
 /* A time of a line, on the agenda's own clock. */
 static hora_ns translate(struct reading *reading, hora_timeline line, hora_ns time)
 {
-    hora_timeline own = hora_clock_timeline(reading->agenda->base.object.clock);
+    hora_timeline own = reading->agenda->own;
     if (line == own || time == HORA_FOREVER)
         return time;
     hora_ns now =
@@ -232,11 +186,17 @@ static hora_ns translate(struct reading *reading, hora_timeline line, hora_ns ti
     return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
 }
 
+/* When an entry can be taken, by its own line's clock. */
+static hora_ns due_of(const struct reading *reading, const struct hora__entry *entry)
+{
+    return hora__agenda_due(&reading->agenda->base, entry);
+}
+
 /* Whether a comes before b, each on its own line. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
-    hora_ns due_a = translate(reading, a->line, a->by_due.due);
-    hora_ns due_b = translate(reading, b->line, b->by_due.due);
+    hora_ns due_a = translate(reading, (hora_timeline)a->line, due_of(reading, a));
+    hora_ns due_b = translate(reading, (hora_timeline)b->line, due_of(reading, b));
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
 }
 
@@ -248,9 +208,19 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
     return best == NULL || is_before(reading, entry, best) ? entry : best;
 }
 
+/* As a rule all entries are precise and by the agenda's own clock: their heap; NULL: not all of them are. */
+static const struct hora__timers *only_heap(const struct agenda *agenda)
+{
+    const struct hora__timers *heap = &agenda->lines[agenda->own].exact;
+    return heap->size == agenda->base.size ? heap : NULL; /* I1 */
+}
+
 /* The first entry of all. */
 static struct hora__entry *first_of(struct agenda *agenda, struct reading *reading)
 {
+    const struct hora__timers *only = only_heap(agenda);
+    if (only != NULL)
+        return only->size > 0 ? entry_by_due(only->slots[0].timer) : NULL;
     struct hora__entry *first = NULL;
     for (int i = 0; i < LINES; i++) {
         first = earlier(reading, first, hora__timers_first(&agenda->lines[i].exact));
@@ -262,8 +232,8 @@ static struct hora__entry *first_of(struct agenda *agenda, struct reading *readi
 static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
     hora_ns grace = HORA__FAULT(AGENDA_GIVES_EARLY) ? 1 : 0;
-    hora_ns due = entry->by_due.due;
-    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, entry->line);
+    hora_ns due = due_of(reading, entry);
+    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, (hora_timeline)entry->line);
 }
 
 /* ---- the kind ---- */
@@ -272,11 +242,13 @@ static int prepare(hora_queue *queue, struct hora__put *put)
 {
     if (hora__scheduled_of(put->item) != NULL)
         return 0;
-    struct hora__entry *entry = hora__alloc(1, sizeof *entry);
-    put->memory = entry;
-    if (entry == NULL)
+    struct hora__guest *guest = hora__alloc(1, sizeof *guest);
+    put->memory = guest;
+    if (guest == NULL)
         return HORA_ENOMEM;
-    hora__entry_init(entry, put->item, hora_clock_timeline(queue->object.clock), 0, false);
+    hora__entry_init(&guest->entry, hora_clock_timeline(queue->object.clock), false, false);
+    guest->entry.is_guest = true;
+    guest->future = put->item;
     return 0;
 }
 
@@ -290,7 +262,7 @@ static void discard(hora_queue *queue, struct hora__put *put)
 /* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
 static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
 {
-    return scheduled->queue == queue && scheduled->place == HORA__OUT && !scheduled->entry.kept;
+    return scheduled->queue == queue && scheduled->entry.place == HORA__OUT && !scheduled->entry.kept;
 }
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
@@ -298,21 +270,23 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     (void)wakes;
     struct agenda *agenda = agenda_of(queue);
     struct hora__scheduled *scheduled = hora__scheduled_of(put->item);
-    struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : put->memory;
+    struct hora__guest *guest = put->memory;
+    struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : &guest->entry;
     if (scheduled != NULL && !is_out(queue, scheduled))
         return HORA_EINVAL;
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
-    int error = make_room(heap_of(agenda, entry));
-    if (error == 0 && entry->slack > 0)
-        error = make_room(&agenda->lines[entry->line].latest);
+    int error = hora__timers_make_room(heap_of(agenda, entry));
+    if (error == 0 && entry->is_lax)
+        error = hora__timers_make_room(&agenda->lines[entry->line].latest);
     if (error < 0)
         return error;
     if (scheduled != NULL)
         hora__scheduled_check_rules(scheduled);
-    insert(agenda, entry, scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, entry->line));
+    insert(agenda, entry,
+           scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, (hora_timeline)entry->line));
     if (scheduled == NULL) {
-        hora__list_add_last(&agenda->guests, &entry->link);
+        hora__list_add_last(&agenda->guests, &guest->link);
         put->memory = NULL;
     }
     return 0;
@@ -322,7 +296,7 @@ static void *peek(hora_queue *queue)
 {
     struct reading reading = {.agenda = agenda_of(queue)};
     struct hora__entry *first = first_of(agenda_of(queue), &reading);
-    return first != NULL ? first->future : NULL;
+    return first != NULL ? hora__entry_future(first) : NULL;
 }
 
 /* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
@@ -340,9 +314,9 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     if (first == NULL || !is_due(&reading, first) || is_held_up(queue))
         return NULL;
     remove_entry(agenda, first);
-    note_place(first, HORA__TAKEN);
-    if (hora__scheduled_of(first->future) != NULL)
-        hora__scheduled_note_seen(hora__scheduled_of(first->future));
+    first->place = HORA__TAKEN;
+    if (!first->is_guest)
+        hora__scheduled_note_seen(hora__scheduled_of_entry(first));
     if (first->comes_back)
         keep(agenda, first, true);
     return release(agenda, first);
@@ -371,8 +345,8 @@ static void *strip(hora_queue *queue)
 static struct hora__entry *find_guest(struct agenda *agenda, const hora_future *future)
 {
     for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
-        if (HORA__LIST_ENTRY(link, struct hora__entry, link)->future == future)
-            return HORA__LIST_ENTRY(link, struct hora__entry, link);
+        if (HORA__LIST_ENTRY(link, struct hora__guest, link)->future == future)
+            return &HORA__LIST_ENTRY(link, struct hora__guest, link)->entry;
     return NULL;
 }
 
@@ -381,10 +355,11 @@ static struct hora__entry *find_entry(hora_queue *queue, const void *item)
     const hora_future *future = item;
     if (future->kind != HORA__FUTURE_SCHEDULED)
         return find_guest(agenda_of(queue), future);
-    const struct hora__entry *entry = &((const struct hora__scheduled *)item)->entry;
-    if (((const struct hora__scheduled *)item)->queue != queue || !hora__agenda_holds(queue, entry))
+    const struct hora__scheduled *scheduled = item;
+    struct hora__timers *heap = heap_of(agenda_of(queue), &scheduled->entry);
+    if (scheduled->queue != queue || !hora__timers_holds(heap, &scheduled->entry.by_due))
         return NULL;
-    return entry_by_due(heap_of(agenda_of(queue), entry)->slots[entry->by_due.index].timer);
+    return entry_by_due(heap->slots[scheduled->entry.by_due.index].timer);
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
@@ -475,37 +450,40 @@ static void copy(hora_queue *queue, void **items, int max)
         sift_down(&selection, 0);
     }
     for (int i = 0; i < count; i++)
-        items[i] = ((struct hora__entry *)items[i])->future;
+        items[i] = hora__entry_future(items[i]);
 }
 
 /* ---- waiting ---- */
 
-/* When the entry must be taken, unless `until` is earlier. */
-static void limit(struct reading *reading, const struct hora__entry *entry, hora_ns time, hora_ns *until,
+/* When the first of a heap must be taken, unless `until` is earlier. */
+static void limit(struct reading *reading, hora_timeline line, const struct hora__timers *timers, hora_ns *until,
                   uint64_t *element)
 {
-    hora_ns due = translate(reading, entry->line, time);
+    if (timers->size == 0)
+        return;
+    hora_ns due = translate(reading, line, timers->slots[0].due);
     if (due < *until) {
         *until = due;
-        *element = entry->ticket;
+        *element = timers->slots[0].timer->sequence;
     }
 }
 
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     struct agenda *agenda = agenda_of(queue);
-    struct reading reading = {.agenda = agenda};
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
     if (queue->telling)
         return until;
+    const struct hora__timers *only = only_heap(agenda);
+    if (only != NULL && only->size > 0) {
+        *ret_element = only->slots[0].timer->sequence;
+        return only->slots[0].due;
+    }
+    struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
-        struct hora__timer *exact = hora__timers_first(&agenda->lines[i].exact);
-        struct hora__timer *latest = hora__timers_first(&agenda->lines[i].latest);
-        if (exact != NULL)
-            limit(&reading, entry_by_due(exact), exact->due, &until, ret_element);
-        if (latest != NULL)
-            limit(&reading, entry_by_latest(latest), latest->due, &until, ret_element);
+        limit(&reading, (hora_timeline)i, &agenda->lines[i].exact, &until, ret_element);
+        limit(&reading, (hora_timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
     return until;
 }
@@ -515,39 +493,54 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 struct sweep {
     bool (*visit)(struct hora__entry *entry, void *arg);
     void *arg;
-    struct hora__list *list;
+    struct hora__entries *entries;
 };
 
 static void mark(struct hora__entry *entry, void *arg)
 {
     const struct sweep *sweep = arg;
-    if (!sweep->visit(entry, sweep->arg))
-        return;
-    hora__list_remove(&entry->link); /* a guest is on its list; the others are on none, which is a list of one */
-    hora__list_add_last(sweep->list, &entry->link);
+    if (sweep->visit(entry, sweep->arg))
+        hora__entries_add(sweep->entries, entry);
 }
 
 void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                       struct hora__list *ret_list)
+                       struct hora__entries *ret_entries)
 {
-    struct sweep sweep = {visit, arg, ret_list};
+    *ret_entries = (struct hora__entries){NULL, NULL};
+    struct sweep sweep = {visit, arg, ret_entries};
     for (int i = 0; i < LINES; i++)
         hora__agenda_each(queue, (hora_timeline)i, mark, &sweep);
 }
 
 /* First all are found, then they are taken out: taking one out moves others. */
 void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                        struct hora__list *ret_list)
+                        struct hora__entries *ret_entries)
 {
     struct agenda *agenda = agenda_of(queue);
-    hora__agenda_pick(queue, visit, arg, ret_list);
-    for (struct hora__list *link = ret_list->next; link != ret_list; link = link->next)
-        remove_entry(agenda, HORA__LIST_ENTRY(link, struct hora__entry, link));
-    for (int i = 0; i < LINES; i++) {
-        save_room(&agenda->lines[i].exact);
-        save_room(&agenda->lines[i].lax);
-        save_room(&agenda->lines[i].latest);
+    hora__agenda_pick(queue, visit, arg, ret_entries);
+    struct hora__entries rest = *ret_entries;
+    for (struct hora__entry *entry; (entry = hora__entries_next(&rest)) != NULL;) {
+        remove_entry(agenda, entry);
+        entry->place = HORA__SWEPT;
+        if (entry->is_guest)
+            hora__list_remove(&hora__guest_of(entry)->link); /* nobody finds it any more */
     }
+    for (int i = 0; i < LINES; i++) {
+        hora__timers_save_room(&agenda->lines[i].exact);
+        hora__timers_save_room(&agenda->lines[i].lax);
+        hora__timers_save_room(&agenda->lines[i].latest);
+    }
+}
+
+void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
+{
+    if (entry->is_guest) {
+        hora__free(hora__guest_of(entry));
+        return;
+    }
+    hora__mutex_lock(&queue->object.lock);
+    entry->place = HORA__OUT; /* not before: who comes in again could run, and break the chain */
+    hora__mutex_unlock(&queue->object.lock);
 }
 
 /* ---- making ---- */
@@ -593,6 +586,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
         hora__free(agenda);
         return error;
     }
+    agenda->own = hora_clock_timeline(agenda->base.object.clock);
     hora__zones_init(&agenda->base);
     *ret_queue = &agenda->base;
     return 0;

@@ -11,21 +11,60 @@
 #include "queue/queue.h"
 #include "sched/timers.h"
 
-/* Guarded by the agenda's lock, but for what is immutable. */
+/* Part of a scheduled future, or of a guest; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
+ * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
-    struct hora__timer by_due;    /* due: when it can be taken; HORA_FOREVER: not at all */
-    struct hora__timer by_latest; /* with slack, and only then: when it must be */
-    uint64_t ticket;              /* of its insertion */
-    hora_future *future;          /* immutable; NULL: this entry was never used */
-    hora_timeline line;           /* immutable: which clock its times belong to */
-    hora_ns slack;                /* immutable */
-    bool comes_back;              /* immutable: it belongs to a series; so when it is taken its place is kept */
-    bool kept;                    /* it has been taken, and its place is kept */
-    struct hora__list link;       /* among the agenda's guests, or while the agenda is swept */
+    struct hora__timer by_due;
+    uint8_t line;        /* immutable, a hora_timeline: which clock its times belong to */
+    bool is_guest : 1;   /* these three are immutable; it is part of a guest */
+    bool is_lax : 1;     /* its rules have slack */
+    bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
+    bool kept;           /* it has been taken, and its place is kept */
+    uint8_t place;       /* an enum hora__place, of a scheduled future */
 };
 
-void hora__entry_init(struct hora__entry *entry, hora_future *future, hora_timeline line, hora_ns slack,
-                      bool comes_back);
+/* Of a scheduled future, on a line; it is out. */
+static inline void hora__entry_init(struct hora__entry *entry, hora_timeline line, bool is_lax, bool comes_back)
+{
+    hora__timer_init(&entry->by_due);
+    entry->line = (uint8_t)line;
+    entry->is_guest = false;
+    entry->is_lax = is_lax;
+    entry->comes_back = comes_back;
+    entry->kept = false;
+    entry->place = 0;
+}
+
+/* A future from elsewhere. */
+struct hora__guest {
+    struct hora__entry entry;
+    struct hora__entry *next_picked;
+    hora_future *future;    /* immutable */
+    struct hora__list link; /* among the agenda's guests */
+};
+
+static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
+{
+    return HORA__LIST_ENTRY(entry, struct hora__guest, entry);
+}
+
+/* ---- entries.c ---- */
+
+/* Whose it is. */
+hora_future *hora__entry_future(struct hora__entry *entry);
+
+/* Entries that have been picked, in the order in which they were; each is in one such chain at most. Empty when zero. */
+struct hora__entries {
+    struct hora__entry *first;
+    struct hora__entry *last;
+};
+
+void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry);
+
+/* Take the first one out of the chain; NULL: there is none. */
+struct hora__entry *hora__entries_next(struct hora__entries *entries);
+
+/* ---- agenda.c ---- */
 
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue);
@@ -35,8 +74,8 @@ hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line);
 
 /* Each of these with the lock held, and to be followed by hora__queue_settle. */
 
-/* Whether the entry is in the agenda. */
-bool hora__agenda_holds(hora_queue *queue, const struct hora__entry *entry);
+/* When an entry that is in the agenda is due. */
+hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry);
 
 /* Change the time of an entry that is in the agenda. */
 void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due);
@@ -51,16 +90,15 @@ void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry);
 void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg);
 
-/* Link every entry for which `visit` says so to `ret_list`; they stay in the agenda. Not for guests, which have
- * another use for the link. */
+/* Chain every entry for which `visit` says so; they stay in the agenda. Not for guests. */
 void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                       struct hora__list *ret_list);
+                       struct hora__entries *ret_entries);
 
-/* Take out every entry for which `visit` says so, and link them to `ret_list`. */
+/* Take out every entry for which `visit` says so, and chain them. */
 void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                        struct hora__list *ret_list);
+                        struct hora__entries *ret_entries);
 
-/* The entry was made by the agenda for a guest, and has been swept: free it. */
-void hora__agenda_free_guest(struct hora__entry *entry);
+/* Without the lock: an entry that was swept has been taken out of its chain. If it was made by the agenda for a guest, it is freed. */
+void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
 
 #endif

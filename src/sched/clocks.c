@@ -27,8 +27,8 @@ struct change {
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
     struct change *change = arg;
-    hora_ns now = hora__agenda_now(change->queue, entry->line);
-    hora_ns due = entry->by_due.due;
+    hora_ns now = hora__agenda_now(change->queue, (hora_timeline)entry->line);
+    hora_ns due = hora__agenda_due(change->queue, entry);
     if (due <= now && due > hora__ns_sub(now, change->by[entry->line]))
         change->overdue++;
 }
@@ -36,8 +36,8 @@ static void count_overdue(struct hora__entry *entry, void *arg)
 static bool is_in_doubt(struct hora__entry *entry, void *arg)
 {
     const enum hora__doubt *doubt = arg;
-    const struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-    if (scheduled == NULL || scheduled->doubt >= *doubt)
+    const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    if (scheduled == NULL || scheduled->course == NULL || scheduled->course->doubt >= *doubt)
         return false;
     return *doubt == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled) : hora__scheduled_follows_zone(scheduled);
 }
@@ -45,14 +45,11 @@ static bool is_in_doubt(struct hora__entry *entry, void *arg)
 /* They are moved while no heap is being walked through. */
 void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt)
 {
-    struct hora__list list;
-    hora__list_init(&list);
-    hora__agenda_pick(queue, is_in_doubt, &doubt, &list);
-    while (!hora__list_is_empty(&list)) {
-        struct hora__entry *entry = HORA__LIST_ENTRY(list.next, struct hora__entry, link);
-        hora__list_remove(&entry->link);
-        struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-        scheduled->doubt = doubt;
+    struct hora__entries entries;
+    hora__agenda_pick(queue, is_in_doubt, &doubt, &entries);
+    for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
+        const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+        scheduled->course->doubt = doubt;
         hora__agenda_move(queue, entry, hora__scheduled_due(scheduled));
     }
 }

@@ -78,8 +78,8 @@ static struct hora__member *next_to_tell(struct hora__scheduled *series)
 {
     struct hora__member *found = NULL;
     lock(series);
-    for (struct hora__list *link = series->crew->members.next; link != &series->crew->members && found == NULL;
-         link = link->next) {
+    for (struct hora__list *link = series->course->crew->members.next;
+         link != &series->course->crew->members && found == NULL; link = link->next) {
         struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
         if (!member->told)
             found = member;
@@ -122,7 +122,7 @@ int hora__crew_new(struct hora__scheduled *series)
     hora__list_init(&crew->members);
     crew->task = series->future.task;
     crew->listener = (struct hora__listener){.done = series_done, .context = series};
-    series->crew = crew;
+    series->course->crew = crew;
     series->future.task.run = run_body; /* for whoever it is handed back to */
     series->future.task.arg = crew;
     series->future.task.drop = leave;
@@ -132,12 +132,12 @@ int hora__crew_new(struct hora__scheduled *series)
 
 void hora__crew_forget(struct hora__scheduled *series)
 {
-    struct hora__crew *crew = series->crew;
+    struct hora__crew *crew = series->course != NULL ? series->course->crew : NULL;
     if (crew == NULL)
         return;
-    hora__list_remove(&crew->listener.link);
+    series->future.listeners = NULL; /* it was the only one */
     series->future.task = crew->task;
-    series->crew = NULL;
+    series->course->crew = NULL;
     hora__free(crew);
 }
 
@@ -151,14 +151,14 @@ static void destroy_member(struct hora__object *object)
     struct hora__member *member = HORA__LIST_ENTRY(object, struct hora__member, future.object);
     struct hora__scheduled *series = member->series;
     hora__future_destroy(object);
-    leave(series->crew);
+    leave(series->course->crew);
     (void)hora_future_unref(&series->future);
 }
 
 /* A member for a planned time, not among the others yet; NULL: no memory, or the task is gone already. */
 static struct hora__member *member_new(struct hora__scheduled *series, hora_ns planned)
 {
-    struct hora__crew *crew = series->crew;
+    struct hora__crew *crew = series->course->crew;
     if (!enter(crew))
         return NULL;
     hora_task task = crew->task;
@@ -188,19 +188,19 @@ enum joining { JOINS, IS_SKIPPED, IS_HELD };
 static enum joining join(struct hora__scheduled *series, struct hora__member *member, hora_ns planned)
 {
     enum joining joining = IS_SKIPPED;
-    hora_ns now = hora__agenda_now(series->queue, series->entry.line);
+    hora_ns now = hora__agenda_now(series->queue, hora__scheduled_line(series));
     lock(series);
-    if (series->paused || series->is_retimed)
+    if (series->paused || series->course->is_retimed)
         joining = IS_HELD;
-    else if (member != NULL &&
-             series->running < series->rules->overlap_max + (HORA__FAULT(CREW_ONE_TOO_MANY) ? 1 : 0)) /* I1 */
+    else if (member != NULL && series->course->running < series->course->rules->overlap_max +
+                                                             (HORA__FAULT(CREW_ONE_TOO_MANY) ? 1 : 0)) /* I1 */
         joining = JOINS;
     if (joining == JOINS) {
-        hora__list_add_last(&series->crew->members, &member->link);
+        hora__list_add_last(&series->course->crew->members, &member->link);
         hora__series_begins_locked(series, planned, now);
-        series->place = HORA__RUNS;
+        series->entry.place = HORA__RUNS;
     }
-    series->skipped += joining == IS_SKIPPED ? 1 : 0;
+    series->course->skipped += joining == IS_SKIPPED ? 1 : 0;
     unlock(series);
     return joining;
 }
@@ -208,7 +208,7 @@ static enum joining join(struct hora__scheduled *series, struct hora__member *me
 static bool is_last(struct hora__scheduled *series)
 {
     lock(series);
-    bool last = series->rules->count > 0 && series->runs >= series->rules->count;
+    bool last = series->course->rules->count > 0 && series->course->runs >= series->course->rules->count;
     unlock(series);
     return last || hora__series_next(series, 0) == HORA_NEVER;
 }
@@ -217,11 +217,11 @@ static bool is_last(struct hora__scheduled *series)
 bool hora__crew_close(struct hora__scheduled *series)
 {
     lock(series);
-    series->crew->closing = true; /* I2 */
-    bool nobody = hora__list_is_empty(&series->crew->members);
+    series->course->crew->closing = true; /* I2 */
+    bool nobody = hora__list_is_empty(&series->course->crew->members);
     if (nobody)
-        series->crew->closing = false;
-    series->place = HORA__OUT;
+        series->course->crew->closing = false;
+    series->entry.place = HORA__OUT;
     unlock(series);
     if (nobody)
         (void)hora_future_complete(&series->future, NULL);
@@ -271,9 +271,10 @@ static bool part(struct hora__member *member)
     struct hora__scheduled *series = member->series;
     lock(series);
     hora__list_remove(&member->link);
-    bool last = series->crew->closing && hora__list_is_empty(&series->crew->members) && !HORA__FAULT(CREW_NEVER_CLOSES);
+    bool last = series->course->crew->closing && hora__list_is_empty(&series->course->crew->members) &&
+                !HORA__FAULT(CREW_NEVER_CLOSES);
     if (last)
-        series->crew->closing = false;
+        series->course->crew->closing = false;
     unlock(series);
     return last;
 }

@@ -7,97 +7,137 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "exec/spares.h"
 #include "sched/crew.h"
 #include "sys/alloc.h"
 
 static_assert(offsetof(struct hora__scheduled, future) == 0, "one address for both");
+#if defined(HORA__MUTEX_IS_INLINE) && defined(__x86_64__)
+static_assert(sizeof(struct hora_future) == 168 && sizeof(struct hora__scheduled) == 232,
+              "what a pending timer takes: see docs/internals/scheduler.md");
+#endif
+
+const hora_schedule_spec hora__jdk_rules = {
+    .struct_size = sizeof(hora_schedule_spec),
+    .missed = HORA_MISSED_BURST,
+    .failure = HORA_FAILURE_STOP,
+};
 
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
 {
+    const struct hora__course *course = scheduled->course;
     if (scheduled->paused)
         return HORA_FOREVER;
-    return scheduled->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, scheduled->offset);
+    if (course == NULL)
+        return scheduled->planned;
+    return course->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, course->offset);
 }
 
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
 {
-    if (scheduled->refreshes != scheduled->queue->refreshes && hora__scheduled_follows_zone(scheduled) &&
-        scheduled->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
-        scheduled->doubt = HORA__NEW_RULES;
-    scheduled->refreshes = scheduled->queue->refreshes;
+    struct hora__course *course = scheduled->course;
+    if (course == NULL)
+        return;
+    if (course->refreshes != scheduled->queue->refreshes && hora__scheduled_follows_zone(scheduled) &&
+        course->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
+        course->doubt = HORA__NEW_RULES;
+    course->refreshes = scheduled->queue->refreshes;
 }
 
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 {
+    struct hora__course *course = scheduled->course;
+    if (course == NULL)
+        return;
     hora__scheduled_check_rules(scheduled);
-    if (scheduled->set_backs != scheduled->queue->set_backs && hora__scheduled_follows_wall(scheduled) &&
+    if (course->set_backs != scheduled->queue->set_backs && hora__scheduled_follows_wall(scheduled) &&
         !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
-        scheduled->doubt = HORA__SET_BACK;
-    scheduled->set_backs = scheduled->queue->set_backs;
+        course->doubt = HORA__SET_BACK;
+    course->set_backs = scheduled->queue->set_backs;
 }
 
 /* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
-static hora_ns without_offset(const struct hora__scheduled *scheduled, hora_ns time)
+static hora_ns without_offset(const struct hora__course *course, hora_ns time)
 {
-    return time == HORA_NEVER ? time : hora__ns_sub(time, scheduled->offset);
+    return time == HORA_NEVER ? time : hora__ns_sub(time, course->offset);
 }
 
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
-    return (hora_trigger_context){.timeline = scheduled->entry.line,
+    const struct hora__course *course = scheduled->course;
+    return (hora_trigger_context){.timeline = hora__scheduled_line(scheduled),
                                   .now = now,
-                                  .last_planned = scheduled->last_planned,
-                                  .last_start = without_offset(scheduled, scheduled->last_start),
-                                  .last_end = without_offset(scheduled, scheduled->last_end),
-                                  .runs = scheduled->runs};
+                                  .last_planned = course->last_planned,
+                                  .last_start = without_offset(course, scheduled->run.last.start),
+                                  .last_end = without_offset(course, scheduled->run.last.end),
+                                  .runs = course->runs};
 }
 
 /* ---- making ---- */
 
-static void free_rules(struct hora__rules *rules)
+static void free_course(struct hora__course *course)
 {
-    if (rules != NULL)
-        (void)hora_trigger_unref(rules->spec.trigger);
-    hora__free(rules);
+    if (course != NULL && course->rules == course->own_rules)
+        (void)hora_trigger_unref(course->rules->trigger);
+    hora__free(course);
+}
+
+/* What the agenda knows of it, although it is in none of its heaps. Nobody else looks at it any more, so that needs no lock to see. */
+static void leave_agenda(struct hora__scheduled *scheduled)
+{
+    hora_queue *queue = scheduled->queue;
+    bool is_linked = !hora__list_is_empty(&scheduled->course->zoned);
+    if (!scheduled->entry.kept && !is_linked)
+        return;
+    hora__mutex_lock(&queue->object.lock);
+    if (is_linked)
+        hora__list_remove(&scheduled->course->zoned);
+    if (scheduled->entry.kept)
+        hora__agenda_give_up(queue, &scheduled->entry);
+    hora__mutex_unlock(&queue->object.lock);
 }
 
 static void destroy(struct hora__object *object)
 {
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
-    struct hora__rules *rules = scheduled->own_rules;
-    bool is_linked = rules != NULL && !hora__list_is_empty(&rules->link);
-    if (scheduled->entry.kept ||
-        is_linked) { /* nobody else looks at it any more, so that needs no lock; the agenda does */
-        hora__mutex_lock(&queue->object.lock);
-        if (is_linked)
-            hora__list_remove(&rules->link);
-        if (scheduled->entry.kept)
-            hora__agenda_give_up(queue, &scheduled->entry);
-        hora__mutex_unlock(&queue->object.lock);
-    }
-    struct hora__crew *crew = scheduled->crew;
+    struct hora__course *course = scheduled->course;
+    if (course != NULL)
+        leave_agenda(scheduled);
     hora__future_destroy(object); /* the memory is gone after this */
-    hora__crew_free(crew);
-    free_rules(rules);
+    if (course != NULL)
+        hora__crew_free(course->crew);
+    free_course(course);
     hora__object_leave(&queue->object);
 }
 
-static int copy_rules(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+static bool needs_course(const struct hora__scheduled_plan *plan)
 {
-    scheduled->rules = plan->rules;
-    if (!plan->copies_rules)
-        return 0;
-    struct hora__rules *rules = hora__alloc(1, sizeof *rules);
-    if (rules == NULL)
-        return HORA_ENOMEM;
-    rules->spec = *plan->rules;
-    (void)hora_trigger_ref(rules->spec.trigger);
-    rules->scheduled = scheduled;
-    hora__list_init(&rules->link);
-    scheduled->rules = &rules->spec;
-    scheduled->own_rules = rules;
-    return 0;
+    return plan->copies_rules || plan->trigger != HORA__ONCE;
+}
+
+/* NULL: there is no memory. */
+static struct hora__course *new_course(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+{
+    size_t size = sizeof(struct hora__course) + (plan->copies_rules ? sizeof(hora_schedule_spec) : 0);
+    struct hora__course *course = hora__alloc(1, size);
+    if (course == NULL)
+        return NULL;
+    course->scheduled = scheduled;
+    course->rules = plan->rules;
+    if (plan->copies_rules) {
+        course->own_rules[0] = *plan->rules;
+        course->rules = course->own_rules;
+        (void)hora_trigger_ref(course->rules->trigger);
+    }
+    course->trigger = plan->trigger;
+    course->offset = plan->offset;
+    hora__timer_init(&course->by_latest);
+    course->is_given = plan->is_given;
+    hora__list_init(&course->zoned);
+    course->every = plan->every;
+    course->last_planned = HORA_NEVER;
+    return course;
 }
 
 static void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
@@ -106,33 +146,31 @@ static void init(struct hora__scheduled *scheduled, hora_queue *queue, const str
     scheduled->future.object.destroy = destroy;
     scheduled->queue = queue;
     hora__object_ref(&queue->object);
-    scheduled->tells = plan->tells;
-    scheduled->trigger = plan->trigger;
-    scheduled->offset = plan->offset;
-    bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
-    hora__entry_init(&scheduled->entry, &scheduled->future, plan->line, plan->rules->slack, comes_back);
-    scheduled->place = HORA__OUT;
-    scheduled->paused = plan->paused;
-    scheduled->every = plan->every;
     scheduled->planned = plan->planned;
-    scheduled->is_given = plan->is_given;
-    scheduled->last_planned = HORA_NEVER;
-    scheduled->last_start = HORA_NEVER;
-    scheduled->last_end = HORA_NEVER;
+    scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
+    scheduled->last_code = 0;
+    scheduled->tells = plan->tells;
+    scheduled->paused = plan->paused;
+    scheduled->has_begun = false;
+    scheduled->is_running = false;
+    bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
+    assert(scheduled->course != NULL || (!comes_back && plan->rules->slack == 0));
+    hora__entry_init(&scheduled->entry, plan->line, plan->rules->slack > 0, comes_back);
 }
 
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
                         struct hora__scheduled **ret_scheduled)
 {
-    struct hora__scheduled *scheduled = hora__alloc(1, sizeof *scheduled);
+    struct hora__scheduled *scheduled = hora__spares_get(HORA__KEPT_SCHEDULED, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
-    int error = copy_rules(scheduled, plan);
+    scheduled->course = needs_course(plan) ? new_course(scheduled, plan) : NULL;
+    int error = scheduled->course == NULL && needs_course(plan) ? HORA_ENOMEM : 0;
     if (error == 0)
         error = hora__future_init(&scheduled->future, task, queue->object.clock, false);
     if (error < 0) {
-        free_rules(scheduled->own_rules);
-        hora__free(scheduled);
+        free_course(scheduled->course);
+        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
         return error;
     }
     init(scheduled, queue, plan);
@@ -162,7 +200,8 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled)
 /* How far off it is by now. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {
-    return hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(scheduled->queue, scheduled->entry.line));
+    return hora__ns_sub(hora__scheduled_due(scheduled),
+                        hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)));
 }
 
 int hora_scheduled_delay(hora_future *future, hora_ns *ret_delay)
@@ -204,12 +243,43 @@ bool hora_scheduled_is_periodic(const hora_future *future)
            hora__scheduled_is_series((const struct hora__scheduled *)future);
 }
 
+static bool is_in_doubt(const struct hora__scheduled *scheduled)
+{
+    return scheduled->course != NULL && scheduled->course->doubt != HORA__NO_DOUBT;
+}
+
 static hora_ns next_of(const struct hora__scheduled *scheduled)
 {
-    bool waits = scheduled->place == HORA__WAITS || scheduled->place == HORA__TAKEN;
-    if (!waits || scheduled->paused || scheduled->doubt != HORA__NO_DOUBT || hora_future_is_done(&scheduled->future))
+    bool waits = scheduled->entry.place == HORA__WAITS || scheduled->entry.place == HORA__TAKEN;
+    if (!waits || scheduled->paused || is_in_doubt(scheduled) || hora_future_is_done(&scheduled->future))
         return HORA_NEVER;
     return hora__scheduled_due(scheduled);
+}
+
+/* What has happened to one without a course. */
+static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_info *info)
+{
+    bool has_begun = scheduled->has_begun;
+    info->running = scheduled->is_running ? 1 : 0;
+    info->last_planned = has_begun ? scheduled->planned : HORA_NEVER;
+    info->last_start = has_begun ? scheduled->run.last.start : HORA_NEVER;
+    info->last_end = has_begun ? scheduled->run.last.end : HORA_NEVER;
+    info->runs = has_begun ? 1 : 0;
+    info->failures = scheduled->last_code != 0 ? 1 : 0;
+    info->failures_in_a_row = info->failures;
+}
+
+static void tell_course(const struct hora__scheduled *scheduled, hora_schedule_info *info)
+{
+    const struct hora__course *course = scheduled->course;
+    info->running = course->running;
+    info->last_planned = course->runs == 0 ? HORA_NEVER : hora__ns_add(course->last_planned, course->offset);
+    info->last_start = scheduled->run.last.start;
+    info->last_end = scheduled->run.last.end;
+    info->runs = course->runs;
+    info->failures = course->failures;
+    info->failures_in_a_row = course->failures_in_a_row;
+    info->skipped = course->skipped;
 }
 
 int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
@@ -220,19 +290,15 @@ int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
         return error;
     *ret_info = (hora_schedule_info){
         .struct_size = sizeof *ret_info,
-        .timeline = scheduled->entry.line,
+        .timeline = hora__scheduled_line(scheduled),
         .paused = scheduled->paused,
-        .running = scheduled->running,
         .next = next_of(scheduled),
-        .last_planned = scheduled->runs == 0 ? HORA_NEVER : hora__ns_add(scheduled->last_planned, scheduled->offset),
-        .last_start = scheduled->last_start,
-        .last_end = scheduled->last_end,
         .last_code = scheduled->last_code,
-        .runs = scheduled->runs,
-        .failures = scheduled->failures,
-        .failures_in_a_row = scheduled->failures_in_a_row,
-        .skipped = scheduled->skipped,
     };
+    if (scheduled->course == NULL)
+        tell_single(scheduled, ret_info);
+    else
+        tell_course(scheduled, ret_info);
     hora__scheduled_leave(scheduled);
     return 0;
 }

@@ -12,10 +12,11 @@ enum hora__trigger { HORA__ONCE, HORA__RATE, HORA__GAP, HORA__ASKED };
 
 /* Where it stands. See series.c for the transitions. */
 enum hora__place {
-    HORA__OUT,   /* nowhere: not yet accepted, or removed, or over */
-    HORA__WAITS, /* in the agenda */
-    HORA__TAKEN, /* a worker has it, and has not decided yet */
-    HORA__RUNS,  /* its body runs, or is about to */
+    HORA__OUT = 0, /* nowhere: not yet accepted, or removed, or over */
+    HORA__SWEPT,   /* on its way out: in a chain of those that are to be cancelled */
+    HORA__WAITS,   /* in the agenda */
+    HORA__TAKEN,   /* a worker has it, and has not decided yet */
+    HORA__RUNS,    /* its body runs, or is about to */
 };
 
 /* Whether its planned time still holds, or has to be found anew; and why. */
@@ -28,48 +29,65 @@ enum hora__doubt {
 struct hora__crew;
 struct hora__scheduled;
 
-/* The rules of a task of its own, which live as long as its future. */
-struct hora__rules {
-    hora_schedule_spec spec;           /* its trigger, if any, is a reference */
-    struct hora__scheduled *scheduled; /* whose they are */
-    struct hora__list link;            /* among those whose trigger has a zone; guarded by the agenda's lock */
-};
-
-struct hora__scheduled {
-    hora_future future; /* first: they begin at the same address */
-    hora_queue *queue;  /* the agenda that it belongs to, a reference; this and what follows is immutable */
-    const hora_schedule_spec *rules; /* those of the JDK's calls are static */
-    struct hora__rules *own_rules;   /* the others are here; NULL: none */
-    bool tells;                      /* of failures: it was made by a hora_schedule call */
+/* What only a task has that may run more than once, or by rules of its own. It lives as long as the future. */
+struct hora__course {
+    struct hora__scheduled *scheduled; /* whose it is; this and what follows is immutable */
+    const hora_schedule_spec *rules;   /* those of the JDK's calls are static, others are own_rules[0] */
     enum hora__trigger trigger;
     hora_ns offset;          /* planned times are put off by this */
     struct hora__crew *crew; /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
 
     /* guarded by the agenda's lock */
-    struct hora__entry entry;
-    enum hora__place place;
-    bool paused;
-    bool is_given;    /* the planned time was given: for the first run, by re-timing or by backing off */
-    bool has_skipped; /* planned times between that of the last run and this one were passed over */
-    bool is_retimed;  /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    struct hora__timer by_latest; /* with slack, and only then: when it must be taken */
+    bool is_given;                /* the planned time was given: for the first run, by re-timing or by backing off */
+    bool has_skipped;             /* planned times between that of the last run and this one were passed over */
+    bool is_retimed; /* while it is taken or runs: the next planned time is given already, in `planned_next` */
     enum hora__doubt doubt;
-    uint32_t set_backs; /* of the wall clock, and */
-    uint32_t refreshes; /* of zones, that had been seen when it was taken */
-    hora_ns every;      /* RATE, GAP */
-    hora_ns planned;    /* of the run that it waits for, or that is going */
+    struct hora__list zoned;         /* among those whose trigger has a zone */
+    struct hora__entry *next_picked; /* in a chain of entries */
+    uint32_t set_backs;              /* of the wall clock, and */
+    uint32_t refreshes;              /* of zones, that had been seen when it was taken */
+    hora_ns every;                   /* RATE, GAP */
     hora_ns planned_next;
     hora_ns last_planned;
-    hora_ns last_start;
-    hora_ns last_end;
-    int last_code;
     int running;
     int64_t runs;
     int64_t failures;
     int64_t failures_in_a_row;
     int64_t skipped;
+    hora_schedule_spec own_rules[]; /* one or none; its trigger, if any, is a reference; immutable */
 };
 
-/* What is told to a function of the user, which runs without the lock; taken with it. */
+/* When a run began and ended last; for what has none: HORA_NEVER. */
+struct hora__last_run {
+    hora_ns start;
+    hora_ns end;
+};
+
+/* There may be millions that run once: so whatever these do not need is in the course. */
+struct hora__scheduled {
+    hora_future future;          /* first: they begin at the same address */
+    hora_queue *queue;           /* the agenda that it belongs to, a reference; immutable */
+    struct hora__course *course; /* immutable; NULL: it runs once, by the rules of the JDK's calls */
+
+    /* guarded by the agenda's lock */
+    hora_ns planned; /* of the run that it waits for, or that is going */
+    union {
+        struct hora__last_run last;      /* with a course, or if it has begun */
+        struct hora__entry *next_picked; /* in a chain of entries: without a course, and before it has begun */
+    } run;
+    int last_code;
+    bool tells; /* immutable: of failures: it was made by a hora_schedule call */
+    bool paused;
+    bool has_begun;  /* without a course: its run has begun, */
+    bool is_running; /* and has not ended */
+    struct hora__entry entry;
+};
+
+/* The rules of the JDK's calls. */
+extern const hora_schedule_spec hora__jdk_rules;
+
+/* What is told to a function of the user, which runs without the lock; taken with it. Of one with a course. */
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now);
 
 /* NULL: the future is none of a scheduler. */
@@ -78,29 +96,58 @@ static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
     return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
 }
 
+/* NULL: that of a guest. */
+static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
+{
+    return entry->is_guest ? NULL : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
+}
+
+static inline const hora_schedule_spec *hora__scheduled_rules(const struct hora__scheduled *scheduled)
+{
+    return scheduled->course != NULL ? scheduled->course->rules : &hora__jdk_rules;
+}
+
+static inline enum hora__trigger hora__scheduled_trigger(const struct hora__scheduled *scheduled)
+{
+    return scheduled->course != NULL ? scheduled->course->trigger : HORA__ONCE;
+}
+
+static inline hora_ns hora__scheduled_offset(const struct hora__scheduled *scheduled)
+{
+    return scheduled->course != NULL ? scheduled->course->offset : 0;
+}
+
+static inline hora_timeline hora__scheduled_line(const struct hora__scheduled *scheduled)
+{
+    return (hora_timeline)scheduled->entry.line;
+}
+
 static inline bool hora__scheduled_is_series(const struct hora__scheduled *scheduled)
 {
-    return scheduled->trigger != HORA__ONCE;
+    return hora__scheduled_trigger(scheduled) != HORA__ONCE;
 }
 
 /* Whether its planned times are read off the wall clock, one after the other: so that clock being set back would silence it. */
 static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *scheduled)
 {
-    return scheduled->entry.line == HORA_WALL &&
-           (scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__ASKED);
+    enum hora__trigger trigger = hora__scheduled_trigger(scheduled);
+    return scheduled->entry.line == HORA_WALL && (trigger == HORA__RATE || trigger == HORA__ASKED);
 }
 
 /* Whether its planned times depend on a zone, and this one, too. */
 static inline bool hora__scheduled_follows_zone(const struct hora__scheduled *scheduled)
 {
-    return scheduled->own_rules != NULL && !hora__list_is_empty(&scheduled->own_rules->link) && !scheduled->is_given;
+    const struct hora__course *course = scheduled->course;
+    return course != NULL && !hora__list_is_empty(&course->zoned) && !course->is_given;
 }
 
 /* With the lock, when it is taken: what had been seen of clocks and zones by then. */
 static inline void hora__scheduled_note_seen(struct hora__scheduled *scheduled)
 {
-    scheduled->set_backs = scheduled->queue->set_backs;
-    scheduled->refreshes = scheduled->queue->refreshes;
+    if (scheduled->course == NULL)
+        return; /* its time does not depend on them */
+    scheduled->course->set_backs = scheduled->queue->set_backs;
+    scheduled->course->refreshes = scheduled->queue->refreshes;
 }
 
 /* With the lock, of one that is taken, runs, or comes in: if zones were refreshed since, it finds its planned time anew, like those

@@ -120,6 +120,15 @@ static int place(hora_pool *pool, hora_future *future)
     return error;
 }
 
+/* Place a future that nobody but the caller has seen. */
+static int place_fresh(hora_pool *pool, hora_future *future)
+{
+    int error = state_of(pool) != HORA__RUNNING ? HORA_ESHUTDOWN : hora__pool_enqueue_fresh(pool, future);
+    if (error == 0)
+        error = look_again(pool, future);
+    return hora__pool_placed(pool, future, error);
+}
+
 static int decorate(hora_pool *pool, hora_task *task)
 {
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
@@ -129,20 +138,13 @@ static int decorate(hora_pool *pool, hora_task *task)
     return error < 0 ? error : task->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* The rules of the JDK's calls. */
-static const hora_schedule_spec jdk_rules = {
-    .struct_size = sizeof(hora_schedule_spec),
-    .missed = HORA_MISSED_BURST,
-    .failure = HORA_FAILURE_STOP,
-};
-
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     hora_task own = *task;
     int error = decorate(pool, &own);
     if (error < 0)
         return error;
-    struct hora__scheduled_plan plan = {.rules = &jdk_rules,
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .trigger = HORA__ONCE,
                                         .line = hora_clock_timeline(pool->object.clock),
                                         .planned = hora_clock_now(pool->object.clock)};
@@ -165,7 +167,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future)
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora_ns delay = hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, scheduled->entry.line));
+    hora_ns delay =
+        hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
         delay = 0;
     bool taken = delay <= 0 && queue->kind->find(queue, future, true);
@@ -184,8 +187,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future)
 static bool is_swept(struct hora__entry *entry, void *arg)
 {
     struct hora__scheduler *scheduler = arg;
-    struct hora__scheduled *scheduled = hora__scheduled_of(entry->future);
-    if (hora_future_is_cancelled(entry->future))
+    struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    if (hora_future_is_cancelled(hora__entry_future(entry)))
         return true;
     if (scheduled == NULL)
         return false;
@@ -193,27 +196,24 @@ static bool is_swept(struct hora__entry *entry, void *arg)
         return true;
     if (hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) == 0;
-    bool due = entry->by_due.due <= hora__agenda_now(scheduler->pool.queue, entry->line);
+    hora_queue *queue = scheduler->pool.queue;
+    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (hora_timeline)entry->line);
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
 static void sweep(hora_pool *pool)
 {
     struct hora__wakes wakes;
-    struct hora__list list;
+    struct hora__entries entries = {NULL, NULL};
     hora__wakes_init(&wakes);
-    hora__list_init(&list);
     hora__mutex_lock(&pool->queue->object.lock);
     if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING))
-        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &list);
+        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &entries);
     hora__queue_settle(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
-    while (!hora__list_is_empty(&list)) {
-        struct hora__entry *entry = HORA__LIST_ENTRY(list.next, struct hora__entry, link);
-        hora_future *future = entry->future;
-        hora__list_remove(&entry->link);
-        if (hora__scheduled_of(future) == NULL)
-            hora__agenda_free_guest(entry);
+    for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
+        hora_future *future = hora__entry_future(entry);
+        hora__agenda_release(pool->queue, entry);
         (void)hora_future_cancel(future, false);
         hora__pool_entry_ended(pool, future);
     }
@@ -341,6 +341,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     hora_task own = *task;
     struct hora__scheduled *scheduled;
     int error = decorate(pool, &own);
+    hora__depot_supply(&pool->depot);
     if (error == 0)
         error = hora__scheduled_new(&own, pool->queue, plan, &scheduled);
     if (error < 0)
@@ -354,7 +355,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     if (plan->line != hora_clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
     hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
-    error = hora__pool_execute(pool, &scheduled->future);
+    error = place_fresh(pool, &scheduled->future);
     if (error < 0) {
         hora__crew_forget(scheduled);
         hora__future_forget(&scheduled->future);
@@ -385,7 +386,7 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay
     int error = check(pool, task);
     if (error < 0 || (trigger != HORA__ONCE && every <= 0))
         return error < 0 ? error : HORA_EINVAL;
-    struct hora__scheduled_plan plan = {.rules = &jdk_rules,
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .tells = true,
                                         .trigger = trigger,
                                         .line = hora_clock_timeline(pool->object.clock),

@@ -39,7 +39,7 @@ static void unlock(struct hora__scheduled *scheduled)
 
 static hora_ns now_of(const struct hora__scheduled *scheduled)
 {
-    return hora__agenda_now(scheduled->queue, scheduled->entry.line);
+    return hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
 }
 
 bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue *queue, hora_timeline line,
@@ -54,8 +54,8 @@ bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue
 
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
 {
-    return hora__series_is_after_end(scheduled->rules, scheduled->queue, scheduled->entry.line,
-                                     hora__ns_add(planned, scheduled->offset));
+    return hora__series_is_after_end(scheduled->course->rules, scheduled->queue, hora__scheduled_line(scheduled),
+                                     hora__ns_add(planned, scheduled->course->offset));
 }
 
 /* ---- back into the agenda ---- */
@@ -63,11 +63,12 @@ static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planne
 /* It was re-timed while a worker had it: now that counts. Whether it was. */
 static bool take_new_plan_locked(struct hora__scheduled *scheduled)
 {
-    if (!scheduled->is_retimed)
+    struct hora__course *course = scheduled->course;
+    if (!course->is_retimed)
         return false;
-    scheduled->is_retimed = false;
-    scheduled->is_given = true;
-    scheduled->planned = scheduled->planned_next;
+    course->is_retimed = false;
+    course->is_given = true;
+    scheduled->planned = course->planned_next;
     return true;
 }
 
@@ -105,7 +106,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future)
 
 /* ---- admitting ---- */
 
-/* What is decided upon, copied under the lock: others may change it meanwhile, and admit looks for that afterwards. */
+/* Of a task with a course. What is decided upon, copied under the lock: others may change it meanwhile, and admit looks for that afterwards. */
 struct moment {
     hora_ns now; /* without the offset */
     hora_ns planned;
@@ -118,44 +119,45 @@ struct moment {
 
 static struct moment look(struct hora__scheduled *scheduled)
 {
-    bool needs_time = scheduled->trigger != HORA__ONCE || scheduled->rules->grace > 0;
-    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), scheduled->offset) : 0;
+    struct hora__course *course = scheduled->course;
+    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0;
+    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), course->offset) : 0;
     lock(scheduled);
     hora__scheduled_check_clock(scheduled);
     struct moment moment = {.now = now,
                             .planned = scheduled->planned,
-                            .every = scheduled->every,
-                            .doubt = scheduled->doubt,
-                            .has_skipped = scheduled->has_skipped,
-                            .refreshed_at = hora__ns_sub(scheduled->queue->refreshed_at, scheduled->offset),
+                            .every = course->every,
+                            .doubt = course->doubt,
+                            .has_skipped = course->has_skipped,
+                            .refreshed_at = hora__ns_sub(scheduled->queue->refreshed_at, course->offset),
                             .context = hora__scheduled_context(scheduled, now)};
-    scheduled->doubt = HORA__NO_DOUBT;
+    course->doubt = HORA__NO_DOUBT;
     unlock(scheduled);
     return moment;
 }
 
 /* Whether the time of the first run was given, and not found by the trigger. */
-static bool has_given_first(const struct hora__scheduled *scheduled)
+static bool has_given_first(const struct hora__course *course)
 {
-    return scheduled->trigger == HORA__RATE || scheduled->rules->at.ns != 0 || scheduled->rules->delay > 0;
+    return course->trigger == HORA__RATE || course->rules->at.ns != 0 || course->rules->delay > 0;
 }
 
 /* What has been found anew may have passed. */
-static struct hora__chance chance_of_asked(const struct hora__scheduled *scheduled, const struct moment *moment,
+static struct hora__chance chance_of_asked(const struct hora__course *course, const struct moment *moment,
                                            hora_ns planned)
 {
     if (planned > moment->now)
         return (struct hora__chance){.runs = false, .planned = planned};
-    return hora__plan_asked(scheduled->rules, &moment->context, planned);
+    return hora__plan_asked(course->rules, &moment->context, planned);
 }
 
 /* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
-static struct hora__chance find_anew(const struct hora__scheduled *scheduled, const struct moment *moment)
+static struct hora__chance find_anew(const struct hora__course *course, const struct moment *moment)
 {
     hora_ns planned = moment->planned;
-    bool stays = moment->context.runs == 0 && has_given_first(scheduled);
-    if (scheduled->trigger == HORA__ASKED && !stays)
-        return chance_of_asked(scheduled, moment, hora__plan_ask(scheduled->rules, &moment->context));
+    bool stays = moment->context.runs == 0 && has_given_first(course);
+    if (course->trigger == HORA__ASKED && !stays)
+        return chance_of_asked(course, moment, hora__plan_ask(course->rules, &moment->context));
     if (!stays)
         planned = hora__plan_grid(moment->planned, moment->every, moment->now);
     return (struct hora__chance){.runs = planned <= moment->now, .planned = planned};
@@ -169,36 +171,36 @@ static hora_ns later(hora_ns a, hora_ns b)
 /* A zone has other rules: the next time after the last run by these. If there was no run, or times after it have been passed over, what
  * came before the rules is settled, but for the time that is waited for. A trigger that cannot be asked for the times
  * after a moment keeps one that has come, or that is its first. */
-static struct hora__chance find_by_new_rules(const struct hora__scheduled *scheduled, const struct moment *moment)
+static struct hora__chance find_by_new_rules(const struct hora__course *course, const struct moment *moment)
 {
     hora_trigger_context then = moment->context;
     bool is_settled = then.last_planned == HORA_NEVER || moment->has_skipped;
-    if (!hora__plan_asks_for_moments(scheduled->rules) && (is_settled || moment->planned <= moment->now))
-        return chance_of_asked(scheduled, moment, moment->planned);
+    if (!hora__plan_asks_for_moments(course->rules) && (is_settled || moment->planned <= moment->now))
+        return chance_of_asked(course, moment, moment->planned);
     if (is_settled) {
         hora_ns before = hora__ns_sub(moment->planned, 1);
         then.last_planned = later(then.last_planned, before < moment->refreshed_at ? before : moment->refreshed_at);
         then.last_end = later(then.last_end, then.last_planned);
     }
-    return chance_of_asked(scheduled, moment, hora__plan_ask(scheduled->rules, &then));
+    return chance_of_asked(course, moment, hora__plan_ask(course->rules, &then));
 }
 
 /* By the rules alone: run now, or wait for which time. */
-static struct hora__chance chance_of(const struct hora__scheduled *scheduled, const struct moment *moment)
+static struct hora__chance chance_of(const struct hora__course *course, const struct moment *moment)
 {
-    const hora_schedule_spec *rules = scheduled->rules;
+    const hora_schedule_spec *rules = course->rules;
     if (moment->doubt == HORA__SET_BACK)
-        return find_anew(scheduled, moment);
+        return find_anew(course, moment);
     if (moment->doubt == HORA__NEW_RULES)
-        return find_by_new_rules(scheduled, moment);
-    if (scheduled->trigger == HORA__ONCE && rules->grace == 0)
+        return find_by_new_rules(course, moment);
+    if (course->trigger == HORA__ONCE && rules->grace == 0)
         return (struct hora__chance){.runs = true, .planned = moment->planned};
-    if (scheduled->trigger == HORA__RATE && moment->now >= moment->planned)
+    if (course->trigger == HORA__RATE && moment->now >= moment->planned)
         return hora__plan_rate(rules, moment->every, moment->planned, moment->now);
-    if (scheduled->trigger == HORA__ASKED)
+    if (course->trigger == HORA__ASKED)
         return hora__plan_asked(rules, &moment->context, moment->planned);
     struct hora__chance chance = hora__plan_single(rules, moment->planned, moment->now);
-    if (!chance.runs && scheduled->trigger == HORA__GAP)
+    if (!chance.runs && course->trigger == HORA__GAP)
         chance.planned = hora__ns_add(moment->now, moment->every);
     return chance;
 }
@@ -209,17 +211,18 @@ enum admission { RUN, MOVE, END };
 static enum admission settle_chance(struct hora__scheduled *scheduled, const struct moment *moment,
                                     const struct hora__chance *chance)
 {
+    struct hora__course *course = scheduled->course;
     lock(scheduled);
-    assert(scheduled->place == HORA__TAKEN);
+    assert(scheduled->entry.place == HORA__TAKEN);
     bool is_new = take_new_plan_locked(scheduled);
     bool waits = is_new || scheduled->paused;
     if (!is_new && scheduled->paused) {
-        if (scheduled->doubt < moment->doubt)
-            scheduled->doubt = moment->doubt; /* for when it is resumed */
+        if (course->doubt < moment->doubt)
+            course->doubt = moment->doubt; /* for when it is resumed */
     } else if (!is_new) {
-        scheduled->skipped += chance->skipped;
-        scheduled->is_given &= scheduled->planned == chance->planned;
-        scheduled->has_skipped |= chance->skipped > 0;
+        course->skipped += chance->skipped;
+        course->is_given &= scheduled->planned == chance->planned;
+        course->has_skipped |= chance->skipped > 0;
         scheduled->planned = chance->planned;
     }
     enum admission admission = waits || !chance->runs ? MOVE : RUN;
@@ -242,15 +245,15 @@ static void end_without_run(struct hora__scheduled *scheduled)
 hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    if (scheduled == NULL || hora_future_is_done(future))
-        return future;
+    if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
+        return future; /* what runs once, and has been taken, cannot be steered any more */
     struct moment moment = look(scheduled);
-    struct hora__chance chance = chance_of(scheduled, &moment);
+    struct hora__chance chance = chance_of(scheduled->course, &moment);
     switch (settle_chance(scheduled, &moment, &chance)) {
     case RUN:
-        return scheduled->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
+        return scheduled->course->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
     case END:
-        if (scheduled->crew != NULL)
+        if (scheduled->course->crew != NULL)
             return hora__crew_close(scheduled) ? future : NULL;
         end_without_run(scheduled);
         return future;
@@ -264,19 +267,20 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
 
 static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
-    hora_ns next = hora__ns_add(scheduled->planned, scheduled->every);
+    struct hora__course *course = scheduled->course;
+    hora_ns next = hora__ns_add(scheduled->planned, course->every);
     if (now <
         scheduled->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
-        next = hora__plan_grid(next, scheduled->every, now);
+        next = hora__plan_grid(next, course->every, now);
     if (not_before != HORA_NEVER && next < not_before) {
-        int64_t passed = hora__plan_passed(next, scheduled->every, not_before - 1);
-        scheduled->skipped += scheduled->is_retimed ? 0 : passed;
-        return hora__plan_grid(next, scheduled->every, not_before);
+        int64_t passed = hora__plan_passed(next, course->every, not_before - 1);
+        course->skipped += course->is_retimed ? 0 : passed;
+        return hora__plan_grid(next, course->every, not_before);
     }
-    int64_t passed = hora__plan_passed(next, scheduled->every, now);
-    if (scheduled->rules->overlap == HORA_OVERLAP_QUEUE_ONE && passed > 1) {
-        scheduled->skipped += passed - 1;
-        next += (passed - 1) * scheduled->every;
+    int64_t passed = hora__plan_passed(next, course->every, now);
+    if (course->rules->overlap == HORA_OVERLAP_QUEUE_ONE && passed > 1) {
+        course->skipped += passed - 1;
+        next += (passed - 1) * course->every;
     }
     return next;
 }
@@ -284,11 +288,11 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
 /* With the lock, but for ASKED. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
-    switch (scheduled->trigger) {
+    switch (scheduled->course->trigger) {
     case HORA__RATE:
         return next_of_rate(scheduled, now, not_before);
     case HORA__GAP:
-        return later(hora__ns_add(now, scheduled->every), not_before);
+        return later(hora__ns_add(now, scheduled->course->every), not_before);
     case HORA__ONCE:
     case HORA__ASKED:
     default:
@@ -302,26 +306,27 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
     context.last_planned =
         scheduled->planned; /* with overlap that may have been skipped, and is not that of the last run */
     unlock(scheduled);
-    hora_ns next = hora__plan_ask(scheduled->rules, &context);
+    hora_ns next = hora__plan_ask(scheduled->course->rules, &context);
     lock(scheduled);
     return next == HORA_FOREVER ? next : later(next, not_before);
 }
 
 hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
 {
-    hora_ns now = hora__ns_sub(now_of(scheduled), scheduled->offset);
+    struct hora__course *course = scheduled->course;
+    hora_ns now = hora__ns_sub(now_of(scheduled), course->offset);
     lock(scheduled);
-    bool backs_off = code != 0 && scheduled->rules->failure == HORA_FAILURE_BACK_OFF;
+    bool backs_off = code != 0 && course->rules->failure == HORA_FAILURE_BACK_OFF;
     hora_ns not_before =
-        backs_off ? hora__ns_add(now, hora__plan_pause(scheduled->rules, scheduled->failures_in_a_row)) : HORA_NEVER;
-    hora_ns next = scheduled->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
-                                                     : next_by_trigger(scheduled, now, not_before);
-    if (scheduled->is_retimed)
-        next = scheduled->planned_next;
-    scheduled->is_given = scheduled->is_retimed || backs_off;
-    scheduled->has_skipped = scheduled->planned != scheduled->last_planned;
-    scheduled->is_retimed = false;
-    bool over = (scheduled->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
+        backs_off ? hora__ns_add(now, hora__plan_pause(course->rules, course->failures_in_a_row)) : HORA_NEVER;
+    hora_ns next = course->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
+                                                  : next_by_trigger(scheduled, now, not_before);
+    if (course->is_retimed)
+        next = course->planned_next;
+    course->is_given = course->is_retimed || backs_off;
+    course->has_skipped = scheduled->planned != course->last_planned;
+    course->is_retimed = false;
+    bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
     if (!over)
         scheduled->planned = next;
     unlock(scheduled);
@@ -332,43 +337,55 @@ hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
 
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now)
 {
-    assert(now >= hora__ns_add(planned, scheduled->offset) ||
+    struct hora__course *course = scheduled->course;
+    assert(now >= hora__ns_add(planned, hora__scheduled_offset(scheduled)) ||
            scheduled->entry.line == HORA_WALL); /* I1; that one may be set back */
-    scheduled->running++;
-    scheduled->runs++;
-    scheduled->last_planned = planned;
-    scheduled->last_start = now;
+    scheduled->run.last.start = now;
+    if (course != NULL) {
+        course->running++;
+        course->runs++;
+        course->last_planned = planned;
+    } else {
+        scheduled->run.last.end = HORA_NEVER;
+        scheduled->has_begun = true;
+        scheduled->is_running = true;
+    }
 }
 
 void hora__series_did_not_begin(struct hora__scheduled *scheduled)
 {
     lock(scheduled);
-    scheduled->running--;
-    scheduled->runs--;
+    scheduled->course->running--;
+    scheduled->course->runs--;
     unlock(scheduled);
 }
 
 static void note_end(struct hora__scheduled *scheduled, int code)
 {
+    struct hora__course *course = scheduled->course;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
-    scheduled->running--;
-    scheduled->last_end = now;
+    scheduled->run.last.end = now;
     scheduled->last_code = code;
-    scheduled->failures += code != 0 ? 1 : 0;
-    scheduled->failures_in_a_row = code != 0 ? scheduled->failures_in_a_row + 1 : 0;
+    if (course != NULL) {
+        course->running--;
+        course->failures += code != 0 ? 1 : 0;
+        course->failures_in_a_row = code != 0 ? course->failures_in_a_row + 1 : 0;
+    } else {
+        scheduled->is_running = false;
+    }
     unlock(scheduled);
 }
 
 /* Whether the rule for failures lets it go on after this code. */
-static bool survives_locked(const struct hora__scheduled *scheduled, int code)
+static bool survives_locked(const struct hora__course *course, int code)
 {
-    const hora_schedule_spec *rules = scheduled->rules;
+    const hora_schedule_spec *rules = course->rules;
     if (code == 0)
         return true;
-    if (rules->stop_after > 0 && scheduled->failures_in_a_row >= rules->stop_after)
+    if (rules->stop_after > 0 && course->failures_in_a_row >= rules->stop_after)
         return false;
-    if (!hora__scheduled_is_series(scheduled))
+    if (course->trigger == HORA__ONCE)
         return rules->failure == HORA_FAILURE_BACK_OFF;
     return rules->failure != HORA_FAILURE_STOP;
 }
@@ -377,15 +394,18 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
 {
     if (!hora__scheduled_is_series(scheduled))
         return code == 0;
+    const struct hora__course *course = scheduled->course;
     int64_t more = HORA__FAULT(SERIES_RUNS_ONCE_MORE) ? 1 : 0;
-    return scheduled->rules->count > 0 && scheduled->runs >= scheduled->rules->count + more;
+    return course->rules->count > 0 && course->runs >= course->rules->count + more;
 }
 
 bool hora__series_survives(struct hora__scheduled *scheduled, int code)
 {
     note_end(scheduled, code);
+    if (scheduled->course == NULL)
+        return code == 0;
     lock(scheduled);
-    bool survives = survives_locked(scheduled, code);
+    bool survives = survives_locked(scheduled->course, code);
     unlock(scheduled);
     return survives;
 }
@@ -404,10 +424,11 @@ static bool begins(hora_future *future, void *context)
     struct hora__scheduled *scheduled = run->scheduled;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
-    bool begins = (!scheduled->paused && !scheduled->is_retimed) || HORA__FAULT(SERIES_BEGINS_PAUSED);
+    bool is_retimed = scheduled->course != NULL && scheduled->course->is_retimed;
+    bool begins = (!scheduled->paused && !is_retimed) || HORA__FAULT(SERIES_BEGINS_PAUSED);
     if (begins) {
         hora__series_begins_locked(scheduled, scheduled->planned, now);
-        scheduled->place = HORA__RUNS;
+        scheduled->entry.place = HORA__RUNS;
     }
     unlock(scheduled);
     return begins;
@@ -429,7 +450,7 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
 {
     if (code == 0 || !scheduled->tells)
         return;
-    const hora_schedule_spec *rules = scheduled->rules;
+    const hora_schedule_spec *rules = hora__scheduled_rules(scheduled);
     if (rules->failed != NULL)
         rules->failed(pool, &scheduled->future, code, over, rules->failed_context);
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
@@ -437,8 +458,20 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
         scheduler->failed(pool, &scheduled->future, code, over, pool->context);
 }
 
+/* Whether somebody could ask when it ran, or how: not if it runs once and the worker has the only reference, unless a hook is shown it. */
+static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
+{
+    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)pool;
+    return scheduled->course == NULL && pool->before == NULL && pool->after == NULL && scheduler->failed == NULL &&
+           hora__atomic_load(&scheduled->future.object.references) == 1;
+}
+
 static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
 {
+    if (is_unseen(pool, scheduled)) {
+        (void)hora__future_run(&scheduled->future, thread, NULL);
+        return false;
+    }
     struct run run = {.scheduled = scheduled};
     struct hora__judge judge = {begins, ends, &run};
     bool goes_on = hora__future_run_judged(&scheduled->future, thread, &judge);
@@ -470,7 +503,7 @@ void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
         hora__crew_abandoned(pool, future, code);
     } else if (scheduled != NULL) {
         lock(scheduled);
-        bool began = scheduled->running > 0;
+        bool began = scheduled->course != NULL ? scheduled->course->running > 0 : scheduled->is_running;
         unlock(scheduled);
         if (began)
             note_end(scheduled, code);

@@ -16,8 +16,9 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     if (error < 0)
         return error;
     const struct hora__scheduled *scheduled = *ret_scheduled;
-    bool waits = scheduled->place == HORA__WAITS;
-    bool comes_back = scheduled->entry.comes_back && scheduled->place != HORA__OUT;
+    bool waits = scheduled->entry.place == HORA__WAITS;
+    bool is_out = scheduled->entry.place == HORA__OUT || scheduled->entry.place == HORA__SWEPT;
+    bool comes_back = scheduled->entry.comes_back && !is_out;
     if (!hora_future_is_done(future) && (waits || comes_back))
         return 0;
     hora__scheduled_leave(*ret_scheduled);
@@ -29,7 +30,7 @@ static void leave(struct hora__scheduled *scheduled)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
-    if (scheduled->place == HORA__WAITS) {
+    if (scheduled->entry.place == HORA__WAITS) {
         hora__agenda_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
         if (!HORA__FAULT(STEER_WAKES_NOBODY))
             hora__queue_settle(scheduled->queue, NULL, &wakes);
@@ -40,7 +41,23 @@ static void leave(struct hora__scheduled *scheduled)
 
 static bool has_every(const struct hora__scheduled *scheduled)
 {
-    return scheduled->trigger == HORA__RATE || scheduled->trigger == HORA__GAP;
+    enum hora__trigger trigger = hora__scheduled_trigger(scheduled);
+    return trigger == HORA__RATE || trigger == HORA__GAP;
+}
+
+static void retime_course(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
+{
+    struct hora__course *course = scheduled->course;
+    hora_ns planned = hora__ns_sub(due, course->offset);
+    if (every > 0)
+        course->every = every;
+    course->doubt = HORA__NO_DOUBT;
+    course->is_retimed = scheduled->entry.place != HORA__WAITS;
+    if (course->is_retimed)
+        course->planned_next = planned;
+    else
+        scheduled->planned = planned;
+    course->is_given |= !course->is_retimed;
 }
 
 int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
@@ -53,17 +70,12 @@ int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
         hora__scheduled_leave(scheduled);
         return HORA_EINVAL;
     }
-    hora_ns now = hora__agenda_now(scheduled->queue, scheduled->entry.line);
-    hora_ns planned = hora__ns_sub(hora__ns_add(now, delay > 0 ? delay : 0), scheduled->offset);
-    if (every > 0)
-        scheduled->every = every;
-    scheduled->doubt = HORA__NO_DOUBT;
-    scheduled->is_retimed = scheduled->place != HORA__WAITS;
-    if (scheduled->is_retimed)
-        scheduled->planned_next = planned;
+    hora_ns now = hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
+    hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
+    if (scheduled->course == NULL)
+        scheduled->planned = due;
     else
-        scheduled->planned = planned;
-    scheduled->is_given |= !scheduled->is_retimed;
+        retime_course(scheduled, due, every);
     leave(scheduled);
     return 0;
 }

@@ -9,7 +9,7 @@
  *                   its hole with the last slot, which comes from another branch and may belong above as well as below.
  *
  * Invariants   I1 each slot leaves before its children.
- *              I2 slots[i].timer->index == i, and slots[i].due == slots[i].timer->due.
+ *              I2 slots[i].timer->index == i.
  *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMERS_MOST.
  *              I4 sequence numbers are unique, so the order is total. */
 #include "sched/timers.h"
@@ -21,11 +21,7 @@
 enum { CHILDREN = 4 };
 
 static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
-
-static struct hora__timer_slot slot_of(struct hora__timer *timer)
-{
-    return (struct hora__timer_slot){.due = timer->due, .timer = timer};
-}
+static_assert(sizeof(struct hora__timer) == 12, "a timer has no padding");
 
 static bool before(struct hora__timer_slot a, struct hora__timer_slot b)
 {
@@ -45,11 +41,6 @@ static int used_by(const struct hora__timers *timers)
 {
     assert(timers->size >= 0 && timers->reserved >= 0 && timers->reserved <= timers->capacity - timers->size); /* I3 */
     return timers->size + timers->reserved;
-}
-
-void hora__timer_init(struct hora__timer *timer)
-{
-    *timer = (struct hora__timer){.index = HORA__TIMER_OUT};
 }
 
 struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct hora__timer_slot *memory, int capacity)
@@ -129,27 +120,22 @@ static int sift_down(struct hora__timers *timers, int i, struct hora__timer_slot
     return i;
 }
 
-void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer)
+void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer, int64_t due)
 {
     assert(!hora__timers_is_full(timers));
     assert(timer->index == HORA__TIMER_OUT);
-    sift_up(timers, timers->size++, slot_of(timer));
+    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .timer = timer});
 }
 
-struct hora__timer *hora__timers_first(const struct hora__timers *timers)
+int64_t hora__timers_due(const struct hora__timers *timers, const struct hora__timer *timer)
 {
-    return timers->size > 0 ? timers->slots[0].timer : NULL;
-}
-
-bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer)
-{
-    return timer->index >= 0 && timer->index < timers->size && timers->slots[timer->index].timer == timer;
+    assert(hora__timers_holds(timers, timer));
+    return timers->slots[timer->index].due;
 }
 
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
 {
     assert(hora__timers_holds(timers, timer));
-    assert(timers->slots[timer->index].due == timer->due); /* I2 */
     int hole = timer->index;
     struct hora__timer_slot last = timers->slots[--timers->size];
     timer->index = HORA__TIMER_OUT;
@@ -164,7 +150,7 @@ bool hora__timers_check(const struct hora__timers *timers)
         return false; /* I3 */
     for (int i = 0; i < timers->size; i++) {
         struct hora__timer_slot slot = timers->slots[i];
-        if (slot.timer->index != i || slot.timer->due != slot.due)
+        if (slot.timer->index != i)
             return false; /* I2 */
         if (i > 0 && !before(timers->slots[parent_of(i)], slot))
             return false; /* I1; before() has asserted I4 */

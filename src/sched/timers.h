@@ -9,6 +9,7 @@
 #define HORA_SCHED_TIMERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -17,15 +18,16 @@ enum {
     HORA__TIMERS_MOST = 1 << 30, /* the largest capacity: indices of children stay far from INT_MAX */
 };
 
-/* Part of what is timed; nothing more of it is known here. */
-struct hora__timer {
-    int64_t due;       /* not to be changed while the timer is in a heap, nor is the sequence */
-    uint64_t sequence; /* of timers due together the smaller leaves first; unique within a heap */
-    int index;         /* where it stands in its heap, or HORA__TIMER_OUT */
+/* Part of what is timed; nothing more of it is known here. There may be millions of them: so when it is due stands in the heap alone,
+ * and it has no padding, but leaves that to what it is part of. */
+struct __attribute__((packed, aligned(4))) hora__timer {
+    uint64_t
+        sequence; /* of timers due together the smaller leaves first; unique within a heap, where it must not change */
+    int index;    /* where it stands in its heap, or HORA__TIMER_OUT */
 };
 
 struct hora__timer_slot {
-    int64_t due; /* that of the timer: most comparisons need not follow the pointer */
+    int64_t due; /* here, most comparisons need not follow the pointer */
     struct hora__timer *timer;
 };
 
@@ -38,7 +40,11 @@ struct hora__timers {
 };
 
 /* In no heap. */
-void hora__timer_init(struct hora__timer *timer);
+static inline void hora__timer_init(struct hora__timer *timer)
+{
+    timer->sequence = 0;
+    timer->index = HORA__TIMER_OUT;
+}
 
 /* Move to other memory, larger or smaller, with room for size + reserved; returns the old, for the caller to free. NULL and
  * 0 take the memory from timers that hold and promise nothing. */
@@ -54,21 +60,35 @@ int hora__timers_smaller(int used, int capacity);
 bool hora__timers_is_full(const struct hora__timers *timers);
 
 /* Insert a timer that is in no heap. There must be room. */
-void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer);
+void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer, int64_t due);
+
+/* When a timer of this heap is due. */
+int64_t hora__timers_due(const struct hora__timers *timers, const struct hora__timer *timer);
 
 /* The timer that is due first, NULL if there is none. */
-struct hora__timer *hora__timers_first(const struct hora__timers *timers);
+static inline struct hora__timer *hora__timers_first(const struct hora__timers *timers)
+{
+    return timers->size > 0 ? timers->slots[0].timer : NULL;
+}
 
 /* Remove a timer of this heap, wherever it stands. */
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer);
 
 /* Whether the timer is in this heap: it may be in another, or in none. */
-bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer);
+static inline bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer)
+{
+    return timer->index >= 0 && timer->index < timers->size && timers->slots[timer->index].timer == timer;
+}
 
 /* Promise so many slots more, or give some back if negative. A periodic timer runs outside of the heap: remove and
  * keep(+1) when it leaves, keep(-1) and push when it comes back, and coming back needs no memory, so it cannot fail.
  * There must be room. */
 void hora__timers_keep(struct hora__timers *timers, int by);
+
+/* See that there is room for one more, and give memory back that is used little; if there is none to move to, it stays where it is. These two
+ * do allocate: timers_room.c. HORA_ENOMEM, HORA_EFULL. */
+__attribute__((warn_unused_result)) int hora__timers_make_room(struct hora__timers *timers);
+void hora__timers_save_room(struct hora__timers *timers);
 
 /* Whether every invariant holds. O(n). */
 bool hora__timers_check(const struct hora__timers *timers);

@@ -2,7 +2,7 @@
 /* zones.c - the zones of a scheduler's tasks are refreshed, and what waits by their old rules finds its time anew
  *
  * How it works      A zone that is named with an expression is read once for all tasks of the agenda: `zones` holds it until the agenda goes.
- *                   Other zones are hidden in triggers; so `foreign` holds the rules of those tasks, whether they wait or run. All zones
+ *                   Other zones are hidden in triggers; so `foreign` holds the courses of those tasks, whether they wait or run. All zones
  *                   and such triggers are collected under the agenda's lock, and refreshed without: files are read then. Afterwards
  *                   all tasks that wait are made due, and a worker asks their trigger again.
  * Races             A trigger is asked without the lock, too. So refreshes are counted: whoever takes a task out of the agenda, or
@@ -10,7 +10,7 @@
  *                   counted up before triggers are collected, for those that are just being made and not yet known: they refresh their zones
  *                   themselves; and again when all have been refreshed.
  * Invariants        Z1 no two zones of an agenda have the same name.
- *                   Z2 the rules of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
+ *                   Z2 the course of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
 #include "sched/zones.h"
 
 #include <stddef.h>
@@ -31,9 +31,9 @@ static struct known_zone *known_of(struct hora__list *link)
     return HORA__LIST_ENTRY(link, struct known_zone, link);
 }
 
-static struct hora__rules *rules_of(struct hora__list *link)
+static struct hora__course *course_of(struct hora__list *link)
 {
-    return HORA__LIST_ENTRY(link, struct hora__rules, link);
+    return HORA__LIST_ENTRY(link, struct hora__course, zoned);
 }
 
 void hora__zones_init(hora_queue *queue)
@@ -121,14 +121,15 @@ uint32_t hora__zones_seen(hora_queue *queue)
 
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known)
 {
-    hora_trigger *trigger = scheduled->rules->trigger;
+    hora_trigger *trigger = hora__scheduled_rules(scheduled)->trigger;
     if (trigger == NULL || !trigger->has_zone)
         return;
     hora_queue *queue = scheduled->queue;
-    scheduled->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
+    struct hora__course *course = scheduled->course;
+    course->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(known ? &queue->zoned : &queue->foreign, &scheduled->own_rules->link); /* Z2 */
-    bool stale = scheduled->refreshes != queue->refreshes;
+    hora__list_add_last(known ? &queue->zoned : &queue->foreign, &course->zoned); /* Z2 */
+    bool stale = course->refreshes != queue->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
         (void)hora_trigger_refresh(trigger); /* it was not known to those who refreshed the others */
@@ -162,8 +163,8 @@ static void take_locked(struct collection *collection, hora_queue *queue)
         collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
     const hora_trigger *last = NULL;
     for (struct hora__list *link = queue->foreign.next; link != &queue->foreign; link = link->next) {
-        hora_trigger *trigger = rules_of(link)->spec.trigger;
-        bool is_over = hora_future_is_done(&rules_of(link)->scheduled->future);
+        hora_trigger *trigger = course_of(link)->rules->trigger;
+        bool is_over = hora_future_is_done(&course_of(link)->scheduled->future);
         if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
             continue;
         collection->triggers[collection->trigger_count++] = hora_trigger_ref(trigger);

@@ -30,7 +30,8 @@ static void end_of_thread(void *pointer)
     if (thread->generation != hora__fork_generation())
         return;
     hora__virtual_clock_thread_ends(thread);
-    hora__blocks_free(&thread->spares);
+    for (int i = 0; i < HORA__KEEPSAKES; i++)
+        hora__blocks_free(&thread->spares[i]);
     hora__mutex_lock(&thread->lock);
     thread->ended = true;
     hora__atomic_store(&thread->interrupted, 0); /* I2 */

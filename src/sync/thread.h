@@ -19,7 +19,7 @@ struct hora_thread {
     hora__atomic interrupted;    /* the flag: read by anyone, written under lock */
     hora__atomic attached;       /* whether clock is set: read by anyone, written by the thread itself */
     struct hora__worker *worker; /* of a pool; NULL: it is none. The thread's own */
-    struct hora__blocks spares;  /* memory for futures; the thread's own */
+    struct hora__blocks spares[HORA__KEEPSAKES]; /* memory for futures; the thread's own */
 
     hora__mutex lock; /* rank THREAD; guards what follows */
     bool ended;

@@ -33,6 +33,9 @@ static inline void hora__prefetch(const void *block)
         __builtin_prefetch(byte + i * HORA__CACHE_LINE, 1);
 }
 
+/* What memory is kept for; blocks for one are of one size. */
+enum hora__keepsake { HORA__KEPT_PLAIN, HORA__KEPT_SCHEDULED, HORA__KEEPSAKES };
+
 /* Blocks of one size that are kept, linked through their first word. For one thread at a time. */
 struct hora__blocks {
     void *first;

@@ -10,6 +10,7 @@
 #define HORA_SYS_MUTEX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "sys/atomic.h"
 #include "sys/native.h"
@@ -23,18 +24,23 @@ enum hora__rank {
     HORA__RANK_DEPOT = 6,  /* spare memory of a pool */
 };
 
+/* Without assertions, and with the lock in one word, all is so short that it is inline: posix/quick_mutex.h. */
+#if defined(NDEBUG) && !defined(HORA_SIM) && !defined(HORA_PARKER_COND)
+#define HORA__MUTEX_IS_INLINE
+#endif
+
 typedef struct hora__mutex {
     hora__native_mutex native;
-    enum hora__rank rank;
-    hora__atomic
-        owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only, in builds with assertions */
+    uint8_t rank; /* an enum hora__rank */
+#ifndef HORA__MUTEX_IS_INLINE
+    hora__atomic owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only */
+#endif
 } hora__mutex;
 
 __attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
 void hora__mutex_destroy(hora__mutex *mutex);
 
-/* Without assertions, and with the lock in one word, all is so short that it is inline: posix/quick_mutex.h. */
-#if defined(NDEBUG) && !defined(HORA_SIM) && !defined(HORA_PARKER_COND)
+#ifdef HORA__MUTEX_IS_INLINE
 #include "sys/posix/quick_mutex.h"
 #else
 void hora__mutex_lock(hora__mutex *mutex);
@@ -42,10 +48,10 @@ void hora__mutex_unlock(hora__mutex *mutex);
 
 /* Whether the calling thread holds the lock of some object: it is then in a callback that runs under it. */
 bool hora__mutex_holds_object(void);
-#endif
 
-/* Whether the calling thread holds the lock; for assertions. Exact for the caller's own thread, whoever else holds it. */
+/* Whether the calling thread holds the lock; for assertions, without which there is none. Exact for the caller's own thread, whoever else holds it. */
 bool hora__mutex_held(const hora__mutex *mutex);
+#endif
 
 #if defined(HORA_SIM) || defined(HORA_PARKER_COND)
 

@@ -302,6 +302,31 @@ ON_BOTH_POOLS(purges_cancelled_tasks, "testPurge", "CP-TPE5 CP-TPE34")
     rig_close(&r);
 }
 
+/* Nobody looks at the queue before: so they are found wherever they have got to by then. */
+TEST(pool_takes_out_cancelled_tasks, "")
+{
+    struct rig r;
+    struct job jobs[4] = {A_WAITING_JOB(&r), A_JOB(&r), A_JOB(&r), A_JOB(&r)};
+    hora_future *futures[4];
+
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
+    for (int i = 0; i < 4; i++)
+        futures[i] = submit_job(&r, &jobs[i]);
+    CHECK_INT(hora_future_cancel(futures[2], false), HORA_CANCEL_REMOVED);
+    CHECK_INT(hora_future_cancel(futures[3], true), HORA_CANCEL_REMOVED);
+    CHECK_INT(rig_stats(&r).queued, 1);
+    CHECK_INT(rig_stats(&r).cancelled, 2);
+    CHECK_INT(rig_stats(&r).accepted, 4);
+    rig_finish(&r);
+    CHECK_INT(rig_stats(&r).completed, 2);
+    CHECK_INT(rig_stats(&r).cancelled, 2);
+    for (int i = 0; i < 4; i++) {
+        hora_future_unref(futures[i]);
+        CHECK_JOB(&jobs[i], i < 2 ? 1 : 0);
+    }
+    rig_close(&r);
+}
+
 TEST(pool_worker_that_meets_a_cancelled_task_counts_it, "CP-TPE6")
 {
     struct rig r;

@@ -199,6 +199,97 @@ TEST(info_of_other_futures_is_refused, "")
     stage_close(&s);
 }
 
+/* By hora_schedule: without rules of its own it has other books, which must show the same. */
+TEST(info_of_a_task_without_rules, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    struct tick tick = {.stage = &s, .lasts = 2, .fails_from = 1, .fails_to = 1, .code = 9};
+    hora_future *future = NULL;
+
+    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(3), &future));
+    CHECK_INFO(&s, future, false, 0, 3, NONE, NONE, NONE, 0, 0, 0, 0, 0);
+    CHECK(!hora_scheduled_is_periodic(future));
+    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INFO(&s, future, true, 0, NONE, NONE, NONE, NONE, 0, 0, 0, 0, 0);
+    stage_pass(&s, 5);
+    CHECK_OK(hora_scheduled_retime(future, SEC(4), 0));
+    CHECK_ERROR(hora_scheduled_retime(future, SEC(4), SEC(1)), HORA_EINVAL);
+    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INFO(&s, future, false, 0, 9, NONE, NONE, NONE, 0, 0, 0, 0, 0);
+    stage_pass(&s, 5);
+    CHECK_INFO(&s, future, false, 1, NONE, 9, 9, NONE, 0, 1, 0, 0, 0);
+    CHECK_ERROR(hora_scheduled_pause(future), HORA_EBUSY);
+    CHECK_ERROR(hora_scheduled_retime(future, SEC(4), 0), HORA_EBUSY);
+    stage_pass(&s, 3);
+    CHECK_INFO(&s, future, false, 0, NONE, 9, 9, 11, 9, 1, 1, 1, 0);
+    CHECK_INT(hora_future_failure(future), 9);
+    END(&tick, future);
+    stage_close(&s);
+}
+
+static hora_schedule_info seen_by_hook;
+
+static void look_after(hora_pool *pool, hora_future *future, int failure, void *context)
+{
+    (void)pool;
+    (void)failure;
+    (void)context;
+    seen_by_hook = info_of(future);
+}
+
+/* Nobody has the future but its worker, which shows it to a hook. */
+TEST(info_is_shown_to_a_hook, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .after = look_after));
+    struct tick tick = {.stage = &s, .lasts = 2};
+
+    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(3), NULL));
+    stage_pass(&s, 9);
+    CHECK_INT(seen_by_hook.runs, 1);
+    CHECK_INT(since_zero(&s, &seen_by_hook, seen_by_hook.last_start), SEC(3));
+    CHECK_INT(since_zero(&s, &seen_by_hook, seen_by_hook.last_end), SEC(5));
+    CHECK_STARTS(&tick, 3);
+    stage_close(&s);
+}
+
+/* Those that wait are swept out by a shutdown, with books that say nothing; those of what has run stay. */
+TEST(info_after_a_shutdown, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
+    struct tick ran = {.stage = &s, .lasts = 3}, busy = {.stage = &s, .lasts = 9},
+                waits[3] = {A_TICK(&s), A_TICK(&s), A_TICK(&s)};
+    hora_future *first = NULL, *second = NULL, *others[3] = {NULL, NULL, NULL};
+
+    CHECK_OK(hora_schedule(s.scheduler, TICK(&ran), SEC(1), &first));
+    CHECK_OK(hora_schedule(s.scheduler, TICK(&busy), SEC(2), &second));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(hora_schedule(s.scheduler, TICK(&waits[i]), SEC(50), &others[i]));
+    stage_pass(&s, 2);
+    CHECK_INT(hora_future_cancel(first, false), HORA_CANCEL_RUNNING);
+    stage_pass(&s, 4); /* the first one has ended, the second runs from 4 to 13 */
+    CHECK_INFO(&s, first, false, 0, NONE, 1, 1, 4, 0, 1, 0, 0, 0);
+    CHECK_ERROR(hora_pool_execute_future(s.scheduler, first), HORA_EINVAL); /* what has begun never waits again */
+    CHECK_OK(hora_pool_shutdown(s.scheduler));
+    CHECK_INFO(&s, first, false, 0, NONE, 1, 1, 4, 0, 1, 0, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(hora_future_is_cancelled(others[i]));
+        CHECK_INFO(&s, others[i], false, 0, NONE, NONE, NONE, NONE, 0, 0, 0, 0, 0);
+    }
+    stage_pass(&s, 9);
+    CHECK(hora_pool_is_terminated(s.scheduler));
+    CHECK_INFO(&s, first, false, 0, NONE, 1, 1, 4, 0, 1, 0, 0, 0);
+    CHECK_STARTS(&ran, 1);
+    CHECK_STARTS(&busy, 4);
+    END(&ran, first);
+    END(&busy, second);
+    for (int i = 0; i < 3; i++)
+        END(&waits[i], others[i]);
+    stage_close(&s);
+}
+
 /* Submitted tasks are scheduled ones with a delay of zero. */
 TEST(info_of_a_submitted_task, "")
 {

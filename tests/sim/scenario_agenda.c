@@ -204,7 +204,7 @@ SCENARIO(agenda_head_is_moved_ahead)
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
-    check_time(&other, moved == 0 && !entries[0]->is_retimed ? before + 10 : 100); /* else it had been taken */
+    check_time(&other, moved == 0 && !entries[0]->course->is_retimed ? before + 10 : 100); /* else it had been taken */
     end();
 }
 
@@ -219,7 +219,7 @@ SCENARIO(agenda_head_is_moved_back)
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
-    bool by_old_plan = entries[0]->is_retimed; /* it had been taken: for the worker to find */
+    bool by_old_plan = entries[0]->course->is_retimed; /* it had been taken: for the worker to find */
     check_time(&other, by_old_plan ? 10 : 50);
     CHECK(!by_old_plan || !test_is_exact());
     end();
@@ -234,7 +234,7 @@ SCENARIO(agenda_head_is_paused)
     test_thread *taker = test_thread_start(NULL, take, &other);
     CHECK_INT(hora_scheduled_pause(&entries[0]->future), 1);
     CHECK_INT(hora_scheduled_pause(&entries[0]->future), 0);
-    bool was_taken = entries[0]->place == HORA__TAKEN;
+    bool was_taken = entries[0]->entry.place == HORA__TAKEN;
     sleep_until(20);
     hora_ns before = hora_clock_now(NULL) - start;
     CHECK_INT(hora_scheduled_resume(&entries[0]->future), 1);

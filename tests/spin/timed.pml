@@ -25,6 +25,7 @@
  *   FAULT_NUDGE_NEVER_HEARD        a nudge is heard again and again (an endless run)
  *   FAULT_TIMEOUT_BEATS_HANDOVER   who times out returns without the element that was handed over meanwhile
  *   FAULT_GIVEN_TWICE              an element that is handed over stays in the queue
+ *   FAULT_LEADER_IS_TRUSTED        who puts leaves everything to the leader, however long that sleeps
  *   FAULT_GIVES_EARLY              an element is given before it is due */
 #ifndef TAKERS
 #define TAKERS 2
@@ -350,6 +351,25 @@ inline SETTLE(self)
     leader_served = false
 }
 
+#ifdef FAULT_LEADER_IS_TRUSTED
+#define LEADER_COMES_IN_TIME true
+#else
+#define LEADER_COMES_IN_TIME (at >= leader_until)
+#endif
+
+/* hora__queue_settle_change: after one element was put or removed */
+inline SETTLE_CHANGE()
+{
+    if
+    :: leader != NOBODY && head != NONE -> NEXT_DUE()
+    :: else
+    fi;
+    if
+    :: leader != NOBODY && (head == NONE || LEADER_COMES_IN_TIME) -> at = 0
+    :: else -> at = 0; SETTLE(NOBODY)
+    fi
+}
+
 inline WITHDRAW(who)
 {
     if
@@ -562,7 +582,7 @@ proctype Putter(byte element; byte last)
             :: due[element] = 3
 #endif
             fi;
-            SECTION { place[element] = QUEUED; FIND_HEAD(); SETTLE(NOBODY); element++; EXIT() }
+            SECTION { place[element] = QUEUED; FIND_HEAD(); SETTLE_CHANGE(); element++; EXIT() }
         }
     :: atomic { wakes == 0 && element > last -> running--; break }
     od
@@ -588,7 +608,7 @@ proctype Remover()
             fi;
             left--;
             if
-            :: which != NONE -> SECTION { LEAVE_QUEUE(which, REMOVED); which = NONE; SETTLE(NOBODY); EXIT() }
+            :: which != NONE -> SECTION { LEAVE_QUEUE(which, REMOVED); which = NONE; SETTLE_CHANGE(); EXIT() }
             :: else
             fi
         }

@@ -18,9 +18,8 @@ static void fill(struct hora__timers *timers, int count, int64_t (*due)(int i))
     for (int i = 0; i < count; i++) {
         struct hora__timer *timer = &timer_array[i];
         hora__timer_init(timer);
-        timer->due = due(i);
         timer->sequence = (uint64_t)i;
-        hora__timers_push(timers, timer);
+        hora__timers_push(timers, timer, due(i));
     }
 }
 
@@ -48,13 +47,15 @@ static int64_t scattered(int i)
 static void check_drains_in_order(struct hora__timers *timers)
 {
     const struct hora__timer *previous = NULL;
+    int64_t previous_due = INT64_MIN;
     for (int left = timers->size; left > 0; left--) {
         struct hora__timer *first = hora__timers_first(timers);
-        CHECK(previous == NULL || previous->due < first->due ||
-              (previous->due == first->due && previous->sequence < first->sequence));
+        int64_t due = hora__timers_due(timers, first);
+        CHECK(previous == NULL || previous_due < due || (previous_due == due && previous->sequence < first->sequence));
         hora__timers_remove(timers, first);
         CHECK_INT(first->index, HORA__TIMER_OUT);
         previous = first;
+        previous_due = due;
     }
     CHECK_POINTER(hora__timers_first(timers), NULL);
 }
@@ -88,8 +89,8 @@ TEST_REAL(timers_due_together_may_come_in_any_order, "")
     const uint64_t sequences[] = {7, UINT64_MAX, 0, UINT64_C(1) << 63, 3};
     const int order[] = {2, 4, 0, 3, 1};
     for (int i = 0; i < 5; i++) {
-        timer_array[i] = (struct hora__timer){.due = 1, .sequence = sequences[i], .index = HORA__TIMER_OUT};
-        hora__timers_push(&timers, &timer_array[i]);
+        timer_array[i] = (struct hora__timer){.sequence = sequences[i], .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i], 1);
     }
     for (int i = 0; i < 5; i++) {
         CHECK_POINTER(hora__timers_first(&timers), &timer_array[order[i]]);
@@ -104,8 +105,8 @@ TEST_REAL(timers_know_the_ends_of_time, "")
     const int64_t dues[] = {0, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, -1};
     const int order[] = {2, 4, 5, 0, 3, 1};
     for (int i = 0; i < 6; i++) {
-        timer_array[i] = (struct hora__timer){.due = dues[i], .sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
-        hora__timers_push(&timers, &timer_array[i]);
+        timer_array[i] = (struct hora__timer){.sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i], dues[i]);
     }
     for (int i = 0; i < 6; i++) {
         CHECK_POINTER(hora__timers_first(&timers), &timer_array[order[i]]);
@@ -141,8 +142,8 @@ TEST_REAL(timers_last_one_may_rise_in_the_hole, "")
     struct hora__timers timers;
     fill(&timers, 0, same);
     for (int i = 0; i < 10; i++) {
-        timer_array[i] = (struct hora__timer){.due = dues[i], .sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
-        hora__timers_push(&timers, &timer_array[i]);
+        timer_array[i] = (struct hora__timer){.sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
+        hora__timers_push(&timers, &timer_array[i], dues[i]);
         CHECK_INT(timer_array[i].index, i);
     }
     hora__timers_remove(&timers, &timer_array[6]);
@@ -184,8 +185,7 @@ TEST_REAL(timers_change_one_slot_a_level, "")
             hora__timers_remove(&timers, timer);
             int removing = changed_slots(&timers);
             memcpy(seen, memory, sizeof seen);
-            timer->due = dues[i]((int)test_random(COUNT));
-            hora__timers_push(&timers, timer);
+            hora__timers_push(&timers, timer, dues[i]((int)test_random(COUNT)));
             int pushing = changed_slots(&timers);
             CHECK(removing <= levels(COUNT));
             CHECK(pushing <= levels(COUNT));
@@ -206,7 +206,7 @@ TEST_REAL(timers_hold_what_is_theirs_only, "")
     struct hora__timer stranger;
     hora__timer_init(&stranger);
     CHECK(!hora__timers_holds(&timers, &stranger));
-    hora__timers_push(&others, &stranger); /* the same index as timer_array[0] */
+    hora__timers_push(&others, &stranger, 0); /* the same index as timer_array[0] */
     CHECK(hora__timers_holds(&others, &stranger));
     CHECK(!hora__timers_holds(&timers, &stranger));
     CHECK(hora__timers_holds(&timers, &timer_array[1]));
@@ -247,11 +247,11 @@ TEST_REAL(timers_keep_a_slot_for_who_comes_back, "")
     CHECK(!hora__timers_is_full(&timers));
     hora__timer_init(&timer_array[2]);
     timer_array[2].sequence = 2;
-    hora__timers_push(&timers, &timer_array[2]);
+    hora__timers_push(&timers, &timer_array[2], 0);
     CHECK(hora__timers_is_full(&timers));
     CHECK_INT(timers.size, 2);
     hora__timers_keep(&timers, -1);
-    hora__timers_push(&timers, &timer_array[0]);
+    hora__timers_push(&timers, &timer_array[0], 0);
     CHECK(hora__timers_is_full(&timers));
     CHECK_INT(timers.reserved, 0);
     CHECK(hora__timers_check(&timers));
@@ -301,11 +301,10 @@ TEST_REAL(timers_memory_follows_their_number, "")
     moves = 0;
     for (int i = 0; i < MANY; i++) {
         hora__timer_init(&many[i]);
-        many[i].due = (int64_t)test_random(MANY);
         many[i].sequence = (uint64_t)i;
         if (hora__timers_is_full(&timers))
             move_to(&timers, hora__timers_larger(timers.capacity));
-        hora__timers_push(&timers, &many[i]);
+        hora__timers_push(&timers, &many[i], (int64_t)test_random(MANY));
     }
     CHECK_INT(timers.capacity, 1 << 20);
     CHECK(hora__timers_check(&timers));
@@ -329,13 +328,11 @@ TEST_REAL(timers_check_notices_damage, "")
     timer_array[7].index = 6;
     CHECK(!hora__timers_check(&timers));
     timer_array[7].index = 7;
-    timer_array[7].due = 70;
-    CHECK(!hora__timers_check(&timers));
     memory[7].due = 70;
     CHECK(hora__timers_check(&timers));
-    timer_array[7].due = memory[7].due = 0; /* its parent is due at 1 */
+    memory[7].due = 0; /* its parent is due at 1 */
     CHECK(!hora__timers_check(&timers));
-    timer_array[7].due = memory[7].due = 1;
+    memory[7].due = 1;
     CHECK(hora__timers_check(&timers));
     timer_array[7].sequence = 0; /* and has the number 1 */
     CHECK(!hora__timers_check(&timers));

@@ -15,6 +15,7 @@ enum { MOST = 700, HISTORIES = 260, STEPS = 6000, PHASE = 500 }; /* 1,560,000 st
 
 struct entry {
     struct hora__timer timer;
+    int64_t due;
     bool in;   /* the heaps hold it */
     bool away; /* it is out for a while, and a slot is kept for it */
 };
@@ -32,9 +33,9 @@ static int model_size;
 
 static bool leaves_before(const struct entry *a, const struct entry *b)
 {
-    if (a->timer.due < b->timer.due)
+    if (a->due < b->due)
         return true;
-    return a->timer.due == b->timer.due && a->timer.sequence < b->timer.sequence;
+    return a->due == b->due && a->timer.sequence < b->timer.sequence;
 }
 
 static void swap(int i, int j)
@@ -137,11 +138,11 @@ static void insert(int64_t due, bool counting)
     } else if (hora__timers_is_full(&timers)) {
         move_to(hora__timers_larger(timers.capacity));
     }
-    entry->timer.due = due;
+    entry->due = due;
     entry->timer.sequence = next_sequence(counting);
     entry->away = false;
     entry->in = true;
-    hora__timers_push(&timers, &entry->timer);
+    hora__timers_push(&timers, &entry->timer, due);
     model_insert(entry);
 }
 
@@ -189,7 +190,8 @@ static bool members_agree(void)
 {
     for (int i = 0; i < entry_count; i++)
         if (hora__timers_holds(&timers, &entries[i].timer) != entries[i].in ||
-            (entries[i].timer.index == HORA__TIMER_OUT) == entries[i].in)
+            (entries[i].timer.index == HORA__TIMER_OUT) == entries[i].in ||
+            (entries[i].in && hora__timers_due(&timers, &entries[i].timer) != entries[i].due))
             return false;
     return true;
 }

@@ -110,19 +110,16 @@ static void unlock_native(hora__native_mutex *native)
 
 int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
 {
-    mutex->rank = rank;
+    mutex->rank = (uint8_t)rank;
+#ifndef HORA__MUTEX_IS_INLINE
     hora__atomic_init(&mutex->owner, 0);
+#endif
     return init_native(&mutex->native);
 }
 
 void hora__mutex_destroy(hora__mutex *mutex)
 {
     destroy_native(&mutex->native);
-}
-
-bool hora__mutex_held(const hora__mutex *mutex)
-{
-    return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
 }
 
 #ifdef HORA__MUTEX_IS_INLINE
@@ -133,11 +130,16 @@ HORA__THREAD_LOCAL int hora__objects_held;
 
 static HORA__THREAD_LOCAL int objects_held;
 
+bool hora__mutex_held(const hora__mutex *mutex)
+{
+    return hora__atomic_load_relaxed(&mutex->owner) == hora__thread_id();
+}
+
 void hora__mutex_lock(hora__mutex *mutex)
 {
     assert(!hora__mutex_held(mutex));
     lock_native(&mutex->native);
-    note_locked(mutex->rank);
+    note_locked((enum hora__rank)mutex->rank);
     hora__atomic_store_relaxed(&mutex->owner, hora__thread_id());
     if (mutex->rank == HORA__RANK_OBJECT)
         objects_held++; /* I3 */
@@ -149,7 +151,7 @@ void hora__mutex_unlock(hora__mutex *mutex)
     if (mutex->rank == HORA__RANK_OBJECT)
         objects_held--; /* I3 */
     hora__atomic_store_relaxed(&mutex->owner, 0);
-    note_unlocked(mutex->rank);
+    note_unlocked((enum hora__rank)mutex->rank);
     unlock_native(&mutex->native);
 }
 

@@ -5,8 +5,6 @@
 
 #include "sys/posix/thread_local.h"
 
-#define HORA__MUTEX_IS_INLINE
-
 extern HORA__THREAD_LOCAL int hora__objects_held; /* how many object locks the thread holds */
 
 static inline void hora__mutex_lock(hora__mutex *mutex)

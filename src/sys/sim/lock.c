@@ -78,7 +78,7 @@ int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
     if (hora__sim_allocation_fails())
         return HORA_ENOMEM;
     mutex->native.owner = 0;
-    mutex->rank = rank;
+    mutex->rank = (uint8_t)rank;
     hora__atomic_init(&mutex->owner, 0);
     return 0;
 }
