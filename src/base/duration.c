@@ -11,6 +11,7 @@
 
 #include <hora/duration.h>
 
+#include "base/ascii.h"
 #include "base/ns.h"
 #include "base/text.h"
 
@@ -47,11 +48,6 @@ static char small(char c)
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
     return c;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static bool fail(struct scan *scan, const char *reason)
@@ -107,10 +103,10 @@ static bool total(const struct scan *scan, hora_ns *ret_duration)
 
 static bool read_number(struct scan *scan, uint64_t *ret_number)
 {
-    if (!is_digit(*scan->at))
+    if (!hora__is_digit(*scan->at))
         return fail(scan, "a number is missing");
     uint64_t number = 0;
-    for (; is_digit(*scan->at); scan->at++) {
+    for (; hora__is_digit(*scan->at); scan->at++) {
         uint64_t digit = (uint64_t)(*scan->at - '0');
         if (number > (NUMBER_MAX - digit) / 10) {
             scan->is_too_long = true;
@@ -179,7 +175,7 @@ static bool read_bracket(struct scan *scan, int sign)
 static bool read_fraction(struct scan *scan, int sign)
 {
     hora_ns place = HORA__SECOND / 10;
-    for (scan->at++; is_digit(*scan->at); scan->at++, place /= 10) {
+    for (scan->at++; hora__is_digit(*scan->at); scan->at++, place /= 10) {
         if (place == 0)
             return fail(scan, "a fraction has more than nine digits");
         scan->nanoseconds += place * sign * (*scan->at - '0');
@@ -229,7 +225,7 @@ static bool read_plain(struct scan *scan, int sign, hora_ns unit)
 
 static bool is_plain(const char *text)
 {
-    while (is_digit(*text))
+    while (hora__is_digit(*text))
         text++;
     return *text == '\0';
 }

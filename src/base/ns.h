@@ -29,4 +29,9 @@ static inline int64_t hora__ns_sub(int64_t a, int64_t b)
     return difference;
 }
 
+static inline int64_t hora__ns_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 #endif

@@ -9,54 +9,26 @@
 #include <assert.h>
 
 #include "cron/civil.h"
+#include "cron/set.h"
 
 enum { MINUTE = 60, HOUR = 3600, NO_TIME = -1 };
 
-#define EVERY_DAY     UINT32_C(0xfffffffe)
-#define EVERY_WEEKDAY 0x7f
-#define EVERY_MONTH   UINT32_C(0x1ffe)
-
-static int lowest(uint64_t set)
-{
-    return __builtin_ctzll(set);
-}
-
-static int highest(uint64_t set)
-{
-    return 63 - __builtin_clzll(set);
-}
-
-/* The members of a set that are greater than n. */
-static uint64_t above(uint64_t set, int n)
-{
-    return set & (~UINT64_C(1) << n);
-}
-
-static uint64_t below(uint64_t set, int n)
-{
-    return set & ((UINT64_C(1) << n) - 1);
-}
-
-static bool has(uint64_t set, int n)
-{
-    return (set >> n & 1) != 0;
-}
-
 static bool is_every_day(const hora_cron *cron)
 {
-    return cron->days == EVERY_DAY && cron->weekdays == EVERY_WEEKDAY && cron->months == EVERY_MONTH;
+    return cron->days == HORA__ALL_DAYS && cron->weekdays == HORA__ALL_WEEKDAYS && cron->months == HORA__ALL_MONTHS;
 }
 
 /* ---- times of the day, in seconds since midnight ---- */
 
 static int first_time(const hora_cron *cron)
 {
-    return lowest(cron->hours) * HOUR + lowest(cron->minutes) * MINUTE + lowest(cron->seconds);
+    return hora__set_first(cron->hours) * HOUR + hora__set_first(cron->minutes) * MINUTE +
+           hora__set_first(cron->seconds);
 }
 
 static int last_time(const hora_cron *cron)
 {
-    return highest(cron->hours) * HOUR + highest(cron->minutes) * MINUTE + highest(cron->seconds);
+    return hora__set_last(cron->hours) * HOUR + hora__set_last(cron->minutes) * MINUTE + hora__set_last(cron->seconds);
 }
 
 static int first_time_from(const hora_cron *cron, int time)
@@ -64,17 +36,17 @@ static int first_time_from(const hora_cron *cron, int time)
     int hour = time / HOUR;
     int minute = time / MINUTE % 60;
     int second = time % MINUTE;
-    if (has(cron->hours, hour)) {
-        uint64_t seconds = has(cron->minutes, minute) ? cron->seconds >> second << second : 0;
+    if (hora__set_has(cron->hours, hour)) {
+        uint64_t seconds = hora__set_has(cron->minutes, minute) ? cron->seconds >> second << second : 0;
         if (seconds != 0)
-            return time - second + lowest(seconds);
-        uint64_t minutes = above(cron->minutes, minute);
+            return time - second + hora__set_first(seconds);
+        uint64_t minutes = hora__set_above(cron->minutes, minute);
         if (minutes != 0)
-            return hour * HOUR + lowest(minutes) * MINUTE + lowest(cron->seconds);
+            return hour * HOUR + hora__set_first(minutes) * MINUTE + hora__set_first(cron->seconds);
     }
-    uint64_t hours = above(cron->hours, hour);
+    uint64_t hours = hora__set_above(cron->hours, hour);
     if (hours != 0)
-        return lowest(hours) * HOUR + lowest(cron->minutes) * MINUTE + lowest(cron->seconds);
+        return hora__set_first(hours) * HOUR + hora__set_first(cron->minutes) * MINUTE + hora__set_first(cron->seconds);
     return NO_TIME;
 }
 
@@ -83,17 +55,17 @@ static int last_time_to(const hora_cron *cron, int time)
     int hour = time / HOUR;
     int minute = time / MINUTE % 60;
     int second = time % MINUTE;
-    if (has(cron->hours, hour)) {
-        uint64_t seconds = has(cron->minutes, minute) ? below(cron->seconds, second + 1) : 0;
+    if (hora__set_has(cron->hours, hour)) {
+        uint64_t seconds = hora__set_has(cron->minutes, minute) ? hora__set_below(cron->seconds, second + 1) : 0;
         if (seconds != 0)
-            return time - second + highest(seconds);
-        uint64_t minutes = below(cron->minutes, minute);
+            return time - second + hora__set_last(seconds);
+        uint64_t minutes = hora__set_below(cron->minutes, minute);
         if (minutes != 0)
-            return hour * HOUR + highest(minutes) * MINUTE + highest(cron->seconds);
+            return hour * HOUR + hora__set_last(minutes) * MINUTE + hora__set_last(cron->seconds);
     }
-    uint64_t hours = below(cron->hours, hour);
+    uint64_t hours = hora__set_below(cron->hours, hour);
     if (hours != 0)
-        return highest(hours) * HOUR + highest(cron->minutes) * MINUTE + highest(cron->seconds);
+        return hora__set_last(hours) * HOUR + hora__set_last(cron->minutes) * MINUTE + hora__set_last(cron->seconds);
     return NO_TIME;
 }
 
@@ -110,24 +82,24 @@ struct month {
 static struct month month_of(const hora_cron *cron, int64_t year, int number, int64_t before)
 {
     struct month month = {.year = year, .month = number, .before = before};
-    if (has(cron->months, number))
+    if (hora__set_has(cron->months, number))
         month.days = hora__cron_month_mask(cron, hora__weekday(before + 1), hora__month_days(year, number));
     return month;
 }
 
 static struct month month_after(const hora_cron *cron, const struct month *month)
 {
-    uint64_t later = above(cron->months, month->month);
+    uint64_t later = hora__set_above(cron->months, month->month);
     int64_t year = later != 0 ? month->year : month->year + 1;
-    int number = lowest(later != 0 ? later : cron->months);
+    int number = hora__set_first(later != 0 ? later : cron->months);
     return month_of(cron, year, number, hora__days_from_date(year, number, 1) - 1);
 }
 
 static struct month month_before(const hora_cron *cron, const struct month *month)
 {
-    uint64_t earlier = below(cron->months, month->month);
+    uint64_t earlier = hora__set_below(cron->months, month->month);
     int64_t year = earlier != 0 ? month->year : month->year - 1;
-    int number = highest(earlier != 0 ? earlier : cron->months);
+    int number = hora__set_last(earlier != 0 ? earlier : cron->months);
     return month_of(cron, year, number, hora__days_from_date(year, number, 1) - 1);
 }
 
@@ -136,7 +108,7 @@ static bool first_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *
 {
     struct hora__date date = hora__date_from_days(from);
     struct month month = month_of(cron, date.year, date.month, from - date.day);
-    uint64_t days = above(month.days, date.day - 1);
+    uint64_t days = hora__set_above(month.days, date.day - 1);
     *steps += 1;
     while (days == 0) {
         month = month_after(cron, &month);
@@ -145,7 +117,7 @@ static bool first_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *
         if (month.before >= to)
             return false;
     }
-    *ret_day = month.before + lowest(days);
+    *ret_day = month.before + hora__set_first(days);
     return true;
 }
 
@@ -153,7 +125,7 @@ static bool last_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *r
 {
     struct hora__date date = hora__date_from_days(to);
     struct month month = month_of(cron, date.year, date.month, to - date.day);
-    uint64_t days = below(month.days, date.day + 1);
+    uint64_t days = hora__set_below(month.days, date.day + 1);
     *steps += 1;
     while (days == 0) {
         if (month.before < from)
@@ -162,7 +134,7 @@ static bool last_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *r
         days = month.days;
         *steps += 1;
     }
-    *ret_day = month.before + highest(days);
+    *ret_day = month.before + hora__set_last(days);
     return true;
 }
 

@@ -7,7 +7,8 @@
 
 #include "cron/cron.h"
 
-/* As hora__cron_days, for a month of `length` days whose first is this day of the week. */
+/* Bits 1 to 31: the days on which both day fields (or one, see is_either_day) match, in a month of `length` days whose
+ * first is this day of the week. Months are not looked at. */
 uint32_t hora__cron_month_mask(const hora_cron *cron, int first_weekday, int length);
 
 /* The first local time from `from` to `to`, both included. Adds to *steps the number of months looked at. */

@@ -7,6 +7,10 @@
 
 #include "sys/atomic.h"
 
+/* Sets of which nothing is missing. */
+#define HORA__ALL_DAYS UINT32_C(0xfffffffe) /* 1-31 */
+enum { HORA__ALL_MONTHS = 0x1ffe, HORA__ALL_WEEKDAYS = 0x7f };
+
 /* Immutable after it was made. Bit n of a set: n is in it. Days of the week: 0 Sunday to 6 Saturday.
  * Invariants: C1 no set of seconds, minutes, hours and months is empty. C2 a day field that says * or ? has all its plain bits
  * (days 1-31, weekdays 0-6) and nothing else. C3 unless is_either_day, both day fields must match. */
@@ -33,9 +37,6 @@ struct hora_cron {
     uint8_t last_of;   /* d: dL */
     uint8_t nth_of[7]; /* [d], bit n: d#n, 1-5 */
 };
-
-/* Bits 1 to 31: the days of a month on which both day fields (or one, see is_either_day) match. Months are not looked at. */
-uint32_t hora__cron_days(const hora_cron *cron, int64_t year, int month);
 
 /* As hora_cron_next, on whole seconds, and how many steps it took: months looked at, and spans of the zone. */
 bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t after, int64_t *ret_next, int *ret_steps);

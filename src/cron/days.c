@@ -99,9 +99,3 @@ uint32_t hora__cron_month_mask(const hora_cron *cron, int first_weekday, int len
     uint32_t by_weekday = by_day_of_week(cron, first_weekday, length);
     return (cron->is_either_day ? by_day | by_weekday : by_day & by_weekday) & up_to(length);
 }
-
-uint32_t hora__cron_days(const hora_cron *cron, int64_t year, int month)
-{
-    int first_weekday = hora__weekday(hora__days_from_date(year, month, 1));
-    return hora__cron_month_mask(cron, first_weekday, hora__month_days(year, month));
-}

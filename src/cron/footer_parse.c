@@ -8,17 +8,13 @@
  * anything else in older ones. Daylight-saving time without dates is refused: no rule would say when it is. */
 #include "cron/footer.h"
 
+#include "base/ascii.h"
 #include "cron/civil.h"
 
 struct reader {
     const char *at;
     const char *end;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_letter(char c)
 {
@@ -42,7 +38,7 @@ static bool read_number(struct reader *r, int low, int high, int *ret_number)
 {
     const char *first = r->at;
     int number = 0;
-    while (r->at < r->end && is_digit(*r->at) && r->at - first < 3)
+    while (r->at < r->end && hora__is_digit(*r->at) && r->at - first < 3)
         number = number * 10 + (*r->at++ - '0');
     *ret_number = number;
     return r->at > first && number >= low && number <= high;
@@ -52,7 +48,8 @@ static bool read_name(struct reader *r, struct hora__footer_time *time)
 {
     bool is_quoted = accept(r, '<');
     time->name = r->at;
-    while (r->at < r->end && (is_letter(*r->at) || (is_quoted && (is_digit(*r->at) || *r->at == '+' || *r->at == '-'))))
+    while (r->at < r->end &&
+           (is_letter(*r->at) || (is_quoted && (hora__is_digit(*r->at) || *r->at == '+' || *r->at == '-'))))
         r->at++;
     time->name_length = (size_t)(r->at - time->name);
     if (is_quoted && !accept(r, '>'))

@@ -19,8 +19,7 @@
 #include "cron/parse.h"
 #include "cron/set.h"
 
-enum { ALL_WEEKDAYS = 0x7f, WEEK = 7, SHORTEST_RANGE = 3 };
-#define ALL_DAYS UINT32_C(0xfffffffe)
+enum { WEEK = 7, SHORTEST_RANGE = 3 };
 
 /* How a set is written. */
 struct style {
@@ -204,7 +203,7 @@ static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_
 {
     bool is_first = true;
     uint64_t rest = is_starred ? add_starred(out, cron->weekdays, 0, WEEK - 1, &is_first) : cron->weekdays;
-    if (rest == ALL_WEEKDAYS)
+    if (rest == HORA__ALL_WEEKDAYS)
         hora__text_add_char(out, '*');
     else
         add_weekday_list(out, rest, &is_first);
@@ -214,8 +213,8 @@ static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_
 /* Crontab: both fields are restricted and both must match. Then one of them has its minimum, for it was written with *. */
 static bool needs_star(const hora_cron *cron)
 {
-    return cron->dialect == HORA_CRON_UNIX && !cron->is_either_day && cron->days != ALL_DAYS &&
-           cron->weekdays != ALL_WEEKDAYS;
+    return cron->dialect == HORA_CRON_UNIX && !cron->is_either_day && cron->days != HORA__ALL_DAYS &&
+           cron->weekdays != HORA__ALL_WEEKDAYS;
 }
 
 static void add_expression(struct hora__text *out, const hora_cron *cron)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "cron/local.h"
 
 enum { NAME_MOST = 255 };
@@ -23,11 +24,6 @@ struct parts {
 
 static const char no_instant[] = "this is no instant: it should look like 2026-03-29T01:30:00+01:00";
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool accept(const char **at, char c)
 {
     bool is_there = **at == c;
@@ -39,7 +35,7 @@ static bool read_digits(const char **at, int count, int *ret_number)
 {
     int number = 0;
     for (int i = 0; i < count; i++, ++*at) {
-        if (!is_digit(**at))
+        if (!hora__is_digit(**at))
             return false;
         number = number * 10 + (**at - '0');
     }
@@ -59,7 +55,7 @@ static bool read_date(const char **at, hora_local *local)
 static bool read_fraction(const char **at, hora_local *local)
 {
     int digits = 0;
-    for (; digits < 9 && is_digit(**at); digits++, ++*at)
+    for (; digits < 9 && hora__is_digit(**at); digits++, ++*at)
         local->nanosecond = local->nanosecond * 10 + (**at - '0');
     bool is_fraction = digits > 0;
     for (; digits < 9; digits++)

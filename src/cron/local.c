@@ -55,7 +55,7 @@ static bool is_date_and_time(const hora_local *l)
 {
     return l->month >= 1 && l->month <= 12 && l->day >= 1 && l->day <= hora__month_days(l->year, l->month) &&
            l->hour >= 0 && l->hour <= 23 && l->minute >= 0 && l->minute <= 59 && l->second >= 0 && l->second <= 59 &&
-           l->nanosecond >= 0 && l->nanosecond < HORA__SECOND_NS;
+           l->nanosecond >= 0 && l->nanosecond < HORA__SECOND;
 }
 
 int hora__local_second(const hora_local *local, int64_t *ret_second)
@@ -114,7 +114,7 @@ int hora_zone_to_instant(const hora_zone *zone, const hora_local *local, hora_lo
         .offset_after = spans->spans[answer.after].offset,
     };
     if (moments.kind == HORA_LOCAL_GAP) {
-        moments.first.ns = spans->begins[answer.after] * HORA__SECOND_NS; /* S2 */
+        moments.first.ns = spans->begins[answer.after] * HORA__SECOND; /* S2 */
         moments.second = moments.first;
     } else if (!hora__instant_make(shown - moments.offset_before, local->nanosecond, &moments.first) ||
                !hora__instant_make(shown - moments.offset_after, local->nanosecond, &moments.second)) {
@@ -132,8 +132,8 @@ static bool is_transition(const struct hora__spans *spans, size_t index, hora_tr
     int before = spans->spans[index - 1].offset, after = spans->spans[index].offset;
     if (before == after)
         return false;
-    *ret_transition = (hora_transition){
-        .at.ns = spans->begins[index] * HORA__SECOND_NS, .offset_before = before, .offset_after = after};
+    *ret_transition =
+        (hora_transition){.at.ns = spans->begins[index] * HORA__SECOND, .offset_before = before, .offset_after = after};
     return true;
 }
 

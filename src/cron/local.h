@@ -3,32 +3,31 @@
 #ifndef HORA_CRON_LOCAL_H
 #define HORA_CRON_LOCAL_H
 
+#include "base/ns.h"
 #include "cron/civil.h"
 #include "cron/zone.h"
-
-#define HORA__SECOND_NS INT64_C(1000000000)
 
 /* The second in which an instant lies. */
 static inline int64_t hora__second_of(hora_instant instant)
 {
-    return hora__floor_div(instant.ns, HORA__SECOND_NS);
+    return hora__floor_div(instant.ns, HORA__SECOND);
 }
 
 /* The part of it that has passed. */
 static inline int32_t hora__nanosecond_of(hora_instant instant)
 {
-    int64_t rest = instant.ns % HORA__SECOND_NS;
-    return (int32_t)(rest < 0 ? rest + HORA__SECOND_NS : rest);
+    int64_t rest = instant.ns % HORA__SECOND;
+    return (int32_t)(rest < 0 ? rest + HORA__SECOND : rest);
 }
 
 /* Whether hora_instant can count it; `nanosecond` is from 0 to 999999999. */
 static inline bool hora__instant_make(int64_t second, int32_t nanosecond, hora_instant *ret_instant)
 {
     /* The second in which time begins is only there in part, and must not be multiplied. */
-    int64_t rest = second < 0 ? nanosecond - HORA__SECOND_NS : nanosecond;
+    int64_t rest = second < 0 ? nanosecond - HORA__SECOND : nanosecond;
     int64_t whole = second < 0 ? second + 1 : second;
     hora_instant made;
-    if (__builtin_mul_overflow(whole, HORA__SECOND_NS, &made.ns) || __builtin_add_overflow(made.ns, rest, &made.ns))
+    if (__builtin_mul_overflow(whole, HORA__SECOND, &made.ns) || __builtin_add_overflow(made.ns, rest, &made.ns))
         return false;
     *ret_instant = made;
     return true;

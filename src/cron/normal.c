@@ -12,8 +12,7 @@
 #include "cron/calendar.h"
 #include "cron/parse.h"
 
-enum { ALL_WEEKDAYS = 0x7f, LENGTHS = 4, SHORTEST = 28, WEEK = 7 };
-#define ALL_DAYS UINT32_C(0xfffffffe)
+enum { LENGTHS = 4, SHORTEST = 28, WEEK = 7 };
 
 /* One word, the rarest being number 0, added or taken away. Returns false if there are no more. */
 typedef bool change_word(hora_cron *cron, int number, bool is_added);
@@ -99,7 +98,7 @@ static bool has_special_weekdays(const hora_cron *cron)
 
 static void normalize_days(hora_cron *cron)
 {
-    const hora_cron empty = {.weekdays = ALL_WEEKDAYS};
+    const hora_cron empty = {.weekdays = HORA__ALL_WEEKDAYS};
     hora_cron field = empty;
     field.days = cron->days;
     field.before_last = cron->before_last;
@@ -114,7 +113,7 @@ static void normalize_days(hora_cron *cron)
 
 static void normalize_weekdays(hora_cron *cron)
 {
-    const hora_cron empty = {.days = ALL_DAYS};
+    const hora_cron empty = {.days = HORA__ALL_DAYS};
     hora_cron field = empty;
     field.weekdays = cron->weekdays;
     field.last_of = cron->last_of;
@@ -135,10 +134,10 @@ void hora__cron_normalize(hora_cron *cron)
         normalize_days(cron);
     if (has_special_weekdays(cron))
         normalize_weekdays(cron);
-    if (cron->is_either_day && (cron->days == ALL_DAYS || cron->weekdays == ALL_WEEKDAYS)) {
+    if (cron->is_either_day && (cron->days == HORA__ALL_DAYS || cron->weekdays == HORA__ALL_WEEKDAYS)) {
         cron->is_either_day = false;
-        cron->days = ALL_DAYS;
-        cron->weekdays = ALL_WEEKDAYS;
+        cron->days = HORA__ALL_DAYS;
+        cron->weekdays = HORA__ALL_WEEKDAYS;
     }
 }
 

@@ -2,18 +2,14 @@
 /* offset.c - fixed offsets as text: "+05:30" */
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "cron/zone.h"
 
 enum { HOURS_MOST = 18 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool read_pair(const char *text, int *ret_number)
 {
-    if (!is_digit(text[0]) || !is_digit(text[1]))
+    if (!hora__is_digit(text[0]) || !hora__is_digit(text[1]))
         return false;
     *ret_number = (text[0] - '0') * 10 + (text[1] - '0');
     return true;
@@ -22,7 +18,7 @@ static bool read_pair(const char *text, int *ret_number)
 /* The digits after the sign: hours, minutes, seconds, as many as there are. */
 static bool read_parts(const char *text, size_t length, int parts[3])
 {
-    if (length == 1 && is_digit(text[0])) {
+    if (length == 1 && hora__is_digit(text[0])) {
         parts[0] = text[0] - '0';
         return true;
     }

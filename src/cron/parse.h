@@ -32,6 +32,9 @@ struct hora__cron_values {
 
 extern const struct hora__cron_values hora__cron_values[HORA_CRON_WEEKDAY + 1];
 
+/* What L-n and d#n can say at most. */
+enum { HORA__MOST_BEFORE_LAST = 30, HORA__MOST_NTH = 5 };
+
 /* ---- refuse.c ---- */
 
 /* HORA_EINVAL, and the error says: FIELD: PIECE WHY, in "EXPRESSION". A % in `why` stands for the field's values. */

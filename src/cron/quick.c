@@ -4,10 +4,11 @@
  * The text is read once, from left to right, with nothing put aside for an error message. Whatever is not expected - a macro, a number of
  * three digits, a mistake - makes it give up, and then the long way of parse.c decides. So it must accept nothing that the long way
  * refuses, and must understand it in the same way: tests compare the two. */
+#include "base/ascii.h"
 #include "cron/parse.h"
 #include "cron/set.h"
 
-enum { SUNDAY = 7, GIVES_UP = -1, MOST_BEFORE_LAST = 30, MOST_NTH = 5, FIELDS = HORA_CRON_WEEKDAY + 1 };
+enum { SUNDAY = 7, GIVES_UP = -1, FIELDS = HORA_CRON_WEEKDAY + 1 };
 
 #define NAME(a, b, c) ((a) << 16 | (b) << 8 | (c))
 
@@ -17,11 +18,6 @@ struct quick {
     hora_cron *cron;
     bool is_unix;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_blank(char c)
 {
@@ -42,15 +38,15 @@ static bool is_end_of_item(char c)
 static int read_number(struct quick *quick)
 {
     const char *at = quick->at;
-    if (!is_digit(at[0]))
+    if (!hora__is_digit(at[0]))
         return GIVES_UP;
     int number = at[0] - '0';
-    if (!is_digit(at[1])) {
+    if (!hora__is_digit(at[1])) {
         quick->at = at + 1;
         return number;
     }
     quick->at = at + 2;
-    return is_digit(at[2]) ? GIVES_UP : number * 10 + (at[1] - '0');
+    return hora__is_digit(at[2]) ? GIVES_UP : number * 10 + (at[1] - '0');
 }
 
 struct name {
@@ -92,7 +88,7 @@ static int read_name(struct quick *quick, hora_cron_field field)
 
 static int read_value(struct quick *quick, hora_cron_field field)
 {
-    int value = is_digit(*quick->at) ? read_number(quick) : read_name(quick, field);
+    int value = hora__is_digit(*quick->at) ? read_number(quick) : read_name(quick, field);
     const struct hora__cron_values *values = &hora__cron_values[field];
     return value < values->min || value > values->max ? GIVES_UP : value;
 }
@@ -108,7 +104,7 @@ static bool read_last_day(struct quick *quick)
     } else if (*quick->at == '-') {
         quick->at++;
         int before = read_number(quick);
-        if (before < 1 || before > MOST_BEFORE_LAST)
+        if (before < 1 || before > HORA__MOST_BEFORE_LAST)
             return false;
         cron->before_last |= UINT32_C(1) << before;
     } else {
@@ -132,7 +128,7 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
     } else if (field == HORA_CRON_WEEKDAY && mark == '#') {
         quick->at++;
         int number = read_number(quick);
-        *ret_ok = number >= 1 && number <= MOST_NTH;
+        *ret_ok = number >= 1 && number <= HORA__MOST_NTH;
         if (*ret_ok)
             cron->nth_of[value % 7] |= (uint8_t)(1 << number);
     } else {
@@ -222,11 +218,11 @@ static bool read_common(struct quick *quick, const struct hora__cron_values *val
         *counts = true;
         return true;
     }
-    if (!is_digit(at[0]))
+    if (!hora__is_digit(at[0]))
         return false;
     int number = at[0] - '0';
     at++;
-    if (is_digit(*at))
+    if (hora__is_digit(*at))
         number = number * 10 + (*at++ - '0');
     if (!is_end_of_field(*at) || number < values->min || number > values->max)
         return false;

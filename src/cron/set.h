@@ -44,6 +44,17 @@ static inline int hora__set_last(uint64_t set)
     return 63 - __builtin_clzll(set);
 }
 
+/* The values that are greater than n, and those that are less. */
+static inline uint64_t hora__set_above(uint64_t set, int n)
+{
+    return set & (~UINT64_C(1) << n);
+}
+
+static inline uint64_t hora__set_below(uint64_t set, int n)
+{
+    return set & ((UINT64_C(1) << n) - 1);
+}
+
 /* The distance of all its values; 0: they have none, or there is only one. */
 static inline int hora__set_step(uint64_t set)
 {

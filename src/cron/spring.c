@@ -8,8 +8,7 @@
 
 #include "cron/parse.h"
 
-enum { MONDAY = 1, DAYS = 31, MOST_BEFORE_LAST = 30, MOST_NTH = 5, ALL_WEEKDAYS = 0x7f };
-#define ALL_DAYS UINT32_C(0xfffffffe)
+enum { MONDAY = 1, DAYS = 31 };
 
 static struct hora__piece without_last(struct hora__piece piece)
 {
@@ -35,7 +34,7 @@ static int read_special_day(const struct hora__reading *reading, struct hora__pi
         cron->before_last |= 1;
     else if (is_exactly(reading, piece, "LW"))
         cron->last_working_day = true;
-    else if (before >= 1 && before <= MOST_BEFORE_LAST)
+    else if (before >= 1 && before <= HORA__MOST_BEFORE_LAST)
         cron->before_last |= UINT32_C(1) << before;
     else if (near >= 1 && near <= DAYS)
         cron->nearest |= UINT32_C(1) << near;
@@ -65,7 +64,7 @@ static int read_special_weekday(const struct hora__reading *reading, struct hora
     int64_t number = hora__piece_number(reading, nth);
     if (nth.length == 0)
         return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, nth, "a number is missing after #: 1-5");
-    if (number < 1 || number > MOST_NTH)
+    if (number < 1 || number > HORA__MOST_NTH)
         return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, nth, "is not in 1-5 (as in MON#2)");
     cron->nth_of[value % 7] |= (uint8_t)(1 << number);
     return 0;
@@ -97,9 +96,9 @@ static int read_field(const struct hora__reading *reading, hora_cron_field field
 {
     bool is_question = hora__piece_is(reading, piece, "?");
     if (is_question && field == HORA_CRON_DAY)
-        reading->cron->days = ALL_DAYS;
+        reading->cron->days = HORA__ALL_DAYS;
     else if (is_question && field == HORA_CRON_WEEKDAY)
-        reading->cron->weekdays = ALL_WEEKDAYS;
+        reading->cron->weekdays = HORA__ALL_WEEKDAYS;
     else
         return hora__cron_list(reading, field, piece, read_member);
     return 0;

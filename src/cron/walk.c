@@ -23,6 +23,7 @@
 #include <assert.h>
 
 #include "base/fault.h"
+#include "base/ns.h"
 #include "cron/calendar.h"
 #include "cron/civil.h"
 #include "cron/zone.h"
@@ -30,7 +31,6 @@
 #define OFFSET_MAX INT64_C(93600)                  /* 26 hours, zone.h S4 */
 #define LOCAL_MIN  (HORA__SECOND_MIN - OFFSET_MAX) /* nothing earlier is ever shown */
 #define LOCAL_MAX  (HORA__SECOND_MAX + OFFSET_MAX)
-#define SECOND_NS  INT64_C(1000000000)
 
 /* One span, as far as hora_instant counts. */
 struct stretch {
@@ -39,11 +39,6 @@ struct stretch {
     int64_t offset;
     int64_t least; /* the least local time that counts */
 };
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static int64_t min64(int64_t a, int64_t b)
 {
@@ -55,14 +50,14 @@ static int64_t never_shown(const struct hora__spans *spans, size_t index)
 {
     int64_t shown = spans->begins[index] + spans->spans[index - 1].offset;
     for (size_t i = index - 1; i > 0 && spans->begins[i] + OFFSET_MAX > shown; i--)
-        shown = max64(shown, spans->begins[i] + spans->spans[i - 1].offset);
+        shown = hora__ns_max(shown, spans->begins[i] + spans->spans[i - 1].offset);
     return shown;
 }
 
 static struct stretch stretch_at(const hora_cron *cron, const struct hora__spans *spans, size_t index)
 {
     struct stretch stretch = {
-        .begin = max64(spans->begins[index], HORA__SECOND_MIN),
+        .begin = hora__ns_max(spans->begins[index], HORA__SECOND_MIN),
         .end = min64(hora__spans_end(spans, index), HORA__SECOND_MAX + 1),
         .offset = spans->spans[index].offset,
     };
@@ -81,7 +76,7 @@ static struct stretch stretch_at(const hora_cron *cron, const struct hora__spans
 /* The instant that a local time means in a stretch: if it was skipped, the one when the clocks were set. */
 static int64_t instant_of(const struct stretch *stretch, int64_t local)
 {
-    return max64(local - stretch->offset, stretch->begin);
+    return hora__ns_max(local - stretch->offset, stretch->begin);
 }
 
 /* ---- forwards ---- */
@@ -111,12 +106,12 @@ bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t aft
     if (cron->is_reboot || after >= HORA__SECOND_MAX)
         return false;
     const struct hora__spans *spans = hora__zone_spans(zone);
-    int64_t second = max64(after + 1, HORA__SECOND_MIN);
+    int64_t second = hora__ns_max(after + 1, HORA__SECOND_MIN);
     struct ahead ahead = {.from = LOCAL_MIN, .match = LOCAL_MIN - 1};
     for (size_t index = hora__spans_find(spans, second);; index++) {
         *ret_steps += 1;
         struct stretch stretch = stretch_at(cron, spans, index);
-        int64_t local = max64(stretch.least, second + stretch.offset);
+        int64_t local = hora__ns_max(stretch.least, second + stretch.offset);
         look_ahead(cron, &ahead, second == stretch.begin ? stretch.least : local, ret_steps);
         if (ahead.match < stretch.end + stretch.offset + (HORA__FAULT(CRON_SPAN_ENDS_LATE) ? 1 : 0)) {
             *ret_next = instant_of(&stretch, ahead.match);
@@ -150,7 +145,7 @@ static void look_behind(const hora_cron *cron, struct behind *behind, int64_t to
     if (to > behind->to && HORA__FAULT(CRON_OVERLAP_UNSEEN))
         return;
     if (to > behind->to)
-        (void)hora__cron_last(cron, max64(behind->to + 1, LOCAL_MIN), to, &behind->match, steps);
+        (void)hora__cron_last(cron, hora__ns_max(behind->to + 1, LOCAL_MIN), to, &behind->match, steps);
     else if (to < behind->match && !hora__cron_last(cron, LOCAL_MIN, to, &behind->match, steps))
         behind->match = LOCAL_MIN - 1;
     behind->to = to;
@@ -195,9 +190,9 @@ int hora_cron_next(const hora_cron *cron, const hora_zone *zone, hora_instant af
     int steps;
     if (cron == NULL || ret_next == NULL)
         return HORA_EINVAL;
-    if (!hora__cron_search(cron, zone, hora__floor_div(after.ns, SECOND_NS), &next, &steps))
+    if (!hora__cron_search(cron, zone, hora__floor_div(after.ns, HORA__SECOND), &next, &steps))
         return 0;
-    ret_next->ns = next * SECOND_NS;
+    ret_next->ns = next * HORA__SECOND;
     return 1;
 }
 
@@ -207,10 +202,10 @@ int hora_cron_previous(const hora_cron *cron, const hora_zone *zone, hora_instan
     int steps;
     if (cron == NULL || ret_previous == NULL)
         return HORA_EINVAL;
-    int64_t second = -hora__floor_div(-max64(before.ns, -INT64_MAX), SECOND_NS); /* rounded up */
+    int64_t second = -hora__floor_div(-hora__ns_max(before.ns, -INT64_MAX), HORA__SECOND); /* rounded up */
     if (!search_back(cron, zone, second, &previous, &steps))
         return 0;
-    ret_previous->ns = previous * SECOND_NS;
+    ret_previous->ns = previous * HORA__SECOND;
     return 1;
 }
 
@@ -229,13 +224,13 @@ int hora_cron_next_n(const hora_cron *cron, const hora_zone *zone, hora_instant 
 
 bool hora_cron_matches(const hora_cron *cron, const hora_zone *zone, hora_instant instant)
 {
-    if (cron == NULL || cron->is_reboot || instant.ns % SECOND_NS != 0)
+    if (cron == NULL || cron->is_reboot || instant.ns % HORA__SECOND != 0)
         return false;
     const struct hora__spans *spans = hora__zone_spans(zone);
-    int64_t second = instant.ns / SECOND_NS;
+    int64_t second = instant.ns / HORA__SECOND;
     struct stretch stretch = stretch_at(cron, spans, hora__spans_find(spans, second));
     int64_t local = second + stretch.offset;
-    int64_t from = second == stretch.begin ? stretch.least : max64(stretch.least, local);
+    int64_t from = second == stretch.begin ? stretch.least : hora__ns_max(stretch.least, local);
     int64_t match;
     int steps = 0;
     return from <= local && hora__cron_first(cron, from, local, &match, &steps);

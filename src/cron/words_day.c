@@ -7,8 +7,7 @@
 #include "cron/set.h"
 #include "cron/words.h"
 
-enum { PATTERN = 3, WEEK = 7, ALL_MONTHS = 0x1ffe, ALL_WEEKDAYS = 0x7f, MONDAY_TO_FRIDAY = 0x3e };
-#define ALL_DAYS UINT32_C(0xfffffffe)
+enum { PATTERN = 3, WEEK = 7, MONDAY_TO_FRIDAY = 0x3e };
 
 static const char *const month_names[] = {"",     "January", "February",  "March",   "April",    "May",     "June",
                                           "July", "August",  "September", "October", "November", "December"};
@@ -81,7 +80,7 @@ static void add_special_days(struct hora__text *out, const hora_cron *cron, stru
 
 void hora__words_days(struct hora__text *out, const hora_cron *cron)
 {
-    if (cron->days == ALL_DAYS) {
+    if (cron->days == HORA__ALL_DAYS) {
         hora__text_add(out, "every day");
         return;
     }
@@ -100,7 +99,7 @@ static bool is_month_span(const hora_cron *cron)
 
 void hora__words_months(struct hora__text *out, const hora_cron *cron)
 {
-    if (cron->months == ALL_MONTHS) {
+    if (cron->months == HORA__ALL_MONTHS) {
         hora__text_add(out, "every month");
     } else if (is_month_span(cron)) {
         hora__text_add(out, month_names[hora__set_first(cron->months)]);
@@ -118,7 +117,7 @@ void hora__words_months(struct hora__text *out, const hora_cron *cron)
 /* After "of" and "in". */
 static void add_which_months(struct hora__text *out, const hora_cron *cron)
 {
-    if (cron->months == ALL_MONTHS) {
+    if (cron->months == HORA__ALL_MONTHS) {
         hora__text_add(out, "the month");
         return;
     }
@@ -187,7 +186,7 @@ static bool add_weekday_span(struct hora__text *out, const hora_cron *cron, cons
 
 void hora__words_weekdays(struct hora__text *out, const hora_cron *cron)
 {
-    if (cron->weekdays == ALL_WEEKDAYS)
+    if (cron->weekdays == HORA__ALL_WEEKDAYS)
         hora__text_add(out, "every day");
     else if (!add_weekday_span(out, cron, ""))
         add_weekday_words(out, cron, "", "", " and ");
@@ -229,9 +228,9 @@ static void add_condition(struct hora__text *out, const hora_cron *cron)
 
 void hora__words_dates(struct hora__text *out, const hora_cron *cron, bool names_times)
 {
-    bool is_any_day = cron->days == ALL_DAYS;
-    bool is_any_weekday = cron->weekdays == ALL_WEEKDAYS;
-    bool is_any_month = cron->months == ALL_MONTHS;
+    bool is_any_day = cron->days == HORA__ALL_DAYS;
+    bool is_any_weekday = cron->weekdays == HORA__ALL_WEEKDAYS;
+    bool is_any_month = cron->months == HORA__ALL_MONTHS;
     if (is_any_day && is_any_weekday) {
         hora__text_add(out, names_times ? " every day" : "");
     } else if (cron->is_either_day) {

@@ -9,6 +9,7 @@
  * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
 #include <stddef.h>
 
+#include "base/ns.h"
 #include "base/options.h"
 #include "sched/trigger.h"
 #include "sys/alloc.h"
@@ -19,11 +20,6 @@ struct cron_trigger {
     hora_zone *zone;      /* NULL: UTC */
     hora_cron_trigger_options options;
 };
-
-static hora_ns later(hora_ns a, hora_ns b)
-{
-    return a > b ? a : b;
-}
 
 static hora_ns not_ahead(const hora_trigger_context *context, hora_ns time)
 {
@@ -36,7 +32,7 @@ static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_contex
     hora_ns end = not_ahead(context, context->last_end);
     if (planned == HORA_NEVER && end == HORA_NEVER)
         return own->options.resumes ? own->options.resume_from.ns : context->now;
-    return planned == HORA_NEVER || own->options.mode == HORA_CRON_LENIENT ? later(planned, end) : planned;
+    return planned == HORA_NEVER || own->options.mode == HORA_CRON_LENIENT ? hora__ns_max(planned, end) : planned;
 }
 
 static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)

@@ -163,11 +163,6 @@ static struct hora__chance find_anew(const struct hora__course *course, const st
     return (struct hora__chance){.runs = planned <= moment->now, .planned = planned};
 }
 
-static hora_ns later(hora_ns a, hora_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* A zone has other rules: the next time after the last run by these. If there was no run, or times after it have been passed over, what
  * came before the rules is settled, but for the time that is waited for. A trigger that cannot be asked for the times
  * after a moment keeps one that has come, or that is its first. */
@@ -179,8 +174,9 @@ static struct hora__chance find_by_new_rules(const struct hora__course *course, 
         return chance_of_asked(course, moment, moment->planned);
     if (is_settled) {
         hora_ns before = hora__ns_sub(moment->planned, 1);
-        then.last_planned = later(then.last_planned, before < moment->refreshed_at ? before : moment->refreshed_at);
-        then.last_end = later(then.last_end, then.last_planned);
+        then.last_planned =
+            hora__ns_max(then.last_planned, before < moment->refreshed_at ? before : moment->refreshed_at);
+        then.last_end = hora__ns_max(then.last_end, then.last_planned);
     }
     return chance_of_asked(course, moment, hora__plan_ask(course->rules, &then));
 }
@@ -292,7 +288,7 @@ static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, h
     case HORA__RATE:
         return next_of_rate(scheduled, now, not_before);
     case HORA__GAP:
-        return later(hora__ns_add(now, scheduled->course->every), not_before);
+        return hora__ns_max(hora__ns_add(now, scheduled->course->every), not_before);
     case HORA__ONCE:
     case HORA__ASKED:
     default:
@@ -308,7 +304,7 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
     unlock(scheduled);
     hora_ns next = hora__plan_ask(scheduled->course->rules, &context);
     lock(scheduled);
-    return next == HORA_FOREVER ? next : later(next, not_before);
+    return next == HORA_FOREVER ? next : hora__ns_max(next, not_before);
 }
 
 hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)

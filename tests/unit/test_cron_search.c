@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cron/calendar.h"
 #include "cron/civil.h"
 #include "cron/cron.h"
 #include "cron/spans.h"
@@ -107,6 +108,12 @@ static struct hora_cron some_days(void)
     return cron;
 }
 
+static uint32_t days_of(const hora_cron *cron, int64_t year, int month)
+{
+    int first_weekday = hora__weekday(hora__days_from_date(year, month, 1));
+    return hora__cron_month_mask(cron, first_weekday, hora__month_days(year, month));
+}
+
 static void check_month(const hora_cron *cron, int64_t year, int number)
 {
     struct month month = {year, number, hora__month_days(year, number)};
@@ -117,7 +124,7 @@ static void check_month(const hora_cron *cron, int64_t year, int number)
         if (cron->is_either_day ? first || second : first && second)
             want |= UINT32_C(1) << day;
     }
-    CHECK_INT(hora__cron_days(cron, year, number), want);
+    CHECK_INT(days_of(cron, year, number), want);
 }
 
 /* Every length of a month with every first weekday is in 28 years. */
@@ -187,7 +194,7 @@ static bool is_local_time(const hora_cron *cron, int64_t local)
         (cron->hours >> time / HOUR & 1) == 0)
         return false;
     struct hora__date date = hora__date_from_days(day);
-    return (cron->months >> date.month & 1) != 0 && (hora__cron_days(cron, date.year, date.month) >> date.day & 1) != 0;
+    return (cron->months >> date.month & 1) != 0 && (days_of(cron, date.year, date.month) >> date.day & 1) != 0;
 }
 
 static bool times[WINDOW]; /* which seconds of the window are times, by the words of the rule */
