@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "base/options.h"
 #include "exec/options.h"
@@ -78,8 +79,9 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     if (options->queue_capacity < 0)
         return hora_synchronous_queue_new(&own, &pool->queue);
     own.fair = false;
-    return hora__backlog_new(options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity, &own,
-                             &pool->queue);
+    int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
+    return HORA__FAST ? hora__backlog_new(capacity, &own, &pool->queue)
+                      : hora_linked_queue_new(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
 }
 
 /* Whether executed tasks can do without: nobody is shown them before, while or after they run. */
