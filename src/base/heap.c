@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/touch.h"
+
 static bool before(const struct hora__heap *heap, const struct hora__heap_entry *a, const struct hora__heap_entry *b)
 {
     int order = heap->compare(a, b, heap->context);
@@ -20,6 +22,7 @@ struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__h
 {
     assert(capacity >= heap->size);
     struct hora__heap_entry *old = heap->entries;
+    HORA__TOUCH_PREPAID(heap->size);
     if (heap->size > 0)
         memcpy(memory, old, (size_t)heap->size * sizeof *memory);
     heap->entries = memory;
@@ -29,7 +32,9 @@ struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__h
 
 static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
+    HORA__TOUCH(1);
     while (i > 0) {
+        HORA__TOUCH(1);
         int parent = (i - 1) / 2;
         if (!before(heap, &entry, &heap->entries[parent]))
             break;
@@ -41,7 +46,9 @@ static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entr
 
 static void sift_down(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
+    HORA__TOUCH(1);
     while (i < heap->size / 2) { /* i has a child; written so that 2 * i cannot overflow */
+        HORA__TOUCH(2);
         int child = 2 * i + 1;
         if (child + 1 < heap->size && before(heap, &heap->entries[child + 1], &heap->entries[child]))
             child++;
@@ -83,6 +90,7 @@ void *hora__heap_pop(struct hora__heap *heap)
 int hora__heap_find(const struct hora__heap *heap, const void *item)
 {
     int found = -1;
+    HORA__TOUCH(heap->size);
     for (int i = 0; i < heap->size; i++)
         if (heap->entries[i].item == item && (found < 0 || before(heap, &heap->entries[i], &heap->entries[found])))
             found = i;

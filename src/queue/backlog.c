@@ -28,6 +28,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/touch.h"
 #include "sys/alloc.h"
 
 enum { SLOTS = 62, KEPT = 16, MOST = HORA__KEEPS_MEMORY ? 2048 : 1, PARTS = 8 };
@@ -145,6 +146,7 @@ static struct segment *new_segment_locked(struct backlog *backlog)
 static void tidy_locked(struct backlog *backlog)
 {
     int excess = backlog->spare_count > KEPT ? (backlog->spare_count - KEPT + PARTS - 1) / PARTS : 0;
+    HORA__TOUCH(excess);
     while (excess-- > 0)
         hora__free(take_spare_locked(backlog));
 }
@@ -176,6 +178,7 @@ static int append(struct backlog *backlog, void *item)
         return HORA_ENOMEM;
     backlog->end.segment->entries[backlog->end.index++].item = item;
     backlog->base.size++;
+    HORA__TOUCH(1);
     return 0;
 }
 
@@ -184,6 +187,7 @@ static int append(struct backlog *backlog, void *item)
 static void close_holes(struct backlog *backlog)
 {
     struct place to = backlog->front;
+    HORA__TOUCH_PREPAID(backlog->base.size + backlog->holes);
     for (struct place from = to; !at_end(backlog, from); from.index++) {
         const struct entry *entry = slot(&from);
         if (!is_hole(entry)) {
@@ -226,6 +230,7 @@ static void swap(struct backlog *backlog)
 static void join(struct backlog *backlog)
 {
     struct place *end = &backlog->end;
+    HORA__TOUCH(SLOTS - end->index);
     for (; end->index < SLOTS; end->index++, backlog->holes++)
         make_hole(&end->segment->entries[end->index]);
     end->segment->next = backlog->inbox_first;
@@ -285,6 +290,7 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
     if (posting->item == NULL)
         entry->task = *posting->task;
     backlog->inbox_size++;
+    HORA__TOUCH(1);
     hora__counter_add_alone(&posting->books->posted, 1);
     return 0;
 }
@@ -320,6 +326,7 @@ static void seal(hora_queue *queue)
 /* The front has been emptied: go on to the next element. */
 static void advance(struct backlog *backlog)
 {
+    HORA__TOUCH(1);
     for (;;) {
         backlog->front.index++;
         if (at_end(backlog, backlog->front)) {
@@ -335,6 +342,7 @@ static void advance(struct backlog *backlog)
         if (!is_hole(&backlog->front.segment->entries[backlog->front.index]) || HORA__FAULT(BACKLOG_GIVES_HOLES))
             return;
         backlog->holes--;
+        HORA__TOUCH_PREPAID(1); /* by its removal, or by what stands in its segment */
     }
 }
 
@@ -423,6 +431,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct backlog *backlog = backlog_of(queue);
     for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
+        HORA__TOUCH(1);
         if (slot(&place)->item != item)
             continue;
         if (remove)
@@ -444,6 +453,7 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     int error = 0;
     for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
         struct entry *entry = slot(&place);
+        HORA__TOUCH(1);
         if (is_task(entry))
             error = maker->make(maker->context, &entry->task, &entry->item);
     }

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/touch.h"
+
 enum { CHILDREN = 4 };
 
 static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
@@ -47,6 +49,7 @@ struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct h
 {
     assert(capacity >= used_by(timers) && capacity <= HORA__TIMERS_MOST); /* I3 */
     struct hora__timer_slot *old = timers->slots;
+    HORA__TOUCH_PREPAID(timers->size);
     if (timers->size > 0)
         memcpy(memory, old, (size_t)timers->size * sizeof *memory);
     timers->slots = memory;
@@ -81,6 +84,7 @@ void hora__timers_keep(struct hora__timers *timers, int by)
 
 static void place(struct hora__timers *timers, int i, struct hora__timer_slot slot)
 {
+    HORA__TOUCH(1);
     timers->slots[i] = slot;
     slot.timer->index = i; /* I2 */
 }
@@ -99,6 +103,7 @@ static int first_child(const struct hora__timers *timers, int i)
 {
     int first = CHILDREN * i + 1;
     int end = timers->size - first < CHILDREN ? timers->size : first + CHILDREN;
+    HORA__TOUCH(end - first);
     for (int child = first + 1; child < end; child++)
         if (before(timers->slots[child], timers->slots[first]))
             first = child;
