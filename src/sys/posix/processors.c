@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processors.c - processors by affinity, and the quota of the control group (version 2, then version 1) */
+/* processors.c - processors by affinity, and the quota of the control group (version 2, then version 1)
+ *
+ * Globals      Whether there are several is asked wherever a lock is not free, so it is kept; it is written once. */
 #include "sys/processors.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sys/pause.h"
 
 #ifdef __linux__
 
@@ -65,10 +70,31 @@ int hora__processors(void)
 
 #else
 
+static int by_affinity(void)
+{
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 int hora__processors(void)
 {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (int)count : 1;
+    int count = by_affinity();
+    return count > 0 ? count : 1;
 }
 
 #endif
+
+static pthread_once_t several_once = PTHREAD_ONCE_INIT;
+static bool several;
+
+/* Without the quota, which says how long processors may be used, not how many at once; and to read it would be a point where a thread
+ * can be cancelled. */
+static void find_several(void)
+{
+    several = by_affinity() > 1;
+}
+
+bool hora__pause_helps(void)
+{
+    (void)pthread_once(&several_once, find_several);
+    return several;
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - numbers and processors: nothing here depends on the schedule */
+#include "sys/pause.h"
 #include "sys/processors.h"
 #include "sys/serial.h"
 
@@ -11,4 +12,9 @@ int hora__serial_next(void)
 int hora__processors(void)
 {
     return 2;
+}
+
+bool hora__pause_helps(void)
+{
+    return true;
 }
