@@ -56,6 +56,12 @@
     X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                             \
     X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                       \
     X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for has gone")            \
+    X(SHARD_BELOW_FLOOR, "what is due by the last reading of the clock is posted all the same")        \
+    X(SHARD_FLOOR_UNSAID, "who takes what is due does not say by which reading of the clock")          \
+    X(SHARD_GATE_UNSEEN, "a task is posted into a scheduler that has been shut down")                  \
+    X(SHARD_MISPLACES, "what moves within a shard does not know its new place")                        \
+    X(SHARD_LOOKS_TOO_SOON, "who goes to sleep does not look at what was posted meanwhile")            \
+    X(SHARD_TELLS_NOBODY, "what is posted ahead of all others is not told to who sleeps")              \
     X(AGENDA_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                    \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                        \
     X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")           \

@@ -41,7 +41,7 @@ static void tell_watchers(hora_pool *pool)
 }
 
 /* The same for what has come, which changes nothing unless idleness is shown. */
-static void tell_watchers_of_work(hora_pool *pool)
+void hora__pool_work_came(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->idle_watchers) > 0 && hora__atomic_load(&pool->shows_idle))
         show_idleness(pool);
@@ -61,7 +61,7 @@ void hora__pool_watch(hora_pool *pool, int by)
 void hora__pool_accept(hora_pool *pool)
 {
     book(pool, HORA__ACCEPTED);
-    tell_watchers_of_work(pool);
+    hora__pool_work_came(pool);
 }
 
 void hora__pool_unaccept(hora_pool *pool)
@@ -155,7 +155,7 @@ static int put_into_queue(hora_pool *pool, hora_future *future, enum standing st
     if (error < 0)
         back_out(pool, future, standing);
     else
-        tell_watchers_of_work(pool);
+        hora__pool_work_came(pool);
     return error;
 }
 
@@ -315,7 +315,7 @@ static bool post(hora_pool *pool, const hora_task *task)
     };
     if (hora__queue_post(pool->queue, &posting) < 0)
         return false;
-    tell_watchers_of_work(pool);
+    hora__pool_work_came(pool);
     see_that_somebody_comes(pool, hora__atomic_load(&pool->control));
     return true;
 }

@@ -445,15 +445,18 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
 }
 
 /* It has been cancelled before it ran: who must be asked to take it out of a queue, kept alive by a reference; NULL: nobody. That entry has
- * no other owner then: whether it is taken out or a worker has it already, who has it finds that it is done. */
-static struct hora__queue_owner *part_from_owner_locked(hora_future *future)
+ * no other owner then: whether it is taken out or a worker has it already, who has it finds that it is done. If it is out at
+ * once, that is told; then the caller has the reference of the entry. */
+static struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
 {
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
-    hora__object_ref(owner->object);
+    *ret_is_out = owner->unpost != NULL && owner->unpost(owner, future); /* the owner may be gone after this */
+    if (!*ret_is_out)
+        hora__object_ref(owner->object);
     leave_owner_locked(future, owner);
-    return owner;
+    return *ret_is_out ? NULL : owner;
 }
 
 static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
@@ -471,7 +474,8 @@ int hora_future_cancel(hora_future *future, bool interrupt)
     if (error < 0)
         return error;
     hora_cancel what = cancel_locked(future, interrupt, &after);
-    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future) : NULL;
+    bool is_out = false;
+    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
     bool tells_user = after.has_listeners || (after.drops_task && future->task.drop != NULL);
     if (tells_user)
         (void)hora_future_ref(future); /* for that may give the caller's reference back */
@@ -480,6 +484,8 @@ int hora_future_cancel(hora_future *future, bool interrupt)
         finish(future, &after);
     if (owner != NULL)
         leave_queue(future, owner);
+    if (is_out)
+        (void)hora_future_unref(future); /* the entry's */
     if (tells_user)
         (void)hora_future_unref(future);
     return (int)what;
@@ -503,6 +509,13 @@ void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *o
     hora__atomic_init(&future->object.references, references);
     future->owner = owner;
     future->entries = 1;
+}
+
+void hora__future_unborn(hora_future *future)
+{
+    hora__atomic_init(&future->object.references, 1);
+    future->owner = NULL;
+    future->entries = 0;
 }
 
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)

@@ -27,6 +27,9 @@ struct hora__queue_owner {
     struct hora__object *object; /* kept alive while it is asked */
     /* The future has been cancelled, and has parted from this owner: if an entry of it is in the queue, take that out and end it. */
     void (*cancelled)(struct hora__queue_owner *owner, hora_future *future);
+    /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry has ended. The reference of the
+     * entry is the caller's. NULL: never. */
+    bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
     hora__atomic keeps_cancelled;
 };
 
@@ -90,6 +93,9 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 
 /* The same as the first, for a future that nobody but the caller has seen: with so many references from now on. */
 void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references);
+
+/* It found no place: as if that had not been called. */
+void hora__future_unborn(hora_future *future);
 
 /* Before it is put into a hora_future_list: whether it is in none yet. And after it was taken out. */
 bool hora__future_enlist(hora_future *future);

@@ -146,21 +146,22 @@ void hora__pool_unaccept(hora_pool *pool);
 void hora__pool_finish(hora_pool *pool);
 void hora__pool_end(hora_pool *pool, enum hora__ending ending);
 
+/* Something has come by another way than the pool's own: tell those who want to know. */
+void hora__pool_work_came(hora_pool *pool);
+
 /* There is one more, or one less, who wants to know when nothing is unfinished; before it looks. */
 void hora__pool_watch(hora_pool *pool, int by);
 
 /* How many tasks were taken on. */
 static inline int64_t hora__pool_accepted(const hora_pool *pool)
 {
-    const struct hora__books *books = &pool->books;
-    return hora__counter_read(&books->posted) + hora__counter_read(&books->accepted) -
-           hora__counter_read(&books->withdrawn);
+    return hora__books_accepted(&pool->books) - hora__counter_read(&pool->books.withdrawn);
 }
 
 /* How many tasks have ended in this way, but for those of workers that are there. */
 static inline int64_t hora__pool_endings_locked(const hora_pool *pool, enum hora__ending ending)
 {
-    int64_t removed = ending == HORA__CANCELLED ? hora__counter_read(&pool->books.cancelled) : 0;
+    int64_t removed = ending == HORA__CANCELLED ? hora__books_cancelled(&pool->books) : 0;
     return removed + pool->ended_endings[ending] + hora__counter_read(&pool->endings[ending]);
 }
 

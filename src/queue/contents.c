@@ -73,6 +73,8 @@ void *hora__queue_remove_first(hora_queue *queue)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
+    if (queue->kind->absorb != NULL)
+        queue->kind->absorb(queue);
     void *item = queue->kind->peek(queue);
     bool removed = item != NULL && queue->kind->find(queue, item, true);
     if (removed)

@@ -80,6 +80,8 @@ int hora_queue_free(hora_queue *queue)
         if (queue->drop != NULL)
             queue->drop(item);
     hora__ready_fd_destroy(&queue->ready, queue->object.clock);
+    if (queue->kind->leave != NULL)
+        queue->kind->leave(queue);
     hora__object_leave(&queue->object);
     return 0;
 }

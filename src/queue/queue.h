@@ -16,6 +16,15 @@
 #include "sync/wait.h"
 #include "sys/alloc.h"
 
+/* What is counted in another place than the books themselves, because the threads that count meet nowhere else: under a lock of that
+ * place. */
+struct hora__branch {
+    hora__counter posted;    /* accepted there */
+    hora__counter cancelled; /* of these, removed for that: finished as well */
+};
+
+enum { HORA__BRANCHES_MOST = 16 };
+
 /* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with.
  * They change under the locks of the queue, which are taken for each element anyway, and only grow. */
 struct hora__books {
@@ -25,6 +34,8 @@ struct hora__books {
     hora__counter withdrawn;      /* of these, taken back as if they had never come: finished as well */
     hora__counter cancelled;      /* of the finished ones, those that were removed for that */
     hora__counter finished;
+    int branch_count; /* this and the branches are immutable */
+    const struct hora__branch *branches[HORA__BRANCHES_MOST];
 };
 
 /* What is being put. */
@@ -90,6 +101,11 @@ struct hora__queue_kind {
     void (*absorb)(hora_queue *queue);
     void (*want)(hora_queue *queue, bool wanted);
     void (*seal)(hora_queue *queue);
+    /* For delay queues with an inbox: nobody will look by himself before this time; INT64_MIN: nobody waits to be told. Whether what
+     * came in before that was said has to be looked at. Else NULL. */
+    bool (*expect)(hora_queue *queue, hora_ns until);
+    /* The owner is about to leave the queue, which is empty. NULL: there is nothing to do. */
+    void (*leave)(hora_queue *queue);
     /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_task, and that address
      * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
      * may still be tasks. */
@@ -193,6 +209,9 @@ __attribute__((warn_unused_result)) int hora__queue_offer(hora_queue *queue, voi
  * has been shown, or the gate is closed. */
 __attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, const struct hora__posting *posting);
 
+/* What has been posted is wanted by somebody who sleeps. */
+void hora__queue_look(hora_queue *queue);
+
 /* If there is an element, take it, and book the one taken before as finished; NULL: there is none. Here and below: a task by
  * value is copied to *ret_task, whose address is then returned. */
 void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books);
@@ -212,11 +231,36 @@ enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTH
 /* Book something. In any case what happens in the books after this is ordered after what the caller did before. */
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
 
+/* How many were taken on; were cancelled; ended. */
+static inline int64_t hora__books_accepted(const struct hora__books *books)
+{
+    int64_t sum = hora__counter_read(&books->posted) + hora__counter_read(&books->accepted);
+    for (int i = 0; i < books->branch_count; i++)
+        sum += hora__counter_read(&books->branches[i]->posted);
+    return sum;
+}
+
+static inline int64_t hora__books_cancelled(const struct hora__books *books)
+{
+    int64_t sum = hora__counter_read(&books->cancelled);
+    for (int i = 0; i < books->branch_count; i++)
+        sum += hora__counter_read(&books->branches[i]->cancelled);
+    return sum;
+}
+
+static inline int64_t hora__books_finished(const struct hora__books *books)
+{
+    int64_t sum = hora__counter_read(&books->finished);
+    for (int i = 0; i < books->branch_count; i++)
+        sum += hora__counter_read(&books->branches[i]->cancelled);
+    return sum;
+}
+
 static inline bool hora__books_are_even(const struct hora__books *books)
 {
     /* Both only grow, and this is read first: so if they are even, they were even at that moment. */
-    int64_t finished = hora__counter_read(&books->finished);
-    return finished == hora__counter_read(&books->posted) + hora__counter_read(&books->accepted);
+    int64_t finished = hora__books_finished(books);
+    return finished == hora__books_accepted(books);
 }
 
 /* Put without waiting; `put` is prepared. HORA_EFULL. */

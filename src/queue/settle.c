@@ -202,6 +202,20 @@ static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct
     }
 }
 
+/* Those who post are told until when nobody looks, before the last look at what they have posted. Whether there is something that
+ * has to be looked at. */
+static bool finds_more(hora_queue *queue)
+{
+    if (queue->kind->expect == NULL)
+        return false;
+    hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
+    if (queue->leader == NULL && hora__list_is_empty(&queue->takers))
+        until = INT64_MIN;
+    if (queue->ready.kind != HORA__READY_NONE)
+        until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
+    return queue->kind->expect(queue, until);
+}
+
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -209,12 +223,14 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
         settle_searched(queue, wakes);
         return;
     }
-    admit_putters(queue, wakes);
-    bool leader_served = serve_takers(queue, wakes);
-    if (HORA__FAULT(PUT_WAKES_ALL))
-        nudge_all(queue, self, wakes);
-    if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
-        choose_leader(queue, self, wakes);
+    do {
+        admit_putters(queue, wakes);
+        bool leader_served = serve_takers(queue, wakes);
+        if (HORA__FAULT(PUT_WAKES_ALL))
+            nudge_all(queue, self, wakes);
+        if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
+            choose_leader(queue, self, wakes);
+    } while (finds_more(queue));
     show_ready(queue);
 }
 

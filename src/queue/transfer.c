@@ -144,12 +144,13 @@ int hora_queue_offer(hora_queue *queue, void *item)
     return error < 0 ? error : put(queue, &(struct hora__put){.item = item}, NULL, 0);
 }
 
-/* A posted element is wanted by somebody who sleeps. */
-static void call_searcher(hora_queue *queue)
+void hora__queue_look(hora_queue *queue)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
+    if (queue->kind->expect != NULL)
+        queue->kind->absorb(queue);
     hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
 }
@@ -159,7 +160,7 @@ int hora__queue_post(hora_queue *queue, const struct hora__posting *posting)
     bool wanted;
     int error = queue->kind->post(queue, posting, &wanted);
     if (error == 0 && wanted)
-        call_searcher(queue);
+        hora__queue_look(queue);
     return error;
 }
 
@@ -179,7 +180,7 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
         hora__counter_add_alone(&books->withdrawn, 1);
     if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
         hora__counter_add_alone(&books->finished, 1);
-    if (queue->kind->absorb != NULL)
+    if (queue->kind->absorb != NULL && (queue->kind->expect == NULL || what == HORA__NOTHING))
         queue->kind->absorb(queue); /* through the lock of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);
 }

@@ -22,9 +22,11 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
 #include "sched/scheduled.h"
+#include "sched/shards.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -41,8 +43,11 @@ struct agenda {
     struct hora_queue base;
     struct line lines[LINES];
     hora_timeline own; /* that of its clock; immutable */
-    uint64_t next_sequence;
     struct hora__list guests;
+    struct hora__shards *shards; /* immutable */
+    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
+    int lacking;                 /* places that are to be promised to the shards, and are not */
+    bool sealed;                 /* nothing is posted any more */
 };
 
 static struct agenda *agenda_of(hora_queue *queue)
@@ -79,7 +84,7 @@ static void insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due
 {
     entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
-        entry->by_due.sequence = ++agenda->next_sequence; /* I3 */
+        entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
     else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.leader_element = 0; /* I5 */
     hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
@@ -155,6 +160,134 @@ static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
         hora__free(hora__guest_of(entry));
     }
     return future;
+}
+
+/* ---- what is posted ---- */
+
+static struct hora__timers *own_heap(struct agenda *agenda)
+{
+    return &agenda->lines[agenda->own].exact;
+}
+
+/* Who posts must not need memory later: so places are promised beforehand, for all that the shards can hold. As long as that is not
+ * possible nothing is posted. */
+static void set_floor(struct agenda *agenda)
+{
+    bool open = HORA__FAST && agenda->lacking == 0 && !agenda->sealed;
+    hora__atomic64_store(&agenda->shards->floor, open ? agenda->seen_now : INT64_MAX);
+}
+
+static void promise(struct agenda *agenda)
+{
+    struct hora__timers *heap = own_heap(agenda);
+    while (HORA__FAST && agenda->lacking > 0 && hora__timers_make_room(heap) == 0) {
+        int room = heap->capacity - heap->size - heap->reserved;
+        int more = room < agenda->lacking ? room : agenda->lacking;
+        hora__timers_keep(heap, more);
+        agenda->lacking -= more;
+    }
+    set_floor(agenda);
+}
+
+static void take_in(void *context, struct hora__posted posted)
+{
+    struct agenda *agenda = context;
+    hora__timers_keep(own_heap(agenda), -1);
+    agenda->lacking++;
+    hora__timers_push(own_heap(agenda), &posted.scheduled->entry.by_due, posted.due);
+    agenda->base.size++; /* I1 */
+}
+
+/* Whether something has come that nobody would look at in time. */
+static bool take_all_in(struct agenda *agenda)
+{
+    bool ahead = hora__shards_absorb(agenda->shards, take_in, agenda);
+    if (agenda->lacking > 0)
+        promise(agenda);
+    return ahead;
+}
+
+static void absorb(hora_queue *queue)
+{
+    (void)take_all_in(agenda_of(queue));
+}
+
+static bool expect(hora_queue *queue, hora_ns until)
+{
+    struct agenda *agenda = agenda_of(queue);
+    hora_ns before = hora__atomic64_peek(&agenda->shards->horizon);
+    if (until == before)
+        return false;
+    hora__atomic64_store(&agenda->shards->horizon, until);
+    /* What was posted with the earlier horizon in sight, and due after that, has not been told. */
+    return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON) && take_all_in(agenda);
+}
+
+static void seal(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    agenda->sealed = true;
+    promise(agenda);
+}
+
+static void leave(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    for (int i = 0; i < agenda->shards->count; i++)
+        hora__agenda_move_out(queue, i);
+}
+
+bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, const struct hora__posting *posting)
+{
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__entry *entry = &scheduled->entry;
+    if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || entry->line != agenda->own)
+        return false;
+    entry->place = HORA__WAITS;
+    entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
+    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, posting);
+    if (outcome == HORA__POST_REFUSED)
+        entry->place = HORA__OUT;
+    if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
+        hora__queue_look(queue);
+    return outcome != HORA__POST_REFUSED;
+}
+
+bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
+{
+    struct agenda *agenda = agenda_of(scheduled->queue);
+    struct hora__shard *shard = hora__shards_find(agenda->shards, scheduled);
+    if (shard == NULL)
+        return false;
+    if (!may(context)) {
+        hora__shard_leave(shard);
+        return false;
+    }
+    hora__counter_add_alone(&shard->branch.cancelled, 1);
+    hora__shard_remove(shard, scheduled);
+    return true;
+}
+
+void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
+{
+    const struct hora__shards *shards = agenda_of(queue)->shards;
+    books->branch_count = shards->count;
+    for (int i = 0; i < shards->count; i++)
+        books->branches[i] = &shards->shards[i].branch;
+}
+
+uint8_t hora__agenda_move_in(hora_queue *queue)
+{
+    struct hora__shards *shards = agenda_of(queue)->shards;
+    int shard = hora__shards_mine(shards);
+    hora__shards_move_in(shards, shard);
+    return (uint8_t)shard;
+}
+
+void hora__agenda_move_out(hora_queue *queue, int shard)
+{
+    if (hora__shards_move_out(agenda_of(queue)->shards, shard))
+        hora__object_leave(&queue->object);
 }
 
 /* ---- the order ---- */
@@ -285,6 +418,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
         hora__scheduled_check_rules(scheduled);
     insert(agenda, entry,
            scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, (hora_timeline)entry->line));
+    if (agenda->lacking > 0)
+        promise(agenda);
     if (scheduled == NULL) {
         hora__list_add_last(&agenda->guests, &guest->link);
         put->memory = NULL;
@@ -305,13 +440,35 @@ static bool is_held_up(const hora_queue *queue)
     return queue->watches && (queue->telling || hora__clock_was_set(queue->object.clock, &queue->seen));
 }
 
+/* Read the clock, and then go through the shards: from then on nothing comes in by them that is due by that reading. */
+static void look(struct agenda *agenda, struct reading *reading)
+{
+    hora_ns now = now_of(reading, agenda->own);
+    bool is_steady = agenda->own != HORA_WALL; /* that one may be set back */
+    agenda->seen_now = is_steady ? now : INT64_MIN;
+    if (!HORA__FAULT(SHARD_FLOOR_UNSAID))
+        set_floor(agenda);
+    (void)take_all_in(agenda);
+}
+
+/* The first entry, if it is due; NULL: it is not, or there is none. */
+static struct hora__entry *first_due(struct agenda *agenda)
+{
+    const struct hora__timers *only = only_heap(agenda);
+    if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
+        return entry_by_due(only->slots[0].timer);
+    struct reading reading = {.agenda = agenda};
+    look(agenda, &reading);
+    struct hora__entry *first = first_of(agenda, &reading);
+    return first != NULL && is_due(&reading, first) ? first : NULL;
+}
+
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
     struct agenda *agenda = agenda_of(queue);
-    struct reading reading = {.agenda = agenda};
-    struct hora__entry *first = first_of(agenda, &reading);
-    if (first == NULL || !is_due(&reading, first) || is_held_up(queue))
+    struct hora__entry *first = first_due(agenda);
+    if (first == NULL || is_held_up(queue))
         return NULL;
     remove_entry(agenda, first);
     first->place = HORA__TAKEN;
@@ -517,6 +674,7 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
                         struct hora__entries *ret_entries)
 {
     struct agenda *agenda = agenda_of(queue);
+    absorb(queue);
     hora__agenda_pick(queue, visit, arg, ret_entries);
     struct hora__entries rest = *ret_entries;
     for (struct hora__entry *entry; (entry = hora__entries_next(&rest)) != NULL;) {
@@ -548,6 +706,7 @@ void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
 static void destroy(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
+    hora__timers_keep(own_heap(agenda), agenda->lacking - hora__shards_room(agenda->shards));
     for (int i = 0; i < LINES; i++) {
         assert(agenda->lines[i].exact.size == 0 && agenda->lines[i].lax.size == 0);
         assert(agenda->lines[i].exact.reserved == 0 && agenda->lines[i].lax.reserved == 0);
@@ -556,6 +715,7 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].latest.slots);
     }
     hora__zones_forget(&agenda->base);
+    hora__shards_free(agenda->shards);
     hora__free(agenda);
 }
 
@@ -570,6 +730,10 @@ static const struct hora__queue_kind agenda_kind = {
     .copy = copy,
     .next_due = next_due,
     .destroy = destroy,
+    .absorb = absorb,
+    .expect = expect,
+    .seal = seal,
+    .leave = leave,
     .inserts_always = true,
 };
 
@@ -581,11 +745,19 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     if (agenda == NULL)
         return HORA_ENOMEM;
     hora__list_init(&agenda->guests);
-    int error = hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
+    agenda->shards = hora__shards_new();
+    int error =
+        agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
     if (error < 0) {
+        if (agenda->shards != NULL)
+            hora__shards_free(agenda->shards);
         hora__free(agenda);
         return error;
     }
+    for (int i = 0; i < agenda->shards->count; i++)
+        hora__object_ref(&agenda->base.object);
+    agenda->seen_now = INT64_MIN;
+    agenda->lacking = hora__shards_room(agenda->shards);
     agenda->own = hora_clock_timeline(agenda->base.object.clock);
     hora__zones_init(&agenda->base);
     *ret_queue = &agenda->base;

@@ -11,14 +11,17 @@
 #include "queue/queue.h"
 #include "sched/timers.h"
 
+struct hora__scheduled;
+
 /* Part of a scheduled future, or of a guest; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
     struct hora__timer by_due;
     uint8_t line;        /* immutable, a hora_timeline: which clock its times belong to */
-    bool is_guest : 1;   /* these three are immutable; it is part of a guest */
+    bool is_guest : 1;   /* these four are immutable; it is part of a guest */
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
+    bool tells : 1;      /* of failures: it was made by a hora_schedule call */
     bool kept;           /* it has been taken, and its place is kept */
     uint8_t place;       /* an enum hora__place, of a scheduled future */
 };
@@ -31,6 +34,7 @@ static inline void hora__entry_init(struct hora__entry *entry, hora_timeline lin
     entry->is_guest = false;
     entry->is_lax = is_lax;
     entry->comes_back = comes_back;
+    entry->tells = false;
     entry->kept = false;
     entry->place = 0;
 }
@@ -68,6 +72,19 @@ struct hora__entry *hora__entries_next(struct hora__entries *entries);
 
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue);
+
+/* The places where futures are posted count for the books of the pool. */
+void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);
+
+/* A future begins to belong to the agenda, by way of a shard; ends to. */
+uint8_t hora__agenda_move_in(hora_queue *queue);
+void hora__agenda_move_out(hora_queue *queue, int shard);
+
+/* Without the lock: post one that runs once, is out, and that nobody else has seen. Whether it is in; else it has to go the long way. */
+bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, const struct hora__posting *posting);
+
+/* The same backwards, for one that was cancelled, as long as `may` says so, which is called under the shard's lock. Whether it is out. */
+bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context);
 
 /* What a clock shows on one of its timelines. */
 hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line);

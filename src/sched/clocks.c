@@ -63,6 +63,7 @@ static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
     hora_ns suspended = hora__ns_sub(now.boot, queue->seen.boot);
     hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, queue->seen.wall), suspended);
     queue->seen = now;
+    queue->kind->absorb(queue); /* those that were posted only count as well */
     struct change change = {.queue = queue,
                             .by = {[HORA_BOOTTIME] = suspended, [HORA_WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)

@@ -102,13 +102,14 @@ static void destroy(struct hora__object *object)
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
     struct hora__course *course = scheduled->course;
+    int shard = scheduled->shard;
     if (course != NULL)
         leave_agenda(scheduled);
     hora__future_destroy(object); /* the memory is gone after this */
     if (course != NULL)
         hora__crew_free(course->crew);
     free_course(course);
-    hora__object_leave(&queue->object);
+    hora__agenda_move_out(queue, shard);
 }
 
 static bool needs_course(const struct hora__scheduled_plan *plan)
@@ -145,17 +146,18 @@ static void init(struct hora__scheduled *scheduled, hora_queue *queue, const str
     scheduled->future.kind = HORA__FUTURE_SCHEDULED;
     scheduled->future.object.destroy = destroy;
     scheduled->queue = queue;
-    hora__object_ref(&queue->object);
+    scheduled->shard = hora__agenda_move_in(queue);
+    scheduled->spot = 0;
     scheduled->planned = plan->planned;
     scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
     scheduled->last_code = 0;
-    scheduled->tells = plan->tells;
     scheduled->paused = plan->paused;
     scheduled->has_begun = false;
     scheduled->is_running = false;
     bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
     assert(scheduled->course != NULL || (!comes_back && plan->rules->slack == 0));
     hora__entry_init(&scheduled->entry, plan->line, plan->rules->slack > 0, comes_back);
+    scheduled->entry.tells = plan->tells;
 }
 
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
@@ -188,7 +190,9 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
     if (error < 0)
         return error;
     *ret_scheduled = hora__scheduled_of(future);
-    hora__mutex_lock(&(*ret_scheduled)->queue->object.lock);
+    hora_queue *queue = (*ret_scheduled)->queue;
+    hora__mutex_lock(&queue->object.lock);
+    queue->kind->absorb(queue); /* it may have been posted only */
     return 0;
 }
 

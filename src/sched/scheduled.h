@@ -67,7 +67,7 @@ struct hora__last_run {
 /* There may be millions that run once: so whatever these do not need is in the course. */
 struct hora__scheduled {
     hora_future future;          /* first: they begin at the same address */
-    hora_queue *queue;           /* the agenda that it belongs to, a reference; immutable */
+    hora_queue *queue;           /* the agenda that it belongs to, as a tenant; immutable */
     struct hora__course *course; /* immutable; NULL: it runs once, by the rules of the JDK's calls */
 
     /* guarded by the agenda's lock */
@@ -77,10 +77,11 @@ struct hora__scheduled {
         struct hora__entry *next_picked; /* in a chain of entries: without a course, and before it has begun */
     } run;
     int last_code;
-    bool tells; /* immutable: of failures: it was made by a hora_schedule call */
-    bool paused;
-    bool has_begun;  /* without a course: its run has begun, */
-    bool is_running; /* and has not ended */
+    bool paused : 1;
+    bool has_begun : 1;  /* without a course: its run has begun, */
+    bool is_running : 1; /* and has not ended */
+    uint8_t shard;       /* immutable: by which it belongs to the agenda */
+    uint16_t spot;       /* guarded by the shard's lock: where it stands there, from 1 on; 0: it does not */
     struct hora__entry entry;
 };
 

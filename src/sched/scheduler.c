@@ -129,6 +129,55 @@ static int place_fresh(hora_pool *pool, hora_future *future)
     return hora__pool_placed(pool, future, error);
 }
 
+/* ---- the short way in ---- */
+
+/* Whether there are as many workers as there are to be. */
+static bool is_staffed(const hora_pool *pool)
+{
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    return count > 0 && count >= hora__atomic_load(&pool->core_threads);
+}
+
+/* Post a task that runs once: whether that was done. It is let in only while the pool is running, so unlike others it never has to be taken
+ * back. */
+static bool post(hora_pool *pool, struct hora__scheduled *scheduled)
+{
+    if (!is_staffed(pool))
+        return false;
+    struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
+    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
+    if (!hora__agenda_post(pool->queue, scheduled, &posting)) {
+        hora__future_unborn(&scheduled->future);
+        return false;
+    }
+    hora__pool_work_came(pool);
+    return true;
+}
+
+static int post_or_place(hora_pool *pool, struct hora__scheduled *scheduled)
+{
+    if (!post(pool, scheduled))
+        return place_fresh(pool, &scheduled->future);
+    return is_staffed(pool) ? 0 : look_again(pool, &scheduled->future); /* the last worker may have left just before */
+}
+
+/* Whether nobody waits for what is cancelled to be gone. Each of those says so, and then goes through the locks of the shards, under
+ * which this is asked. */
+static bool needs_no_news(const void *context)
+{
+    const hora_pool *pool = context;
+    return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
+           hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->lingerer) == 0;
+}
+
+/* As long as it is in the shard the pool cannot end. */
+static bool unpost(struct hora__queue_owner *owner, hora_future *future)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    const hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+    return scheduled != NULL && hora__agenda_unpost(scheduled, needs_no_news, pool);
+}
+
 static int decorate(hora_pool *pool, hora_task *task)
 {
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
@@ -167,6 +216,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future)
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
+    queue->kind->absorb(queue); /* it may have been posted only */
     hora_ns delay =
         hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
@@ -290,6 +340,8 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__atomic_init(&scheduler->pool.max_threads,
                       HORA__WORKERS_MAX); /* more than core_threads have no use, and no harm */
     scheduler->pool.owns_queue = true;
+    scheduler->pool.owner.unpost = unpost;
+    hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
@@ -355,7 +407,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     if (plan->line != hora_clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
     hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
-    error = place_fresh(pool, &scheduled->future);
+    error = post_or_place(pool, scheduled);
     if (error < 0) {
         hora__crew_forget(scheduled);
         hora__future_forget(&scheduled->future);

@@ -444,7 +444,7 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over)
 {
-    if (code == 0 || !scheduled->tells)
+    if (code == 0 || !scheduled->entry.tells)
         return;
     const hora_schedule_spec *rules = hora__scheduled_rules(scheduled);
     if (rules->failed != NULL)

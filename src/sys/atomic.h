@@ -135,6 +135,12 @@ static inline void hora__counter_add_alone(hora__counter *counter, int64_t value
     atomic_store_explicit(&counter->value, before + value, memory_order_relaxed);
 }
 
+/* Counts by one and returns the new value: a number that nobody else gets, and that rises from one call to the next. */
+static inline int64_t hora__counter_next(hora__counter *counter)
+{
+    return atomic_fetch_add_explicit(&counter->value, 1, memory_order_relaxed) + 1;
+}
+
 static inline int64_t hora__counter_read(const hora__counter *counter)
 {
     return atomic_load_explicit(&counter->value, memory_order_relaxed);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shards.c - posting and cancelling without the agenda's lock
+ *
+ * How it works      A thread posts into the shard that its number chooses, under the shard's lock, and cancels there by putting the last
+ *                   one in the place of the one that goes. Each posted future knows its place (spot), under the same lock.
+ * Order             A worker takes what is due by a reading of the clock. It publishes that reading as the floor, goes
+ *                   through the shards, and then takes, in order, all that was due by the reading, without looking at them
+ *                   again. What is posted later is due later: else, since it looks at the floor under the lock of the
+ *                   shard, it is refused, and goes through the lock of the agenda. So nothing that has been scheduled is ever overtaken
+ *                   by what is due after it.
+ * Waking            Who goes to sleep publishes until when, the horizon, and goes through the shards once more. Who posts looks
+ *                   at the horizon after that: either what it posted was seen, or it sees the horizon, and calls.
+ * Lifetime          A future belongs to its agenda as long as it lives. To count that in one place would be a place where all
+ *                   threads meet; so each shard counts its own, and all of them together count as one reference to the agenda.
+ * Invariants        I1 posted[i].scheduled->spot == i + 1 for i < count; whatever is in no shard has spot 0.
+ *                   I2 the sum of all counts never exceeds what the agenda has promised room for. */
+#include "sched/shards.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sched/scheduled.h"
+#include "sys/alloc.h"
+#include "sys/processors.h"
+#include "sys/thread.h"
+
+static_assert((int)HORA__SHARDS_MOST <= (int)HORA__BRANCHES_MOST, "the books of a pool have room for each");
+
+/* Twice as many as threads can run at once: then few of them meet. */
+static int wanted_count(void)
+{
+    int count = 1;
+    while (count < 2 * hora__processors() && count < HORA__SHARDS_MOST)
+        count *= 2;
+    return count;
+}
+
+struct hora__shards *hora__shards_new(void)
+{
+    int count = wanted_count();
+    struct hora__shards *shards = hora__alloc(1, sizeof *shards + (size_t)count * sizeof shards->shards[0]);
+    if (shards == NULL)
+        return NULL;
+    shards->count = count;
+    hora__atomic64_store(&shards->floor, INT64_MAX);
+    hora__atomic64_store(&shards->horizon, INT64_MIN);
+    for (int i = 0; i < count; i++) {
+        hora__atomic_init(&shards->shards[i].tenants, 1);
+        if (hora__mutex_init(&shards->shards[i].lock, HORA__RANK_INBOX) == 0)
+            continue;
+        shards->count = i;
+        hora__shards_free(shards);
+        return NULL;
+    }
+    return shards;
+}
+
+void hora__shards_free(struct hora__shards *shards)
+{
+    for (int i = 0; i < shards->count; i++) {
+        assert(shards->shards[i].count == 0);
+        hora__mutex_destroy(&shards->shards[i].lock);
+    }
+    hora__free(shards);
+}
+
+int hora__shards_mine(const struct hora__shards *shards)
+{
+    return hora__thread_id() & (shards->count - 1);
+}
+
+uint64_t hora__shards_number(struct hora__shards *shards)
+{
+    return (uint64_t)hora__counter_next(&shards->sequence);
+}
+
+int hora__shards_room(const struct hora__shards *shards)
+{
+    return shards->count * HORA__SHARD_ROOM;
+}
+
+/* ---- posting ---- */
+
+static bool is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
+                    const struct hora__posting *posting)
+{
+    if (shard->count == HORA__SHARD_ROOM)
+        return false;
+    if (due <= hora__atomic64_load(&shards->floor) && !HORA__FAULT(SHARD_BELOW_FLOOR))
+        return false;
+    return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN);
+}
+
+enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled,
+                                  const struct hora__posting *posting)
+{
+    struct hora__shard *shard = &shards->shards[scheduled->shard];
+    hora_ns due = scheduled->planned;
+    hora__mutex_lock(&shard->lock);
+    bool open = is_open(shards, shard, due, posting);
+    if (open) {
+        shard->posted[shard->count++] = (struct hora__posted){due, scheduled};
+        scheduled->spot = (uint16_t)shard->count; /* I1 */
+        hora__counter_add_alone(&shard->branch.posted, 1);
+    }
+    hora__mutex_unlock(&shard->lock);
+    if (!open)
+        return HORA__POST_REFUSED;
+    return due < hora__atomic64_load(&shards->horizon) ? HORA__POSTED_AHEAD : HORA__POSTED;
+}
+
+/* ---- going ---- */
+
+struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct hora__scheduled *scheduled)
+{
+    struct hora__shard *shard = &shards->shards[scheduled->shard];
+    hora__mutex_lock(&shard->lock);
+    if (scheduled->spot != 0)
+        return shard;
+    hora__mutex_unlock(&shard->lock);
+    return NULL;
+}
+
+void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled)
+{
+    int at = scheduled->spot - 1;
+    assert(at < shard->count && shard->posted[at].scheduled == scheduled); /* I1 */
+    scheduled->spot = 0;
+    struct hora__posted last = shard->posted[--shard->count];
+    if (at < shard->count) {
+        shard->posted[at] = last;
+        if (!HORA__FAULT(SHARD_MISPLACES))
+            last.scheduled->spot = (uint16_t)(at + 1);
+    }
+    hora__shard_leave(shard);
+}
+
+void hora__shard_leave(struct hora__shard *shard)
+{
+    hora__mutex_unlock(&shard->lock);
+}
+
+bool hora__shards_absorb(struct hora__shards *shards, void (*take)(void *context, struct hora__posted posted),
+                         void *context)
+{
+    hora_ns horizon = hora__atomic64_peek(&shards->horizon);
+    bool ahead = false;
+    for (int i = 0; i < shards->count; i++) {
+        struct hora__shard *shard = &shards->shards[i];
+        hora__mutex_lock(&shard->lock);
+        for (int at = 0; at < shard->count; at++) {
+            struct hora__posted posted = shard->posted[at];
+            posted.scheduled->spot = 0;
+            ahead |= posted.due < horizon;
+            take(context, posted);
+        }
+        shard->count = 0;
+        hora__mutex_unlock(&shard->lock);
+    }
+    return ahead;
+}
+
+/* ---- lifetime ---- */
+
+void hora__shards_move_in(struct hora__shards *shards, int shard)
+{
+    int32_t before = hora__atomic_add(&shards->shards[shard].tenants, 1);
+    assert(before > 0);
+    (void)before;
+}
+
+bool hora__shards_move_out(struct hora__shards *shards, int shard)
+{
+    int32_t before = hora__atomic_add(&shards->shards[shard].tenants, -1);
+    assert(before > 0);
+    return before == 1;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shards.h - where tasks that run once come into an agenda without its lock
+ *
+ * Most timers are timeouts: scheduled, and cancelled long before they are due. Those need no order, and their threads no
+ * common lock. So each thread posts what it schedules into a shard, and cancels it there; what stays is moved into the agenda's
+ * heap, many at a time, by whoever has the agenda's lock and wants to see everything. */
+#ifndef HORA_SCHED_SHARDS_H
+#define HORA_SCHED_SHARDS_H
+
+#include "queue/queue.h"
+
+struct hora__scheduled;
+
+/* In the simulator there are few and small ones, so that they are full, and shared. */
+#ifdef HORA_SIM
+enum { HORA__SHARDS_MOST = 2, HORA__SHARD_ROOM = 2 };
+#else
+enum { HORA__SHARDS_MOST = 16, HORA__SHARD_ROOM = 128 };
+#endif
+
+struct hora__posted {
+    hora_ns due;
+    struct hora__scheduled *scheduled;
+};
+
+struct hora__shard {
+    hora__mutex lock; /* rank INBOX */
+    int count;
+    struct hora__branch branch; /* of the pool's books; written under the lock */
+    hora__atomic tenants; /* futures that belong to the agenda by way of this shard, and 1 until the agenda is left */
+    struct hora__posted posted[HORA__SHARD_ROOM];
+    char apart[HORA__CACHE_LINE];
+};
+
+struct hora__shards {
+    /* Both are written under the agenda's lock, before somebody goes through those of the shards. */
+    hora__atomic64 floor;   /* what is due by then is not posted: order is kept under the agenda's lock */
+    hora__atomic64 horizon; /* what is due before this is to be told to the agenda at once: nobody would look in time */
+    int count;              /* of shards, a power of two; immutable */
+    char apart[HORA__CACHE_LINE];
+    hora__counter sequence; /* of all timers of the agenda: the last number that was given */
+    char apart_too[HORA__CACHE_LINE];
+    struct hora__shard shards[];
+};
+
+/* NULL: there is no memory. Nothing can be posted until a floor is set. */
+struct hora__shards *hora__shards_new(void);
+void hora__shards_free(struct hora__shards *shards);
+
+/* The shard of the calling thread. */
+int hora__shards_mine(const struct hora__shards *shards);
+
+/* The next number. */
+uint64_t hora__shards_number(struct hora__shards *shards);
+
+/* What becomes of one that is to be posted. */
+enum hora__post {
+    HORA__POST_REFUSED, /* it has to go the long way: there is no room, it is due too soon, or the gate is closed */
+    HORA__POSTED,
+    HORA__POSTED_AHEAD, /* and the agenda has to be told */
+};
+
+/* Post into the future's own shard; it is ready to be taken by anyone. The gate as in struct hora__posting. */
+enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled,
+                                  const struct hora__posting *posting);
+
+/* Lock the shard of a scheduled future, if it is still there; NULL: it is not. And: take it out, and unlock; or only unlock. */
+struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct hora__scheduled *scheduled);
+void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled);
+void hora__shard_leave(struct hora__shard *shard);
+
+/* With the agenda's lock: move everything out, by `take`. Whether something was there that is due before the horizon. */
+bool hora__shards_absorb(struct hora__shards *shards, void (*take)(void *context, struct hora__posted posted),
+                         void *context);
+
+/* How much can be posted at most. */
+int hora__shards_room(const struct hora__shards *shards);
+
+/* A future begins to belong to the agenda, by way of a shard; ends to. The latter, and the end of the agenda's own stay, may be the last
+ * that a shard has: whether it was. For each shard there is one reference to the agenda. */
+void hora__shards_move_in(struct hora__shards *shards, int shard);
+bool hora__shards_move_out(struct hora__shards *shards, int shard);
+
+#endif
