@@ -27,11 +27,11 @@
 
 static_assert((int)HORA__SHARDS_MOST <= (int)HORA__BRANCHES_MOST, "the books of a pool have room for each");
 
-/* Twice as many as threads can run at once: then few of them meet. */
+/* As many as threads can run at once, so that those do not meet. */
 static int wanted_count(void)
 {
     int count = 1;
-    while (count < 2 * hora__processors() && count < HORA__SHARDS_MOST)
+    while (count < hora__processors() && count < HORA__SHARDS_MOST)
         count *= 2;
     return count;
 }
@@ -67,7 +67,7 @@ void hora__shards_free(struct hora__shards *shards)
 
 int hora__shards_mine(const struct hora__shards *shards)
 {
-    return hora__thread_id() & (shards->count - 1);
+    return hora__processor() & (shards->count - 1);
 }
 
 uint64_t hora__shards_number(struct hora__shards *shards)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sys/pause.h"
+#include "sys/thread.h"
 
 #ifdef __linux__
 
@@ -97,4 +98,14 @@ bool hora__pause_helps(void)
 {
     (void)pthread_once(&several_once, find_several);
     return several;
+}
+
+int hora__processor(void)
+{
+#ifdef __linux__
+    int number = sched_getcpu();
+    if (number >= 0)
+        return number;
+#endif
+    return hora__thread_id();
 }

@@ -3,6 +3,7 @@
 #include "sys/pause.h"
 #include "sys/processors.h"
 #include "sys/serial.h"
+#include "sys/thread.h"
 
 int hora__serial_next(void)
 {
@@ -17,4 +18,9 @@ int hora__processors(void)
 bool hora__pause_helps(void)
 {
     return true;
+}
+
+int hora__processor(void)
+{
+    return hora__thread_id();
 }
