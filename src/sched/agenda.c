@@ -237,15 +237,15 @@ static void leave(hora_queue *queue)
         hora__agenda_move_out(queue, i);
 }
 
-bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, const struct hora__posting *posting)
+bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                       const struct hora__posting *posting)
 {
     struct agenda *agenda = agenda_of(queue);
     struct hora__entry *entry = &scheduled->entry;
     if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || entry->line != agenda->own)
         return false;
     entry->place = HORA__WAITS;
-    entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
-    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, posting);
+    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, now, posting); /* I3 */
     if (outcome == HORA__POST_REFUSED)
         entry->place = HORA__OUT;
     if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
@@ -745,7 +745,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     if (agenda == NULL)
         return HORA_ENOMEM;
     hora__list_init(&agenda->guests);
-    agenda->shards = hora__shards_new();
+    agenda->shards = hora__shards_new(clock);
     int error =
         agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
     if (error < 0) {

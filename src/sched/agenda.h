@@ -80,8 +80,10 @@ void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);
 uint8_t hora__agenda_move_in(hora_queue *queue);
 void hora__agenda_move_out(hora_queue *queue, int shard);
 
-/* Without the lock: post one that runs once, is out, and that nobody else has seen. Whether it is in; else it has to go the long way. */
-bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, const struct hora__posting *posting);
+/* Without the lock: post one that runs once, is out, and that nobody else has seen; `now` is when the call that does so began, by the agenda's
+ * own clock. Whether it is in; else it has to go the long way. */
+bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                       const struct hora__posting *posting);
 
 /* The same backwards, for one that was cancelled, as long as `may` says so, which is called under the shard's lock. Whether it is out. */
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context);

@@ -174,6 +174,7 @@ struct hora__scheduled_plan {
     bool paused;
     enum hora__trigger trigger;
     hora_timeline line;
+    hora_ns now; /* when that was asked for, by the agenda's own clock; for what runs once */
     hora_ns planned;
     hora_ns every;
     hora_ns offset;

@@ -140,13 +140,13 @@ static bool is_staffed(const hora_pool *pool)
 
 /* Post a task that runs once: whether that was done. It is let in only while the pool is running, so unlike others it never has to be taken
  * back. */
-static bool post(hora_pool *pool, struct hora__scheduled *scheduled)
+static bool post(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     if (!is_staffed(pool))
         return false;
     struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
-    if (!hora__agenda_post(pool->queue, scheduled, &posting)) {
+    if (!hora__agenda_post(pool->queue, scheduled, now, &posting)) {
         hora__future_unborn(&scheduled->future);
         return false;
     }
@@ -154,9 +154,9 @@ static bool post(hora_pool *pool, struct hora__scheduled *scheduled)
     return true;
 }
 
-static int post_or_place(hora_pool *pool, struct hora__scheduled *scheduled)
+static int post_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
-    if (!post(pool, scheduled))
+    if (!post(pool, scheduled, now))
         return place_fresh(pool, &scheduled->future);
     return is_staffed(pool) ? 0 : look_again(pool, &scheduled->future); /* the last worker may have left just before */
 }
@@ -407,7 +407,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     if (plan->line != hora_clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
     hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
-    error = post_or_place(pool, scheduled);
+    error = post_or_place(pool, scheduled, plan->now);
     if (error < 0) {
         hora__crew_forget(scheduled);
         hora__future_forget(&scheduled->future);
@@ -427,22 +427,19 @@ static int check(hora_pool *pool, const hora_task *task)
     return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
 }
 
-static hora_ns after(const hora_pool *pool, hora_ns delay)
-{
-    return hora__clock_deadline(pool->object.clock, delay > 0 ? delay : 0);
-}
-
 static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
                            hora_ns every, hora_future **ret_future)
 {
     int error = check(pool, task);
     if (error < 0 || (trigger != HORA__ONCE && every <= 0))
         return error < 0 ? error : HORA_EINVAL;
+    hora_ns now = hora_clock_now(pool->object.clock);
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .tells = true,
                                         .trigger = trigger,
                                         .line = hora_clock_timeline(pool->object.clock),
-                                        .planned = after(pool, delay),
+                                        .now = now,
+                                        .planned = hora__ns_add(now, delay > 0 ? delay : 0),
                                         .every = every};
     return schedule(pool, task, &plan, ret_future);
 }

@@ -10,6 +10,9 @@
  *                   by what is due after it.
  * Waking            Who goes to sleep publishes until when, the horizon, and goes through the shards once more. Who posts looks
  *                   at the horizon after that: either what it posted was seen, or it sees the horizon, and calls.
+ * Numbers           Timers that are due together leave in the order in which they were scheduled, whichever threads did that. To count
+ *                   them would be a place where all threads meet. But whoever schedules reads the clock, and two readings of which one
+ *                   follows the other differ, on whatever processors: so the reading is the number.
  * Lifetime          A future belongs to its agenda as long as it lives. To count that in one place would be a place where all
  *                   threads meet; so each shard counts its own, and all of them together count as one reference to the agenda.
  * Invariants        I1 posted[i].scheduled->spot == i + 1 for i < count; whatever is in no shard has spot 0.
@@ -21,6 +24,7 @@
 
 #include "base/fault.h"
 #include "sched/scheduled.h"
+#include "sync/clock.h"
 #include "sys/alloc.h"
 #include "sys/processors.h"
 #include "sys/thread.h"
@@ -36,13 +40,20 @@ static int wanted_count(void)
     return count;
 }
 
-struct hora__shards *hora__shards_new(void)
+/* Only of the machine's own monotonic clock two readings of which one follows the other are never the same. */
+static bool tells_apart(const hora_clock *clock)
+{
+    return HORA__CLOCK_RUNS && clock->source == NULL && clock->timeline == HORA_MONOTONIC;
+}
+
+struct hora__shards *hora__shards_new(const hora_clock *clock)
 {
     int count = wanted_count();
     struct hora__shards *shards = hora__alloc(1, sizeof *shards + (size_t)count * sizeof shards->shards[0]);
     if (shards == NULL)
         return NULL;
     shards->count = count;
+    shards->by_clock = tells_apart(hora__clock_or_default(clock));
     hora__atomic64_store(&shards->floor, INT64_MAX);
     hora__atomic64_store(&shards->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
@@ -70,9 +81,33 @@ int hora__shards_mine(const struct hora__shards *shards)
     return hora__processor() & (shards->count - 1);
 }
 
+/* ---- numbers ---- */
+
+/* The reading, and the shard, so that each gives others. Within a shard they rise also if the clock should not. */
+static uint64_t number_by_clock_locked(const struct hora__shards *shards, struct hora__shard *shard, hora_ns now)
+{
+    uint64_t number = (uint64_t)now * HORA__SHARDS_MOST + (uint64_t)(shard - shards->shards);
+    if (number <= shard->last_number)
+        number = shard->last_number + HORA__SHARDS_MOST;
+    shard->last_number = number;
+    return number;
+}
+
+static uint64_t number_locked(struct hora__shards *shards, struct hora__shard *shard, hora_ns now)
+{
+    if (!shards->by_clock)
+        return (uint64_t)hora__counter_next(&shards->last_number);
+    return number_by_clock_locked(shards, shard, now);
+}
+
 uint64_t hora__shards_number(struct hora__shards *shards)
 {
-    return (uint64_t)hora__counter_next(&shards->sequence);
+    struct hora__shard *shard = &shards->shards[hora__shards_mine(shards)];
+    hora_ns now = shards->by_clock ? hora_clock_now(NULL) : 0;
+    hora__mutex_lock(&shard->lock);
+    uint64_t number = number_locked(shards, shard, now);
+    hora__mutex_unlock(&shard->lock);
+    return number;
 }
 
 int hora__shards_room(const struct hora__shards *shards)
@@ -92,7 +127,7 @@ static bool is_open(const struct hora__shards *shards, const struct hora__shard 
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN);
 }
 
-enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled,
+enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__posting *posting)
 {
     struct hora__shard *shard = &shards->shards[scheduled->shard];
@@ -102,6 +137,7 @@ enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__sche
     if (open) {
         shard->posted[shard->count++] = (struct hora__posted){due, scheduled};
         scheduled->spot = (uint16_t)shard->count; /* I1 */
+        scheduled->entry.by_due.sequence = number_locked(shards, shard, now);
         hora__counter_add_alone(&shard->branch.posted, 1);
     }
     hora__mutex_unlock(&shard->lock);

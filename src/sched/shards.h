@@ -18,6 +18,13 @@ enum { HORA__SHARDS_MOST = 2, HORA__SHARD_ROOM = 2 };
 enum { HORA__SHARDS_MOST = 16, HORA__SHARD_ROOM = 128 };
 #endif
 
+/* Whether time passes while threads run: not in the simulator. */
+#ifdef HORA_SIM
+enum { HORA__CLOCK_RUNS = 0 };
+#else
+enum { HORA__CLOCK_RUNS = 1 };
+#endif
+
 struct hora__posted {
     hora_ns due;
     struct hora__scheduled *scheduled;
@@ -26,6 +33,7 @@ struct hora__posted {
 struct hora__shard {
     hora__mutex lock; /* rank INBOX */
     int count;
+    uint64_t last_number;       /* that was given here */
     struct hora__branch branch; /* of the pool's books; written under the lock */
     hora__atomic tenants; /* futures that belong to the agenda by way of this shard, and 1 until the agenda is left */
     struct hora__posted posted[HORA__SHARD_ROOM];
@@ -37,20 +45,21 @@ struct hora__shards {
     hora__atomic64 floor;   /* what is due by then is not posted: order is kept under the agenda's lock */
     hora__atomic64 horizon; /* what is due before this is to be told to the agenda at once: nobody would look in time */
     int count;              /* of shards, a power of two; immutable */
+    bool by_clock;          /* numbers are read off the clock; immutable */
     char apart[HORA__CACHE_LINE];
-    hora__counter sequence; /* of all timers of the agenda: the last number that was given */
+    hora__counter last_number; /* if they are not */
     char apart_too[HORA__CACHE_LINE];
     struct hora__shard shards[];
 };
 
-/* NULL: there is no memory. Nothing can be posted until a floor is set. */
-struct hora__shards *hora__shards_new(void);
+/* For an agenda with this clock. NULL: there is no memory. Nothing can be posted until a floor is set. */
+struct hora__shards *hora__shards_new(const hora_clock *clock);
 void hora__shards_free(struct hora__shards *shards);
 
 /* The shard of the calling thread. */
 int hora__shards_mine(const struct hora__shards *shards);
 
-/* The next number. */
+/* The next number of a timer: no other has it, and whoever asks later gets a larger one. */
 uint64_t hora__shards_number(struct hora__shards *shards);
 
 /* What becomes of one that is to be posted. */
@@ -60,8 +69,9 @@ enum hora__post {
     HORA__POSTED_AHEAD, /* and the agenda has to be told */
 };
 
-/* Post into the future's own shard; it is ready to be taken by anyone. The gate as in struct hora__posting. */
-enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled,
+/* Post into the future's own shard; it is ready to be taken by anyone. The gate as in struct hora__posting; `now` is when the call that posts it
+ * began. */
+enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__posting *posting);
 
 /* Lock the shard of a scheduled future, if it is still there; NULL: it is not. And: take it out, and unlock; or only unlock. */

@@ -50,7 +50,7 @@ static void post(int i, hora_ns due)
 {
     struct hora__posting posting = {.gate = &gate, .closed = 1};
     make(i, due);
-    if (!hora__agenda_post(queue, posts[i], &posting))
+    if (!hora__agenda_post(queue, posts[i], now(), &posting))
         CHECK_OK(hora_queue_offer(queue, &posts[i]->future));
 }
 
