@@ -123,6 +123,12 @@ final class Timers {
             pending[i] = timers.schedule(random.nextLong(FAR_NS, FARTHEST_NS));
     }
 
+    /** The same of timers that nobody will cancel. */
+    private static void leave(int count) {
+        for (int i = 0; i < count; i++)
+            timers.schedule(random.nextLong(FAR_NS, FARTHEST_NS));
+    }
+
     // ---- W3.cancel and W3.window ----
 
     private static final class Churn {
@@ -309,7 +315,7 @@ final class Timers {
         Measure.report(workload + ".missed", Arrays.stream(tasks).mapToLong(Task::missed).sum(), "runs", "lower");
     }
 
-    // ---- W6.memory and W7.idle ----
+    // ---- W6.memory, W6.plain and W7.idle ----
 
     private static long heapInUse() {
         Runtime runtime = Runtime.getRuntime();
@@ -322,7 +328,10 @@ final class Timers {
         if (Measure.quiet)
             return;
         long before = heapInUse();
-        fill(count);
+        if (workload.startsWith("W6.plain"))
+            leave(count);
+        else
+            fill(count);
         Measure.report(workload, (heapInUse() - before) / (double) count, "B", "lower");
     }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's scheduler; each timer has a future, by which it is cancelled */
+/* hora.c - hora's scheduler; a timer has a future, by which it is cancelled, unless nobody asks for it */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -56,6 +56,12 @@ void timers_fill(const int64_t *due_ns, long count)
     for (pending_count = 0; pending_count < count; pending_count++)
         MUST(hora_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[pending_count] - now_ns(),
                            &pending[pending_count]) == 0);
+}
+
+void timers_leave(const int64_t *due_ns, long count)
+{
+    for (long i = 0; i < count; i++)
+        MUST(hora_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[i] - now_ns(), NULL) == 0);
 }
 
 void timers_part(void)

@@ -37,6 +37,9 @@ void timers_open(void);
  * that is kept. At most once. */
 void timers_fill(const int64_t *due_ns, long count);
 
+/* The same of timers that nobody will cancel; a library for which that makes no difference need not define it. */
+void timers_leave(const int64_t *due_ns, long count);
+
 /* From now on other threads than this one schedule, or none. At most once. */
 void timers_part(void);
 

@@ -308,7 +308,12 @@ static void repeat_in_phase(const struct peer_workload *w, long amount, bool war
     repeat(w, amount, warms_up, 1);
 }
 
-/* ---- W6.memory: what a timer that waits occupies ---- */
+/* ---- W6.memory and W6.plain: what a timer that waits occupies, with what it is cancelled by, or without ---- */
+
+__attribute__((weak)) void timers_leave(const int64_t *due, long count)
+{
+    timers_fill(due, count);
+}
 
 static double resident_bytes(void)
 {
@@ -319,18 +324,31 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void remember(const struct peer_workload *w, long amount, bool warms_up)
+static void measure_memory(const struct peer_workload *w, bool warms_up,
+                           void (*wait_for_all)(const int64_t *due_ns, long count))
 {
     if (warms_up)
         return;
-    amount = w->pending;
+    long amount = w->pending;
     int64_t *due = new_times(amount);
     for (long i = 0; i < amount; i++)
         due[i] = now_ns() + random_between(FAR_NS, FARTHEST_NS);
     double before = resident_bytes();
-    timers_fill(due, amount);
+    wait_for_all(due, amount);
     report(w->name, (resident_bytes() - before) / (double)amount, "B", "lower");
     free(due);
+}
+
+static void remember(const struct peer_workload *w, long amount, bool warms_up)
+{
+    (void)amount;
+    measure_memory(w, warms_up, timers_fill);
+}
+
+static void remember_plain(const struct peer_workload *w, long amount, bool warms_up)
+{
+    (void)amount;
+    measure_memory(w, warms_up, timers_leave);
 }
 
 /* ---- W7.idle: how often threads wake up when there is nothing to do ---- */
@@ -407,6 +425,7 @@ static const struct peer_workload workloads[] = {
     {"W6.memory.100k", remember, .producers = 1, .pending = 100000},
     {"W6.memory.1M", remember, .producers = 1, .pending = 1000000},
     {"W6.memory.4M", remember, .producers = 1, .pending = 4000000},
+    {"W6.plain.1M", remember_plain, .producers = 1, .pending = 1000000},
     {"W7.idle", idle, .producers = 0},
 };
 

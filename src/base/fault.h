@@ -89,6 +89,11 @@
     X(CREW_TELLS_NOBODY, "members are not interrupted with their series")                              \
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")      \
     X(BACKLOG_SHOWN_TOO_SOON, "a task that comes by value after the queue was shown is let in")        \
+    X(AGENDA_SHOWN_TOO_SOON, "a task that is scheduled by value after the agenda was shown is let in") \
+    X(AGENDA_GATE_UNSEEN, "a task is scheduled by value although the gate has been closed")            \
+    X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its place among those due together")     \
+    X(AGENDA_KEEPS_UNSTAFFED, "a task by value for which there is no thread stays, and is refused")    \
+    X(ERRAND_SWEPT_UNSEEN, "shutdown leaves in the agenda what is there by value")                     \
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
     X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \

@@ -6,7 +6,8 @@
  *                   somebody looks: a hook, who is handed back what was queued, who looks into the queue.
  * How it works      A pool without such hooks puts these tasks into its own queue by value (post in execute.c), and a
  *                   worker copies what it takes into itself. Whoever is about to look calls hora__pool_show first: it makes
- *                   a future of each that is queued, and from then on all get one when they come.
+ *                   a future of each that is queued, and from then on all get one when they come. A scheduler has its own
+ *                   way in, and its own way to make futures: src/sched/by_value.c.
  * Invariants        I1 a task by value is in one place: in the queue, or in the worker that took it; nobody else has seen it.
  *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is dropped. */
 #include <stddef.h>
@@ -31,6 +32,8 @@ static int make_future(void *context, const hora_task *task, void **ret_item)
 int hora__pool_show(hora_pool *pool)
 {
     hora__atomic_store(&pool->by_value, 0); /* saves others a vain attempt; what counts is what the queue knows */
+    if (pool->kind != NULL)
+        return pool->kind->show(pool);
     return hora__queue_show(pool->queue, &(struct hora__maker){make_future, pool});
 }
 
@@ -56,9 +59,29 @@ static enum hora__ending ending_of(int code)
     return code == HORA_EREJECTED ? HORA__REJECTED : code == HORA_EABANDONED ? HORA__ABANDONED : HORA__FAILED;
 }
 
+/* Whether it is not to begin any more. A plain pool runs what a worker has taken, a scheduler only until it is stopped. */
+static bool comes_too_late(const hora_pool *pool)
+{
+    return pool->kind != NULL && hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
+           !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
+}
+
+static void cancel(struct hora__worker *worker)
+{
+    worker->ending = HORA__CANCELLED;
+    worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    drop(&worker->task);
+    worker->stage = HORA__TASK_NONE;
+    hora__worker_count(worker, worker->ending);
+}
+
 void hora__worker_run_by_value(struct hora__worker *worker)
 {
     const hora_task *task = &worker->task;
+    if (comes_too_late(worker->pool)) {
+        cancel(worker);
+        return;
+    }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
     int code = task->run(task->arg, &result);
@@ -86,8 +109,8 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
         hora__worker_count(worker, worker->ending);
 }
 
-void hora__pool_abandon_by_value(hora_pool *pool, const hora_task *task)
+void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending)
 {
     drop(task);
-    hora__pool_end(pool, HORA__ABANDONED);
+    hora__pool_end(pool, ending);
 }

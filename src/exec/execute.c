@@ -343,5 +343,7 @@ int hora_pool_execute(hora_pool *pool, const hora_task *task)
     int error = hora__pool_check(pool);
     if (error < 0 || task == NULL || task->run == NULL)
         return error < 0 ? error : HORA_EINVAL;
+    if (pool->kind != NULL)
+        return pool->kind->execute(pool, task);
     return post(pool, task) ? 0 : execute_future(pool, task);
 }

@@ -268,7 +268,7 @@ int hora_pool_shutdown(hora_pool *pool)
 static void *strip(hora_pool *pool, hora_task *ret_task)
 {
     void *entry = hora__queue_poll(pool->queue, ret_task);
-    return entry != NULL ? entry : hora__queue_remove_first(pool->queue);
+    return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_task);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
@@ -307,7 +307,7 @@ static void strip_all(hora_pool *pool, hora_future_list *ret_list)
     void *entry;
     while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &task)) != NULL) {
         if (entry == &task)
-            hora__pool_abandon_by_value(pool, &task);
+            hora__pool_end_by_value(pool, &task, HORA__ABANDONED);
         else if (ret_list == NULL)
             abandon(pool, entry);
         else

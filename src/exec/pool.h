@@ -17,7 +17,11 @@ enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
 /* What a scheduler does otherwise than a plain pool. */
 struct hora__pool_kind {
-    /* Make the future of a task that is executed or submitted. */
+    /* As hora_pool_execute, of a task that has a body. */
+    int (*execute)(hora_pool *pool, const hora_task *task);
+    /* As hora__pool_show. */
+    int (*show)(hora_pool *pool);
+    /* Make the future of a task that is submitted. */
     int (*make)(hora_pool *pool, const hora_task *task, hora_future **ret_future);
     /* Find a place for a future, as hora__pool_place. */
     int (*place)(hora_pool *pool, hora_future *future);
@@ -194,8 +198,8 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
 /* Somebody will look at the queue: make futures of what is queued without one. From now on all have one. HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
 
-/* A task by value has left the queue, and nobody will run it. */
-void hora__pool_abandon_by_value(hora_pool *pool, const hora_task *task);
+/* A task by value has left the queue, and nobody will run it: it has ended in this way. */
+void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending);
 
 /* An entry that has been withdrawn has ended. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);

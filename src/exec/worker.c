@@ -190,7 +190,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     hora_pool *pool = worker->pool;
     bool goes_on = true;
     *ret_next = NULL;
-    if (pool->kind != NULL && (entry = pool->kind->admit(pool, entry)) == NULL)
+    if (pool->kind != NULL && entry != &worker->task && (entry = pool->kind->admit(pool, entry)) == NULL)
         return true;
     become_active(worker);
     if (entry == &worker->task)

@@ -68,19 +68,26 @@ int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
-void *hora__queue_remove_first(hora_queue *queue)
+static void *remove_first_locked(hora_queue *queue, hora_task *ret_task)
+{
+    if (queue->kind->take_first != NULL)
+        return queue->kind->take_first(queue, ret_task);
+    void *item = queue->kind->peek(queue);
+    return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
+}
+
+void *hora__queue_remove_first(hora_queue *queue, hora_task *ret_task)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     if (queue->kind->absorb != NULL)
         queue->kind->absorb(queue);
-    void *item = queue->kind->peek(queue);
-    bool removed = item != NULL && queue->kind->find(queue, item, true);
-    if (removed)
+    void *item = remove_first_locked(queue, ret_task);
+    if (item != NULL)
         hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
-    return removed ? item : NULL;
+    return item;
 }
 
 int hora_queue_contains(hora_queue *queue, const void *item)

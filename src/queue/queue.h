@@ -110,6 +110,8 @@ struct hora__queue_kind {
      * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
      * may still be tasks. */
     void *(*take)(hora_queue *queue, hora_task *ret_task);
+    /* The same of the first element, whether it can be taken yet or not. NULL: there is none that could not be. */
+    void *(*take_first)(hora_queue *queue, hora_task *ret_task);
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
     bool is_searched;    /* takers are told to look, one at a time, instead of being handed elements; see settle.c */
@@ -197,8 +199,9 @@ __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
-/* Remove the first element, whether it can be taken yet or not; NULL: there is none. */
-void *hora__queue_remove_first(hora_queue *queue);
+/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A task by value is copied to *ret_task, whose address
+ * is then returned. */
+void *hora__queue_remove_first(hora_queue *queue, hora_task *ret_task);
 
 /* ---- putting: transfer.c ---- */
 

@@ -58,12 +58,13 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
 {
     const struct hora__waiter *leader = queue->leader;
     while (!hora__list_is_empty(&queue->takers)) {
-        void *item = queue->kind->pop(queue, wakes);
+        struct hora__waiter *taker =
+            HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers);
+        hora_task *task = queue_waiter(taker)->task;
+        void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
         if (item == NULL)
             break;
-        give(queue,
-             HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers),
-             item, wakes);
+        give(queue, taker, item, wakes);
     }
     return leader != queue->leader;
 }

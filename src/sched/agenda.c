@@ -10,6 +10,7 @@
  * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
  * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
  *                   list is searched.
+ * Errands           Tasks without a future: see agenda_errands.c.
  * Invariants        I1 base.size is the number of entries in the heaps by due time.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
@@ -17,7 +18,7 @@
  *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
  *                      is woken.
  *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that. */
-#include "sched/agenda.h"
+#include "sched/agenda_inside.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -25,40 +26,13 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
+#include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sched/selection.h"
 #include "sched/shards.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
-
-enum { LINES = 3 };
-
-struct line {
-    struct hora__timers exact;
-    struct hora__timers lax;
-    struct hora__timers latest;
-};
-
-struct agenda {
-    struct hora_queue base;
-    struct line lines[LINES];
-    hora_timeline own; /* that of its clock; immutable */
-    struct hora__list guests;
-    struct hora__shards *shards; /* immutable */
-    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
-    int lacking;                 /* places that are to be promised to the shards, and are not */
-    bool sealed;                 /* nothing is posted any more */
-};
-
-static struct agenda *agenda_of(hora_queue *queue)
-{
-    return HORA__LIST_ENTRY(queue, struct agenda, base);
-}
-
-static struct hora__entry *entry_by_due(struct hora__timer *timer)
-{
-    return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
-}
 
 /* Of an entry with slack: that has a course. */
 static struct hora__course *course_of(struct hora__entry *entry)
@@ -80,7 +54,7 @@ hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
 
 /* ---- in and out ---- */
 
-static void insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
+void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
     entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
@@ -97,7 +71,7 @@ static void insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due
     agenda->base.size++; /* I1 */
 }
 
-static void remove_entry(struct agenda *agenda, struct hora__entry *entry)
+void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->place = HORA__OUT;
     hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
@@ -117,8 +91,7 @@ static void keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
         hora__timers_keep(&agenda->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
 }
 
-/* An entry that was removed leaves memory behind. */
-static void save_memory(struct agenda *agenda, const struct hora__entry *entry)
+void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *entry)
 {
     hora__timers_save_room(heap_of(agenda, entry));
     if (entry->is_lax)
@@ -132,162 +105,34 @@ hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 
 void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
-    remove_entry(agenda_of(queue), entry);
-    insert(agenda_of(queue), entry, due);
+    hora__agenda_remove(agenda_of(queue), entry);
+    hora__agenda_insert(agenda_of(queue), entry, due);
 }
 
 void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
     assert(entry->kept);
     keep(agenda_of(queue), entry, false);
-    insert(agenda_of(queue), entry, due);
+    hora__agenda_insert(agenda_of(queue), entry, due);
 }
 
 void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry)
 {
     if (!HORA__FAULT(AGENDA_KEEPS_PLACE))
         keep(agenda_of(queue), entry, false);
-    save_memory(agenda_of(queue), entry);
+    hora__agenda_save_memory(agenda_of(queue), entry);
 }
 
 /* The entry leaves for good: if it was made here, it ends here. Returns its future. */
 static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
 {
     hora_future *future = hora__entry_future(entry);
-    save_memory(agenda, entry);
+    hora__agenda_save_memory(agenda, entry);
     if (entry->is_guest) {
         hora__list_remove(&hora__guest_of(entry)->link);
         hora__free(hora__guest_of(entry));
     }
     return future;
-}
-
-/* ---- what is posted ---- */
-
-static struct hora__timers *own_heap(struct agenda *agenda)
-{
-    return &agenda->lines[agenda->own].exact;
-}
-
-/* Who posts must not need memory later: so places are promised beforehand, for all that the shards can hold. As long as that is not
- * possible nothing is posted. */
-static void set_floor(struct agenda *agenda)
-{
-    bool open = HORA__FAST && agenda->lacking == 0 && !agenda->sealed;
-    hora__atomic64_store(&agenda->shards->floor, open ? agenda->seen_now : INT64_MAX);
-}
-
-static void promise(struct agenda *agenda)
-{
-    struct hora__timers *heap = own_heap(agenda);
-    while (HORA__FAST && agenda->lacking > 0 && hora__timers_make_room(heap) == 0) {
-        int room = heap->capacity - heap->size - heap->reserved;
-        int more = room < agenda->lacking ? room : agenda->lacking;
-        hora__timers_keep(heap, more);
-        agenda->lacking -= more;
-    }
-    set_floor(agenda);
-}
-
-static void take_in(void *context, struct hora__posted posted)
-{
-    struct agenda *agenda = context;
-    hora__timers_keep(own_heap(agenda), -1);
-    agenda->lacking++;
-    hora__timers_push(own_heap(agenda), &posted.scheduled->entry.by_due, posted.due);
-    agenda->base.size++; /* I1 */
-}
-
-/* Whether something has come that nobody would look at in time. */
-static bool take_all_in(struct agenda *agenda)
-{
-    bool ahead = hora__shards_absorb(agenda->shards, take_in, agenda);
-    if (agenda->lacking > 0)
-        promise(agenda);
-    return ahead;
-}
-
-static void absorb(hora_queue *queue)
-{
-    (void)take_all_in(agenda_of(queue));
-}
-
-static bool expect(hora_queue *queue, hora_ns until)
-{
-    struct agenda *agenda = agenda_of(queue);
-    hora_ns before = hora__atomic64_peek(&agenda->shards->horizon);
-    if (until == before)
-        return false;
-    hora__atomic64_store(&agenda->shards->horizon, until);
-    /* What was posted with the earlier horizon in sight, and due after that, has not been told. */
-    return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON) && take_all_in(agenda);
-}
-
-static void seal(hora_queue *queue)
-{
-    struct agenda *agenda = agenda_of(queue);
-    agenda->sealed = true;
-    promise(agenda);
-}
-
-static void leave(hora_queue *queue)
-{
-    struct agenda *agenda = agenda_of(queue);
-    for (int i = 0; i < agenda->shards->count; i++)
-        hora__agenda_move_out(queue, i);
-}
-
-bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
-                       const struct hora__posting *posting)
-{
-    struct agenda *agenda = agenda_of(queue);
-    struct hora__entry *entry = &scheduled->entry;
-    if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || entry->line != agenda->own)
-        return false;
-    entry->place = HORA__WAITS;
-    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, now, posting); /* I3 */
-    if (outcome == HORA__POST_REFUSED)
-        entry->place = HORA__OUT;
-    if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
-        hora__queue_look(queue);
-    return outcome != HORA__POST_REFUSED;
-}
-
-bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
-{
-    struct agenda *agenda = agenda_of(scheduled->queue);
-    struct hora__shard *shard = hora__shards_find(agenda->shards, scheduled);
-    if (shard == NULL)
-        return false;
-    if (!may(context)) {
-        hora__shard_leave(shard);
-        return false;
-    }
-    hora__counter_add_alone(&shard->branch.cancelled, 1);
-    hora__shard_remove(shard, scheduled);
-    return true;
-}
-
-void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
-{
-    const struct hora__shards *shards = agenda_of(queue)->shards;
-    books->branch_count = shards->count;
-    for (int i = 0; i < shards->count; i++)
-        books->branches[i] = &shards->shards[i].branch;
-}
-
-uint8_t hora__agenda_move_in(hora_queue *queue)
-{
-    struct hora__shards *shards = agenda_of(queue)->shards;
-    int shard = hora__shards_mine(shards);
-    hora__shards_move_in(shards, shard);
-    return (uint8_t)shard;
-}
-
-void hora__agenda_move_out(hora_queue *queue, int shard)
-{
-    if (hora__shards_move_out(agenda_of(queue)->shards, shard))
-        hora__object_leave(&queue->object);
 }
 
 /* ---- the order ---- */
@@ -416,10 +261,11 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
         return error;
     if (scheduled != NULL)
         hora__scheduled_check_rules(scheduled);
-    insert(agenda, entry,
-           scheduled != NULL ? hora__scheduled_due(scheduled) : hora__agenda_now(queue, (hora_timeline)entry->line));
+    hora__agenda_insert(agenda, entry,
+                        scheduled != NULL ? hora__scheduled_due(scheduled)
+                                          : hora__agenda_now(queue, (hora_timeline)entry->line));
     if (agenda->lacking > 0)
-        promise(agenda);
+        hora__agenda_promise(agenda);
     if (scheduled == NULL) {
         hora__list_add_last(&agenda->guests, &guest->link);
         put->memory = NULL;
@@ -447,8 +293,8 @@ static void look(struct agenda *agenda, struct reading *reading)
     bool is_steady = agenda->own != HORA_WALL; /* that one may be set back */
     agenda->seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(SHARD_FLOOR_UNSAID))
-        set_floor(agenda);
-    (void)take_all_in(agenda);
+        hora__agenda_set_floor(agenda);
+    (void)hora__agenda_take_all_in(agenda);
 }
 
 /* The first entry, if it is due; NULL: it is not, or there is none. */
@@ -463,20 +309,39 @@ static struct hora__entry *first_due(struct agenda *agenda)
     return first != NULL && is_due(&reading, first) ? first : NULL;
 }
 
-static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+static void *take(hora_queue *queue, hora_task *ret_task)
 {
-    (void)wakes;
     struct agenda *agenda = agenda_of(queue);
     struct hora__entry *first = first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
-    remove_entry(agenda, first);
+    hora__agenda_remove(agenda, first);
+    if (first->is_errand)
+        return hora__agenda_release_errand(agenda, first, ret_task);
     first->place = HORA__TAKEN;
     if (!first->is_guest)
         hora__scheduled_note_seen(hora__scheduled_of_entry(first));
     if (first->comes_back)
         keep(agenda, first, true);
     return release(agenda, first);
+}
+
+/* Who has no place for a task has had the agenda shown, so there is none. */
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    return take(queue, NULL);
+}
+
+static void *take_first(hora_queue *queue, hora_task *ret_task)
+{
+    struct agenda *agenda = agenda_of(queue);
+    struct reading reading = {.agenda = agenda};
+    struct hora__entry *first = first_of(agenda, &reading);
+    if (first == NULL)
+        return NULL;
+    hora__agenda_remove(agenda, first);
+    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, ret_task) : release(agenda, first);
 }
 
 static struct hora__entry *last_of(const struct hora__timers *timers)
@@ -495,7 +360,7 @@ static void *strip(hora_queue *queue)
     }
     if (last == NULL)
         return NULL;
-    remove_entry(agenda, last);
+    hora__agenda_remove(agenda, last);
     return release(agenda, last);
 }
 
@@ -523,7 +388,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct hora__entry *entry = find_entry(queue, item);
     if (entry != NULL && remove) {
-        remove_entry(agenda_of(queue), entry);
+        hora__agenda_remove(agenda_of(queue), entry);
         (void)release(agenda_of(queue), entry);
     }
     return entry != NULL;
@@ -543,69 +408,25 @@ void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(stru
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
 }
 
-/* ---- copying in order: the items are a heap of the first `max` entries seen so far, the last of them on top ---- */
+/* ---- copying in order ---- */
 
-struct selection {
-    struct reading reading;
-    void **items; /* entries */
-    int count;
-    int max;
-};
-
-static bool comes_later(struct selection *selection, int a, int b)
+static bool entry_is_before(const void *a, const void *b, void *context)
 {
-    return is_before(&selection->reading, selection->items[b], selection->items[a]);
-}
-
-static void swap(struct selection *selection, int a, int b)
-{
-    void *item = selection->items[a];
-    selection->items[a] = selection->items[b];
-    selection->items[b] = item;
-}
-
-static void sift_down(struct selection *selection, int at)
-{
-    for (;;) {
-        int latest = at;
-        for (int child = 2 * at + 1; child <= 2 * at + 2 && child < selection->count; child++)
-            if (comes_later(selection, child, latest))
-                latest = child;
-        if (latest == at)
-            return;
-        swap(selection, at, latest);
-        at = latest;
-    }
-}
-
-static void sift_up(struct selection *selection, int at)
-{
-    for (; at > 0 && comes_later(selection, at, (at - 1) / 2); at = (at - 1) / 2)
-        swap(selection, at, (at - 1) / 2);
+    return is_before(context, a, b);
 }
 
 static void select_entry(struct hora__entry *entry, void *arg)
 {
-    struct selection *selection = arg;
-    if (selection->count < selection->max) {
-        selection->items[selection->count] = entry;
-        sift_up(selection, selection->count++);
-    } else if (is_before(&selection->reading, entry, selection->items[0])) {
-        selection->items[0] = entry;
-        sift_down(selection, 0);
-    }
+    hora__selection_add(arg, entry);
 }
 
 static void copy(hora_queue *queue, void **items, int max)
 {
-    struct selection selection = {.reading = {.agenda = agenda_of(queue)}, .items = items, .max = max};
+    struct reading reading = {.agenda = agenda_of(queue)};
+    struct hora__selection selection = {entry_is_before, &reading, .items = items, .max = max};
     for (int i = 0; i < LINES; i++)
         hora__agenda_each(queue, (hora_timeline)i, select_entry, &selection);
-    int count = selection.count;
-    while (selection.count > 1) {
-        swap(&selection, 0, --selection.count);
-        sift_down(&selection, 0);
-    }
+    int count = hora__selection_sort(&selection);
     for (int i = 0; i < count; i++)
         items[i] = hora__entry_future(items[i]);
 }
@@ -674,11 +495,11 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
                         struct hora__entries *ret_entries)
 {
     struct agenda *agenda = agenda_of(queue);
-    absorb(queue);
+    hora__agenda_absorb(queue);
     hora__agenda_pick(queue, visit, arg, ret_entries);
     struct hora__entries rest = *ret_entries;
     for (struct hora__entry *entry; (entry = hora__entries_next(&rest)) != NULL;) {
-        remove_entry(agenda, entry);
+        hora__agenda_remove(agenda, entry);
         entry->place = HORA__SWEPT;
         if (entry->is_guest)
             hora__list_remove(&hora__guest_of(entry)->link); /* nobody finds it any more */
@@ -714,6 +535,7 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
+    hora__slabs_destroy(&agenda->slabs);
     hora__zones_forget(&agenda->base);
     hora__shards_free(agenda->shards);
     hora__free(agenda);
@@ -730,10 +552,12 @@ static const struct hora__queue_kind agenda_kind = {
     .copy = copy,
     .next_due = next_due,
     .destroy = destroy,
-    .absorb = absorb,
-    .expect = expect,
-    .seal = seal,
-    .leave = leave,
+    .absorb = hora__agenda_absorb,
+    .expect = hora__agenda_expect,
+    .seal = hora__agenda_seal,
+    .leave = hora__agenda_leave,
+    .take = take,
+    .take_first = take_first,
     .inserts_always = true,
 };
 
@@ -745,6 +569,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     if (agenda == NULL)
         return HORA_ENOMEM;
     hora__list_init(&agenda->guests);
+    hora__slabs_init(&agenda->slabs, sizeof(struct hora__errand));
     agenda->shards = hora__shards_new(clock);
     int error =
         agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);

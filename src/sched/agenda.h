@@ -3,7 +3,8 @@
  *
  * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come,
  * and how threads wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one
- * that was made elsewhere an entry is made, and it is due at once. */
+ * that was made elsewhere an entry is made, and it is due at once. A task that nobody has a handle of is in it by value, until
+ * somebody looks: see errand.h, and by_value.c. */
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
@@ -13,12 +14,13 @@
 
 struct hora__scheduled;
 
-/* Part of a scheduled future, or of a guest; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
+/* Part of a scheduled future, of a guest, or of an errand; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
     struct hora__timer by_due;
     uint8_t line;        /* immutable, a hora_timeline: which clock its times belong to */
-    bool is_guest : 1;   /* these four are immutable; it is part of a guest */
+    bool is_guest : 1;   /* these five are immutable; it is part of a guest, */
+    bool is_errand : 1;  /* or of an errand */
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
     bool tells : 1;      /* of failures: it was made by a hora_schedule call */
@@ -32,6 +34,7 @@ static inline void hora__entry_init(struct hora__entry *entry, hora_timeline lin
     hora__timer_init(&entry->by_due);
     entry->line = (uint8_t)line;
     entry->is_guest = false;
+    entry->is_errand = false;
     entry->is_lax = is_lax;
     entry->comes_back = comes_back;
     entry->tells = false;
@@ -54,7 +57,7 @@ static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
 
 /* ---- entries.c ---- */
 
-/* Whose it is. */
+/* Whose it is; not of an errand. */
 hora_future *hora__entry_future(struct hora__entry *entry);
 
 /* Entries that have been picked, in the order in which they were; each is in one such chain at most. Empty when zero. */
@@ -117,7 +120,30 @@ void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entr
 void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                         struct hora__entries *ret_entries);
 
-/* Without the lock: an entry that was swept has been taken out of its chain. If it was made by the agenda for a guest, it is freed. */
+/* Without the lock: an entry that was swept has been taken out of its chain. If it was made by the agenda for a guest, it is freed; not of
+ * an errand. */
 void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
+
+/* ---- tasks by value; each takes the lock ---- */
+
+/* Put a task in, due at a time of the agenda's own clock, without a future; told is by which number it can be withdrawn. HORA_ENOMEM, HORA_EFULL.
+ * HORA_ENOTSUP: the agenda has been shown, or the gate is closed. */
+__attribute__((warn_unused_result)) int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting,
+                                                               hora_ns due, uint64_t *ret_number);
+
+/* Take one out, as if it had never been put in; its task is the caller's again. Whether it was there. Takes time in proportion to what is in. */
+bool hora__agenda_withdraw_task(hora_queue *queue, uint64_t number);
+
+/* Free one that was swept and taken out of its chain. Returns its task, which is not to run. */
+hora_task hora__agenda_dismiss(hora_queue *queue, struct hora__entry *entry);
+
+/* Who makes a scheduled future of a task that is due at a time, with the agenda's lock held. 0 or an error. */
+struct hora__agenda_maker {
+    int (*make)(void *context, const hora_task *task, hora_ns due, struct hora__scheduled **ret_scheduled);
+    void *context;
+};
+
+/* Make futures of all; from now on none is let in. On error, that of `make`, some may still be tasks. */
+__attribute__((warn_unused_result)) int hora__agenda_show(hora_queue *queue, const struct hora__agenda_maker *maker);
 
 #endif

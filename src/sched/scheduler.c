@@ -187,16 +187,22 @@ static int decorate(hora_pool *pool, hora_task *task)
     return error < 0 ? error : task->run == NULL ? HORA_EINVAL : 0;
 }
 
+/* What is executed or submitted is due at once. */
+static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
+{
+    return (struct hora__scheduled_plan){.rules = &hora__jdk_rules,
+                                         .trigger = HORA__ONCE,
+                                         .line = hora_clock_timeline(pool->object.clock),
+                                         .planned = hora_clock_now(pool->object.clock)};
+}
+
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     hora_task own = *task;
     int error = decorate(pool, &own);
     if (error < 0)
         return error;
-    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
-                                        .trigger = HORA__ONCE,
-                                        .line = hora_clock_timeline(pool->object.clock),
-                                        .planned = hora_clock_now(pool->object.clock)};
+    struct hora__scheduled_plan plan = plan_of_now(pool);
     struct hora__scheduled *scheduled;
     error = hora__scheduled_new(&own, pool->queue, &plan, &scheduled);
     if (error == 0)
@@ -232,47 +238,13 @@ static hora_ns take_out(hora_pool *pool, hora_future *future)
     return hora__clock_deadline(pool->object.clock, delay);
 }
 
-/* ---- the sweep ---- */
-
-static bool is_swept(struct hora__entry *entry, void *arg)
-{
-    struct hora__scheduler *scheduler = arg;
-    struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    if (hora_future_is_cancelled(hora__entry_future(entry)))
-        return true;
-    if (scheduled == NULL)
-        return false;
-    if (scheduled->paused)
-        return true;
-    if (hora__scheduled_is_series(scheduled))
-        return hora__atomic_load(&scheduler->continue_periodic) == 0;
-    hora_queue *queue = scheduler->pool.queue;
-    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (hora_timeline)entry->line);
-    return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
-}
-
-static void sweep(hora_pool *pool)
-{
-    struct hora__wakes wakes;
-    struct hora__entries entries = {NULL, NULL};
-    hora__wakes_init(&wakes);
-    hora__mutex_lock(&pool->queue->object.lock);
-    if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING))
-        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &entries);
-    hora__queue_settle(pool->queue, NULL, &wakes);
-    hora__queue_exit(pool->queue, &wakes);
-    for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
-        hora_future *future = hora__entry_future(entry);
-        hora__agenda_release(pool->queue, entry);
-        (void)hora_future_cancel(future, false);
-        hora__pool_entry_ended(pool, future);
-    }
-    hora__pool_relieve(pool);
-}
-
 /* ---- making ---- */
 
+static int execute(hora_pool *pool, const hora_task *task);
+
 static const struct hora__pool_kind scheduler_kind = {
+    .execute = execute,
+    .show = hora__scheduler_show,
     .make = make,
     .place = place,
     .look = hora__clocks_look,
@@ -281,7 +253,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .abandoned = hora__series_abandoned,
     .put_back = hora__series_put_back,
     .take_out = take_out,
-    .sweep = sweep,
+    .sweep = hora__scheduler_sweep,
 };
 
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
@@ -289,7 +261,7 @@ struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
     return pool != NULL && pool->kind == &scheduler_kind ? (struct hora__scheduler *)pool : NULL;
 }
 
-static const struct hora__scheduler *look_at(const hora_pool *pool)
+const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
 {
     return pool != NULL && pool->kind == &scheduler_kind ? (const struct hora__scheduler *)pool : NULL;
 }
@@ -345,6 +317,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->decorate = own->decorate;
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
+    hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
     if (own->clock_event != NULL)
         hora__clocks_watch(&scheduler->pool);
 }
@@ -386,13 +359,25 @@ int hora_single_scheduler_new(const hora_scheduler_options *options, hora_schedu
 
 /* ---- scheduling ---- */
 
-/* Make a scheduled future and find its place. */
+/* Whether it runs once, by the rules of the JDK's calls, which know no other clock than the scheduler's, and are not paused. */
+static bool is_plain(const struct hora__scheduled_plan *plan)
+{
+    return plan->rules == &hora__jdk_rules && plan->trigger == HORA__ONCE;
+}
+
+/* Make a scheduled future and find its place; or, if nobody will know it, put the task in without one. */
 static int schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                     hora_future **ret_future)
 {
     hora_task own = *task;
     struct hora__scheduled *scheduled;
     int error = decorate(pool, &own);
+    if (error == 0 && ret_future == NULL && is_plain(plan)) {
+        error = hora__scheduler_post(pool, &own, plan->planned);
+        if (error != HORA_ENOTSUP)
+            return error;
+        error = 0;
+    }
     hora__depot_supply(&pool->depot);
     if (error == 0)
         error = hora__scheduled_new(&own, pool->queue, plan, &scheduled);
@@ -417,6 +402,12 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
         (void)hora_future_unref(&scheduled->future);
     }
     return error;
+}
+
+static int execute(hora_pool *pool, const hora_task *task)
+{
+    struct hora__scheduled_plan plan = plan_of_now(pool);
+    return schedule(pool, task, &plan, NULL);
 }
 
 static int check(hora_pool *pool, const hora_task *task)
@@ -566,63 +557,4 @@ int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, cons
                           hora_future **ret_future)
 {
     return schedule_with(scheduler, task, spec, true, ret_future);
-}
-
-/* ---- the rules for what comes after shutdown ---- */
-
-static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
-{
-    hora__atomic_store(rule, on ? 1 : 0);
-    if (sweeps && hora_pool_is_shutdown(pool) && !HORA__FAULT(SCHEDULER_RULE_SWEEPS_NOTHING)) {
-        sweep(pool);
-        hora__pool_try_terminate(pool);
-    }
-    return 0;
-}
-
-static int check_setter(hora_pool *pool)
-{
-    int error = hora__pool_check(pool);
-    if (error < 0)
-        return error;
-    return hora__scheduler_of(pool) == NULL ? HORA_EINVAL : pool->frozen ? HORA_ENOTSUP : 0;
-}
-
-int hora_scheduler_set_cancel_delayed(hora_scheduler *scheduler, bool cancel_delayed)
-{
-    int error = check_setter(scheduler);
-    return error < 0
-               ? error
-               : set_rule(scheduler, &hora__scheduler_of(scheduler)->cancel_delayed, cancel_delayed, cancel_delayed);
-}
-
-int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continue_periodic)
-{
-    int error = check_setter(scheduler);
-    return error < 0 ? error
-                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->continue_periodic, continue_periodic,
-                                !continue_periodic);
-}
-
-int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled)
-{
-    int error = check_setter(scheduler);
-    return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
-}
-
-bool hora_scheduler_cancels_delayed(const hora_scheduler *scheduler)
-{
-    const struct hora__scheduler *own = look_at(scheduler);
-    return own != NULL && hora__atomic_load(&own->cancel_delayed) != 0;
-}
-
-bool hora_scheduler_continues_periodic(const hora_scheduler *scheduler)
-{
-    const struct hora__scheduler *own = look_at(scheduler);
-    return own != NULL && hora__atomic_load(&own->continue_periodic) != 0;
-}
-
-bool hora_scheduler_keeps_cancelled(const hora_scheduler *scheduler)
-{
-    return look_at(scheduler) != NULL && hora__atomic_load(&scheduler->owner.keeps_cancelled) != 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, series.c, clocks.c, crew.c */
+/* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, sweep.c,
+ * by_value.c, series.c, clocks.c, crew.c */
 #ifndef HORA_SCHED_SCHEDULER_H
 #define HORA_SCHED_SCHEDULER_H
 
@@ -20,6 +21,7 @@ struct hora__scheduler {
 
 /* NULL: a plain pool. */
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool);
+const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool);
 
 /* Whether the run state, and the rules for what comes after shutdown, let a task run. */
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
@@ -32,6 +34,26 @@ int hora__scheduler_staff(hora_pool *pool);
  * `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
                                                               const hora_schedule_spec *spec, hora_future **ret_future);
+
+/* ---- sweep.c ---- */
+
+/* See struct hora__pool_kind. */
+void hora__scheduler_sweep(hora_pool *pool);
+
+/* ---- by_value.c ---- */
+
+/* Whether tasks that nobody has a handle of can do without: no hook is shown them. */
+bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
+
+/* Put a task in, due at a time of the scheduler's clock, without a future. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
+ * has to have one, since somebody looks, or nothing is accepted any more. */
+__attribute__((warn_unused_result)) int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns due);
+
+/* See struct hora__pool_kind. */
+int hora__scheduler_show(hora_pool *pool);
+
+/* A task by value has been swept: it is cancelled. */
+void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
 
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
 

@@ -148,6 +148,15 @@ void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
         sift_up(timers, hole, last);
 }
 
+void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer, struct hora__timer *other)
+{
+    assert(hora__timers_holds(timers, timer) && other->index == HORA__TIMER_OUT);
+    int index = timer->index;
+    other->sequence = timer->sequence;
+    timer->index = HORA__TIMER_OUT;
+    place(timers, index, (struct hora__timer_slot){.due = timers->slots[index].due, .timer = other});
+}
+
 bool hora__timers_check(const struct hora__timers *timers)
 {
     if (timers->size < 0 || timers->reserved < 0 || timers->capacity > HORA__TIMERS_MOST ||

@@ -74,6 +74,9 @@ static inline struct hora__timer *hora__timers_first(const struct hora__timers *
 /* Remove a timer of this heap, wherever it stands. */
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer);
 
+/* Let another timer, which is in no heap, stand where one of this heap stands, with its sequence; that one is in no heap then. */
+void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer, struct hora__timer *other);
+
 /* Whether the timer is in this heap: it may be in another, or in none. */
 static inline bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer)
 {

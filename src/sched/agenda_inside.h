@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_posts.c, agenda_errands.c */
+#ifndef HORA_SCHED_AGENDA_INSIDE_H
+#define HORA_SCHED_AGENDA_INSIDE_H
+
+#include "sched/agenda.h"
+#include "sched/slabs.h"
+
+enum { LINES = 3 };
+
+struct line {
+    struct hora__timers exact;
+    struct hora__timers lax;
+    struct hora__timers latest;
+};
+
+struct agenda {
+    struct hora_queue base;
+    struct line lines[LINES];
+    hora_timeline own; /* that of its clock; immutable */
+    struct hora__list guests;
+    struct hora__shards *shards; /* immutable */
+    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
+    int lacking;                 /* places that are to be promised to the shards, and are not */
+    bool sealed;                 /* nothing is posted any more */
+    bool shown;                  /* no errand is let in any more */
+    struct hora__slabs slabs;    /* memory of errands */
+};
+
+static inline struct agenda *agenda_of(hora_queue *queue)
+{
+    return HORA__LIST_ENTRY(queue, struct agenda, base);
+}
+
+static inline struct hora__entry *entry_by_due(struct hora__timer *timer)
+{
+    return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
+}
+
+static inline struct hora__timers *own_heap(struct agenda *agenda)
+{
+    return &agenda->lines[agenda->own].exact;
+}
+
+/* All with the lock held. */
+
+/* ---- agenda.c ---- */
+
+/* Put an entry into its heap, where there is room; and take it out. */
+void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due);
+void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry);
+
+/* An entry that was removed leaves memory behind. */
+void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *entry);
+
+/* ---- agenda_posts.c ---- */
+
+/* Say what is to go the long way; and see that there is room for what does not, first. */
+void hora__agenda_set_floor(struct agenda *agenda);
+void hora__agenda_promise(struct agenda *agenda);
+
+/* Take in what was posted. Whether something has come that nobody would look at in time. */
+bool hora__agenda_take_all_in(struct agenda *agenda);
+
+/* See struct hora__queue_kind. */
+void hora__agenda_absorb(hora_queue *queue);
+bool hora__agenda_expect(hora_queue *queue, hora_ns until);
+void hora__agenda_seal(hora_queue *queue);
+void hora__agenda_leave(hora_queue *queue);
+
+/* ---- agenda_errands.c ---- */
+
+/* An errand that was removed leaves for good: its task. */
+hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agenda_posts.c - what comes into the agenda by way of its shards; see shards.c */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fast.h"
+#include "base/fault.h"
+#include "sched/agenda_inside.h"
+#include "sched/scheduled.h"
+#include "sched/shards.h"
+
+/* Who posts must not need memory later: so places are promised beforehand, for all that the shards can hold. As long as that is not
+ * possible nothing is posted. */
+void hora__agenda_set_floor(struct agenda *agenda)
+{
+    bool open = HORA__FAST && agenda->lacking == 0 && !agenda->sealed;
+    hora__atomic64_store(&agenda->shards->floor, open ? agenda->seen_now : INT64_MAX);
+}
+
+void hora__agenda_promise(struct agenda *agenda)
+{
+    struct hora__timers *heap = own_heap(agenda);
+    while (HORA__FAST && agenda->lacking > 0 && hora__timers_make_room(heap) == 0) {
+        int room = heap->capacity - heap->size - heap->reserved;
+        int more = room < agenda->lacking ? room : agenda->lacking;
+        hora__timers_keep(heap, more);
+        agenda->lacking -= more;
+    }
+    hora__agenda_set_floor(agenda);
+}
+
+static void take_in(void *context, struct hora__posted posted)
+{
+    struct agenda *agenda = context;
+    hora__timers_keep(own_heap(agenda), -1);
+    agenda->lacking++;
+    hora__timers_push(own_heap(agenda), &posted.scheduled->entry.by_due, posted.due);
+    agenda->base.size++; /* I1 */
+}
+
+bool hora__agenda_take_all_in(struct agenda *agenda)
+{
+    bool ahead = hora__shards_absorb(agenda->shards, take_in, agenda);
+    if (agenda->lacking > 0)
+        hora__agenda_promise(agenda);
+    return ahead;
+}
+
+void hora__agenda_absorb(hora_queue *queue)
+{
+    (void)hora__agenda_take_all_in(agenda_of(queue));
+}
+
+bool hora__agenda_expect(hora_queue *queue, hora_ns until)
+{
+    struct agenda *agenda = agenda_of(queue);
+    hora_ns before = hora__atomic64_peek(&agenda->shards->horizon);
+    if (until == before)
+        return false;
+    hora__atomic64_store(&agenda->shards->horizon, until);
+    /* What was posted with the earlier horizon in sight, and due after that, has not been told. */
+    return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON) && hora__agenda_take_all_in(agenda);
+}
+
+void hora__agenda_seal(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    agenda->sealed = true;
+    hora__agenda_promise(agenda);
+}
+
+void hora__agenda_leave(hora_queue *queue)
+{
+    struct agenda *agenda = agenda_of(queue);
+    for (int i = 0; i < agenda->shards->count; i++)
+        hora__agenda_move_out(queue, i);
+}
+
+bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                       const struct hora__posting *posting)
+{
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__entry *entry = &scheduled->entry;
+    if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || entry->line != agenda->own)
+        return false;
+    entry->place = HORA__WAITS;
+    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, now, posting); /* I3 */
+    if (outcome == HORA__POST_REFUSED)
+        entry->place = HORA__OUT;
+    if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
+        hora__queue_look(queue);
+    return outcome != HORA__POST_REFUSED;
+}
+
+bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
+{
+    struct agenda *agenda = agenda_of(scheduled->queue);
+    struct hora__shard *shard = hora__shards_find(agenda->shards, scheduled);
+    if (shard == NULL)
+        return false;
+    if (!may(context)) {
+        hora__shard_leave(shard);
+        return false;
+    }
+    hora__counter_add_alone(&shard->branch.cancelled, 1);
+    hora__shard_remove(shard, scheduled);
+    return true;
+}
+
+void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
+{
+    const struct hora__shards *shards = agenda_of(queue)->shards;
+    books->branch_count = shards->count;
+    for (int i = 0; i < shards->count; i++)
+        books->branches[i] = &shards->shards[i].branch;
+}
+
+uint8_t hora__agenda_move_in(hora_queue *queue)
+{
+    struct hora__shards *shards = agenda_of(queue)->shards;
+    int shard = hora__shards_mine(shards);
+    hora__shards_move_in(shards, shard);
+    return (uint8_t)shard;
+}
+
+void hora__agenda_move_out(hora_queue *queue, int shard)
+{
+    if (hora__shards_move_out(agenda_of(queue)->shards, shard))
+        hora__object_leave(&queue->object);
+}

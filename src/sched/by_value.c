@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* by_value.c - tasks of a scheduler that nobody has a handle of
+ *
+ * What for          A task that runs once, by the rules of the JDK's calls, and whose future nobody asked for, cannot be cancelled, waited
+ *                   for or steered. It needs its time, its body and its argument: a quarter of what a future takes.
+ * How it works      If no hook is shown futures, such a task is put into the agenda by value (errand.h). A worker copies it
+ *                   when it is due, and runs it as src/exec/by_value.c says. Whoever is about to look has all of them made
+ *                   futures first (hora__pool_show), and from then on each gets one when it comes.
+ * After shutdown    The state is looked at under the agenda's lock, in the same step as a task is let in; and whoever changes the
+ *                   state sweeps the agenda afterwards. So what was let in is seen, and unlike a future is never looked at again. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fast.h"
+#include "base/fault.h"
+#include "sched/scheduler.h"
+
+bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler)
+{
+    const hora_pool *pool = &scheduler->pool;
+    return HORA__FAST && pool->before == NULL && pool->after == NULL && scheduler->failed == NULL;
+}
+
+/* There is no worker, and none can be started: take it back. If it is not there any more, somebody has dealt with it. */
+static int take_back(hora_pool *pool, uint64_t number, int error)
+{
+    if (HORA__FAULT(AGENDA_KEEPS_UNSTAFFED))
+        return error;
+    if (!hora__agenda_withdraw_task(pool->queue, number))
+        return 0;
+    hora__pool_relieve(pool);
+    hora__pool_unaccept(pool);
+    hora__pool_try_terminate(pool);
+    return error;
+}
+
+int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns due)
+{
+    if (!hora__atomic_load(&pool->by_value))
+        return HORA_ENOTSUP;
+    struct hora__posting posting = {
+        .task = task,
+        .gate = &pool->control,
+        .closed = hora__control(HORA__SHUTDOWN, 0),
+        .books = &pool->books,
+    };
+    uint64_t number;
+    int error = hora__agenda_post_task(pool->queue, &posting, due, &number);
+    if (error < 0)
+        return error;
+    hora__pool_work_came(pool);
+    error = hora__scheduler_staff(pool);
+    if (error < 0 && error != HORA_ESHUTDOWN) /* that one: it has been swept, or stripped, already */
+        return take_back(pool, number, error);
+    return 0;
+}
+
+/* ---- becoming futures ---- */
+
+static int make_future(void *context, const hora_task *task, hora_ns due, struct hora__scheduled **ret_scheduled)
+{
+    hora_pool *pool = context;
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
+                                        .trigger = HORA__ONCE,
+                                        .line = hora_clock_timeline(pool->object.clock),
+                                        .planned = due};
+    int error = hora__scheduled_new(task, pool->queue, &plan, ret_scheduled);
+    if (error == 0)
+        hora__future_born_enqueued(&(*ret_scheduled)->future, &pool->owner, 1);
+    return error;
+}
+
+int hora__scheduler_show(hora_pool *pool)
+{
+    return hora__agenda_show(pool->queue, &(struct hora__agenda_maker){make_future, pool});
+}
+
+/* ---- the sweep ---- */
+
+void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry)
+{
+    hora_task task = hora__agenda_dismiss(pool->queue, entry);
+    hora__pool_end_by_value(pool, &task, HORA__CANCELLED);
+    hora__pool_try_terminate(pool);
+}

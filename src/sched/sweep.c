@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep.c - what is not to run any more after shutdown leaves the agenda; and the rules that say what that is
+ *
+ * scheduler.c says who sweeps when, and who looks again. */
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "sched/scheduler.h"
+
+static bool is_swept(struct hora__entry *entry, void *arg)
+{
+    struct hora__scheduler *scheduler = arg;
+    const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    if (!entry->is_errand && hora_future_is_cancelled(hora__entry_future(entry)))
+        return true;
+    if (entry->is_guest || (entry->is_errand && HORA__FAULT(ERRAND_SWEPT_UNSEEN)))
+        return false;
+    if (scheduled != NULL && scheduled->paused)
+        return true;
+    if (scheduled != NULL && hora__scheduled_is_series(scheduled))
+        return hora__atomic_load(&scheduler->continue_periodic) == 0;
+    hora_queue *queue = scheduler->pool.queue;
+    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (hora_timeline)entry->line);
+    return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
+}
+
+void hora__scheduler_sweep(hora_pool *pool)
+{
+    struct hora__wakes wakes;
+    struct hora__entries entries = {NULL, NULL};
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->queue->object.lock);
+    if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING))
+        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &entries);
+    hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__queue_exit(pool->queue, &wakes);
+    for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
+        if (entry->is_errand) {
+            hora__scheduler_dismiss(pool, entry);
+            continue;
+        }
+        hora_future *future = hora__entry_future(entry);
+        hora__agenda_release(pool->queue, entry);
+        (void)hora_future_cancel(future, false);
+        hora__pool_entry_ended(pool, future);
+    }
+    hora__pool_relieve(pool);
+}
+
+/* ---- the rules ---- */
+
+static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
+{
+    hora__atomic_store(rule, on ? 1 : 0);
+    if (sweeps && hora_pool_is_shutdown(pool) && !HORA__FAULT(SCHEDULER_RULE_SWEEPS_NOTHING)) {
+        hora__scheduler_sweep(pool);
+        hora__pool_try_terminate(pool);
+    }
+    return 0;
+}
+
+static int check_setter(hora_pool *pool)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    return hora__scheduler_of(pool) == NULL ? HORA_EINVAL : pool->frozen ? HORA_ENOTSUP : 0;
+}
+
+int hora_scheduler_set_cancel_delayed(hora_scheduler *scheduler, bool cancel_delayed)
+{
+    int error = check_setter(scheduler);
+    return error < 0
+               ? error
+               : set_rule(scheduler, &hora__scheduler_of(scheduler)->cancel_delayed, cancel_delayed, cancel_delayed);
+}
+
+int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continue_periodic)
+{
+    int error = check_setter(scheduler);
+    return error < 0 ? error
+                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->continue_periodic, continue_periodic,
+                                !continue_periodic);
+}
+
+int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled)
+{
+    int error = check_setter(scheduler);
+    return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
+}
+
+bool hora_scheduler_cancels_delayed(const hora_scheduler *scheduler)
+{
+    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
+    return own != NULL && hora__atomic_load(&own->cancel_delayed) != 0;
+}
+
+bool hora_scheduler_continues_periodic(const hora_scheduler *scheduler)
+{
+    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
+    return own != NULL && hora__atomic_load(&own->continue_periodic) != 0;
+}
+
+bool hora_scheduler_keeps_cancelled(const hora_scheduler *scheduler)
+{
+    return hora__scheduler_look_at(scheduler) != NULL && hora__atomic_load(&scheduler->owner.keeps_cancelled) != 0;
+}
