@@ -61,7 +61,10 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
         entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
     else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.leader_element = 0; /* I5 */
-    hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
+    if (entry->is_errand)
+        hora__timers_push_stray(own_heap(agenda), &entry->by_due, due);
+    else
+        hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
     if (entry->is_lax) {
         struct hora__course *course = course_of(entry);
         course->by_latest.sequence = entry->by_due.sequence;
@@ -198,7 +201,7 @@ static struct hora__entry *first_of(struct agenda *agenda, struct reading *readi
 {
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL)
-        return only->size > 0 ? entry_by_due(only->slots[0].timer) : NULL;
+        return only->size > 0 ? entry_by_due(hora__slot_timer(only->slots[0])) : NULL;
     struct hora__entry *first = NULL;
     for (int i = 0; i < LINES; i++) {
         first = earlier(reading, first, hora__timers_first(&agenda->lines[i].exact));
@@ -302,7 +305,7 @@ static struct hora__entry *first_due(struct agenda *agenda)
 {
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
-        return entry_by_due(only->slots[0].timer);
+        return entry_by_due(hora__slot_timer(only->slots[0]));
     struct reading reading = {.agenda = agenda};
     look(agenda, &reading);
     struct hora__entry *first = first_of(agenda, &reading);
@@ -346,7 +349,7 @@ static void *take_first(hora_queue *queue, hora_task *ret_task)
 
 static struct hora__entry *last_of(const struct hora__timers *timers)
 {
-    return timers->size > 0 ? entry_by_due(timers->slots[timers->size - 1].timer) : NULL;
+    return timers->size > 0 ? entry_by_due(hora__slot_timer(timers->slots[timers->size - 1])) : NULL;
 }
 
 static void *strip(hora_queue *queue)
@@ -360,6 +363,7 @@ static void *strip(hora_queue *queue)
     }
     if (last == NULL)
         return NULL;
+    hora__timers_tell_all(own_heap(agenda));
     hora__agenda_remove(agenda, last);
     return release(agenda, last);
 }
@@ -381,7 +385,7 @@ static struct hora__entry *find_entry(hora_queue *queue, const void *item)
     struct hora__timers *heap = heap_of(agenda_of(queue), &scheduled->entry);
     if (scheduled->queue != queue || !hora__timers_holds(heap, &scheduled->entry.by_due))
         return NULL;
-    return entry_by_due(heap->slots[scheduled->entry.by_due.index].timer);
+    return entry_by_due(hora__slot_timer(heap->slots[scheduled->entry.by_due.index]));
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
@@ -398,12 +402,13 @@ static void visit_heap(const struct hora__timers *timers, void (*visit)(struct h
                        void *arg)
 {
     for (int i = 0; i < timers->size; i++)
-        visit(entry_by_due(timers->slots[i].timer), arg);
+        visit(entry_by_due(hora__slot_timer(timers->slots[i])), arg);
 }
 
 void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
+    hora__timers_tell_all(own_heap(agenda_of(queue)));
     visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
 }
@@ -442,7 +447,7 @@ static void limit(struct reading *reading, hora_timeline line, const struct hora
     hora_ns due = translate(reading, line, timers->slots[0].due);
     if (due < *until) {
         *until = due;
-        *element = timers->slots[0].timer->sequence;
+        *element = hora__slot_timer(timers->slots[0])->sequence;
     }
 }
 
@@ -455,7 +460,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
         return until;
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
-        *ret_element = only->slots[0].timer->sequence;
+        *ret_element = hora__slot_timer(only->slots[0])->sequence;
         return only->slots[0].due;
     }
     struct reading reading = {.agenda = agenda};

@@ -65,9 +65,10 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
 
 static bool withdraw(struct agenda *agenda, uint64_t number)
 {
-    const struct hora__timers *heap = own_heap(agenda);
+    struct hora__timers *heap = own_heap(agenda);
+    hora__timers_tell_all(heap);
     for (int i = 0; i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(heap->slots[i].timer);
+        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_errand)
             continue;
         hora_task task;
@@ -106,8 +107,9 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
     struct hora__timers *heap = own_heap(agenda);
     int error = 0;
     agenda->shown = true; /* I1 */
+    hora__timers_tell_all(heap);
     for (int i = 0; error == 0 && i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(heap->slots[i].timer);
+        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
         if (!entry->is_errand)
             continue;
         struct hora__scheduled *scheduled;

@@ -9,7 +9,7 @@
  *                   its hole with the last slot, which comes from another branch and may belong above as well as below.
  *
  * Invariants   I1 each slot leaves before its children.
- *              I2 slots[i].timer->index == i.
+ *              I2 the timer of slots[i] has index i, unless it is a stray; those have HORA__TIMER_OUT. There are `strays` of them.
  *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMERS_MOST.
  *              I4 sequence numbers are unique, so the order is total. */
 #include "sched/timers.h"
@@ -29,8 +29,8 @@ static bool before(struct hora__timer_slot a, struct hora__timer_slot b)
 {
     if (a.due != b.due)
         return a.due < b.due;
-    assert(a.timer->sequence != b.timer->sequence); /* I4 */
-    return a.timer->sequence < b.timer->sequence;
+    assert(hora__slot_timer(a)->sequence != hora__slot_timer(b)->sequence); /* I4 */
+    return hora__slot_timer(a)->sequence < hora__slot_timer(b)->sequence;
 }
 
 static int parent_of(int i)
@@ -82,11 +82,17 @@ void hora__timers_keep(struct hora__timers *timers, int by)
     timers->reserved += by;
 }
 
+static bool is_stray(struct hora__timer_slot slot)
+{
+    return (slot.word & 1) != 0;
+}
+
 static void place(struct hora__timers *timers, int i, struct hora__timer_slot slot)
 {
     HORA__TOUCH(1);
     timers->slots[i] = slot;
-    slot.timer->index = i; /* I2 */
+    if (!is_stray(slot))
+        hora__slot_timer(slot)->index = i; /* I2 */
 }
 
 static void sift_up(struct hora__timers *timers, int i, struct hora__timer_slot slot)
@@ -129,19 +135,47 @@ void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer, i
 {
     assert(!hora__timers_is_full(timers));
     assert(timer->index == HORA__TIMER_OUT);
-    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .timer = timer});
+    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .word = (uintptr_t)timer});
+}
+
+void hora__timers_push_stray(struct hora__timers *timers, struct hora__timer *timer, int64_t due)
+{
+    assert(!hora__timers_is_full(timers));
+    assert(timer->index == HORA__TIMER_OUT);
+    timers->strays++;
+    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .word = (uintptr_t)timer | 1});
+}
+
+void hora__timers_tell_all(struct hora__timers *timers)
+{
+    for (int i = 0; i < timers->size && timers->strays > 0; i++) {
+        HORA__TOUCH_PREPAID(1);
+        if (!is_stray(timers->slots[i]))
+            continue;
+        timers->slots[i].word &= ~(uintptr_t)1;
+        hora__slot_timer(timers->slots[i])->index = i; /* I2 */
+        timers->strays--;
+    }
+}
+
+/* Where it stands, if it is not a stray, or the first. */
+static int index_of(const struct hora__timers *timers, const struct hora__timer *timer)
+{
+    if (hora__timers_first(timers) == timer)
+        return 0;
+    assert(hora__timers_holds(timers, timer));
+    return timer->index;
 }
 
 int64_t hora__timers_due(const struct hora__timers *timers, const struct hora__timer *timer)
 {
-    assert(hora__timers_holds(timers, timer));
-    return timers->slots[timer->index].due;
+    return timers->slots[index_of(timers, timer)].due;
 }
 
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
 {
-    assert(hora__timers_holds(timers, timer));
-    int hole = timer->index;
+    int hole = index_of(timers, timer);
+    timers->strays -= is_stray(timers->slots[hole]) ? 1 : 0;
     struct hora__timer_slot last = timers->slots[--timers->size];
     timer->index = HORA__TIMER_OUT;
     if (hole < timers->size && sift_down(timers, hole, last) == hole)
@@ -154,7 +188,7 @@ void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer
     int index = timer->index;
     other->sequence = timer->sequence;
     timer->index = HORA__TIMER_OUT;
-    place(timers, index, (struct hora__timer_slot){.due = timers->slots[index].due, .timer = other});
+    place(timers, index, (struct hora__timer_slot){.due = timers->slots[index].due, .word = (uintptr_t)other});
 }
 
 bool hora__timers_check(const struct hora__timers *timers)
@@ -162,12 +196,14 @@ bool hora__timers_check(const struct hora__timers *timers)
     if (timers->size < 0 || timers->reserved < 0 || timers->capacity > HORA__TIMERS_MOST ||
         timers->reserved > timers->capacity - timers->size)
         return false; /* I3 */
+    int strays = 0;
     for (int i = 0; i < timers->size; i++) {
         struct hora__timer_slot slot = timers->slots[i];
-        if (slot.timer->index != i)
+        strays += is_stray(slot) ? 1 : 0;
+        if (hora__slot_timer(slot)->index != (is_stray(slot) ? HORA__TIMER_OUT : i))
             return false; /* I2 */
         if (i > 0 && !before(timers->slots[parent_of(i)], slot))
             return false; /* I1; before() has asserted I4 */
     }
-    return true;
+    return strays == timers->strays;
 }

@@ -27,9 +27,14 @@ struct __attribute__((packed, aligned(4))) hora__timer {
 };
 
 struct hora__timer_slot {
-    int64_t due; /* here, most comparisons need not follow the pointer */
-    struct hora__timer *timer;
+    int64_t due;    /* here, most comparisons need not follow the pointer */
+    uintptr_t word; /* the timer; and 1 if that is a stray */
 };
+
+static inline struct hora__timer *hora__slot_timer(struct hora__timer_slot slot)
+{
+    return (struct hora__timer *)(slot.word & ~(uintptr_t)1);
+}
 
 /* Empty and without memory when zero. */
 struct hora__timers {
@@ -37,6 +42,7 @@ struct hora__timers {
     int size;
     int capacity;
     int reserved; /* slots promised to timers that are out for a while and come back: see hora__timers_keep */
+    int strays;   /* timers that do not know where they stand */
 };
 
 /* In no heap. */
@@ -62,16 +68,21 @@ bool hora__timers_is_full(const struct hora__timers *timers);
 /* Insert a timer that is in no heap. There must be room. */
 void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer, int64_t due);
 
-/* When a timer of this heap is due. */
+/* The same for a stray: a timer that is not told where it stands. It is not touched while others move it, so it costs less, but only the first
+ * can be removed. And: tell all, from now on. */
+void hora__timers_push_stray(struct hora__timers *timers, struct hora__timer *timer, int64_t due);
+void hora__timers_tell_all(struct hora__timers *timers);
+
+/* When a timer of this heap is due; a stray is the first. */
 int64_t hora__timers_due(const struct hora__timers *timers, const struct hora__timer *timer);
 
 /* The timer that is due first, NULL if there is none. */
 static inline struct hora__timer *hora__timers_first(const struct hora__timers *timers)
 {
-    return timers->size > 0 ? timers->slots[0].timer : NULL;
+    return timers->size > 0 ? hora__slot_timer(timers->slots[0]) : NULL;
 }
 
-/* Remove a timer of this heap, wherever it stands. */
+/* Remove a timer of this heap, wherever it stands; a stray is the first. */
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer);
 
 /* Let another timer, which is in no heap, stand where one of this heap stands, with its sequence; that one is in no heap then. */
@@ -80,7 +91,7 @@ void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer
 /* Whether the timer is in this heap: it may be in another, or in none. */
 static inline bool hora__timers_holds(const struct hora__timers *timers, const struct hora__timer *timer)
 {
-    return timer->index >= 0 && timer->index < timers->size && timers->slots[timer->index].timer == timer;
+    return timer->index >= 0 && timer->index < timers->size && hora__slot_timer(timers->slots[timer->index]) == timer;
 }
 
 /* Promise so many slots more, or give some back if negative. A periodic timer runs outside of the heap: remove and

@@ -121,7 +121,7 @@ TEST_REAL(timers_are_removed_from_every_place, "")
     for (int size = 1; size <= 86; size++) {
         for (int place = 0; place < size; place++) {
             fill(&timers, size, scattered);
-            struct hora__timer *removed = timers.slots[place].timer;
+            struct hora__timer *removed = hora__slot_timer(timers.slots[place]);
             hora__timers_remove(&timers, removed);
             CHECK(!hora__timers_holds(&timers, removed));
             CHECK(hora__timers_check(&timers));
@@ -129,6 +129,51 @@ TEST_REAL(timers_are_removed_from_every_place, "")
             check_drains_in_order(&timers);
         }
     }
+}
+
+/* Every second one is a stray. */
+static void fill_with_strays(struct hora__timers *timers, int64_t (*due)(int i))
+{
+    fill(timers, 0, due);
+    for (int i = 0; i < COUNT; i++) {
+        timer_array[i] = (struct hora__timer){.sequence = (uint64_t)i, .index = HORA__TIMER_OUT};
+        if (i % 2 == 0)
+            hora__timers_push(timers, &timer_array[i], due(i));
+        else
+            hora__timers_push_stray(timers, &timer_array[i], due(i));
+    }
+}
+
+TEST_REAL(timers_take_strays, "")
+{
+    int64_t (*const dues[])(int i) = {ascending, descending, same, scattered};
+    struct hora__timers timers;
+    for (int i = 0; i < 4; i++) {
+        fill_with_strays(&timers, dues[i]);
+        CHECK(hora__timers_check(&timers));
+        CHECK_INT(timers.strays, COUNT / 2);
+        for (int removed = 0; removed < COUNT; removed += 6)
+            hora__timers_remove(&timers, &timer_array[removed]);
+        CHECK(hora__timers_check(&timers));
+        check_drains_in_order(&timers);
+        CHECK_INT(timers.strays, 0);
+    }
+}
+
+/* From then on they can be removed like all others. */
+TEST_REAL(timers_tell_strays, "")
+{
+    struct hora__timers timers;
+    fill_with_strays(&timers, scattered);
+    CHECK(!hora__timers_holds(&timers, &timer_array[COUNT - 2]));
+    hora__timers_tell_all(&timers);
+    CHECK(hora__timers_check(&timers));
+    for (int i = 1; i < COUNT; i += 2) {
+        CHECK(hora__timers_holds(&timers, &timer_array[i]));
+        hora__timers_remove(&timers, &timer_array[i]);
+    }
+    CHECK(hora__timers_check(&timers));
+    check_drains_in_order(&timers);
 }
 
 /* The last slot comes from under a smaller parent than the hole has: it must rise.
@@ -167,7 +212,7 @@ static int changed_slots(const struct hora__timers *timers)
 {
     int changed = 0;
     for (int i = 0; i < timers->size; i++)
-        changed += seen[i].timer != timers->slots[i].timer;
+        changed += hora__slot_timer(seen[i]) != hora__slot_timer(timers->slots[i]);
     return changed;
 }
 
@@ -181,7 +226,7 @@ TEST_REAL(timers_change_one_slot_a_level, "")
         fill(&timers, COUNT - 1, dues[i]);
         for (int round = 0; round < 4 * COUNT; round++) {
             memcpy(seen, memory, sizeof seen);
-            struct hora__timer *timer = timers.slots[test_random(COUNT - 1)].timer;
+            struct hora__timer *timer = hora__slot_timer(timers.slots[test_random(COUNT - 1)]);
             hora__timers_remove(&timers, timer);
             int removing = changed_slots(&timers);
             memcpy(seen, memory, sizeof seen);
