@@ -90,6 +90,8 @@
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")      \
     X(BACKLOG_SHOWN_TOO_SOON, "a task that comes by value after the queue was shown is let in")        \
     X(AGENDA_SHOWN_TOO_SOON, "a task that is scheduled by value after the agenda was shown is let in") \
+    X(AGENDA_SHOWS_HEAP_ONLY, "a task by value that has been posted only is not shown")                \
+    X(ERRAND_TELLS_NOBODY, "a task by value that comes before what is waited for wakes nobody")        \
     X(AGENDA_GATE_UNSEEN, "a task is scheduled by value although the gate has been closed")            \
     X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its place among those due together")     \
     X(AGENDA_KEEPS_UNSTAFFED, "a task by value for which there is no thread stays, and is refused")    \

@@ -540,8 +540,9 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
-    hora__slabs_destroy(&agenda->slabs);
     hora__zones_forget(&agenda->base);
+    for (int i = 0; i < agenda->shards->count; i++)
+        hora__agenda_give_back(agenda, &agenda->shards->shards[i]);
     hora__shards_free(agenda->shards);
     hora__free(agenda);
 }
@@ -574,7 +575,6 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     if (agenda == NULL)
         return HORA_ENOMEM;
     hora__list_init(&agenda->guests);
-    hora__slabs_init(&agenda->slabs, sizeof(struct hora__errand));
     agenda->shards = hora__shards_new(clock);
     int error =
         agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);

@@ -124,12 +124,13 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
  * an errand. */
 void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
 
-/* ---- tasks by value; each takes the lock ---- */
+/* ---- tasks by value; without the lock ---- */
 
-/* Put a task in, due at a time of the agenda's own clock, without a future; told is by which number it can be withdrawn. HORA_ENOMEM, HORA_EFULL.
+/* Put a task in, due at a time of the agenda's own clock, without a future; `now` is when the call that does so began. By a shard if that is
+ * possible, else with the lock. Told is by which number it can be withdrawn. HORA_ENOMEM, HORA_EFULL.
  * HORA_ENOTSUP: the agenda has been shown, or the gate is closed. */
 __attribute__((warn_unused_result)) int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting,
-                                                               hora_ns due, uint64_t *ret_number);
+                                                               hora_ns now, hora_ns due, uint64_t *ret_number);
 
 /* Take one out, as if it had never been put in; its task is the caller's again. Whether it was there. Takes time in proportion to what is in. */
 bool hora__agenda_withdraw_task(hora_queue *queue, uint64_t number);

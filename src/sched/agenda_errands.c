@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_errands.c - tasks that are in the agenda by value
  *
- * How it works      They are on the agenda's own line, and precise, in the same heap as others: so there is one order. Whoever takes
- *                   one gets a copy of the task, and the memory is used again at once. All of that is done under the agenda's
- *                   lock, so memory needs none of its own.
+ * How it works      They are on the agenda's own line, and precise, in the same heap as others: so there is one order. They come in by
+ *                   way of a shard, or if that is not open, with the agenda's lock. Whoever takes one gets a copy of the task.
  *                   Before anybody but a taker looks they are made futures, which stand in the heap where the task stood, with its
  *                   number: so the order stays the same.
+ * Memory            belongs to the shard of the thread that scheduled it, and to the lock of that. What has left is kept in a chain,
+ *                   under the agenda's lock, until somebody who has both locks gives it back: that is whenever the shards are looked
+ *                   into, which a worker does before it sleeps.
  * Invariants        I1 once the agenda has been shown none comes in; and if that has succeeded, there is none. */
 #include <stddef.h>
 
@@ -13,25 +15,82 @@
 #include "sched/agenda_inside.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
-#include "sched/shards.h"
+
+/* ---- memory ---- */
+
+static int index_of(const struct agenda *agenda, const struct hora__shard *shard)
+{
+    return (int)(shard - agenda->shards->shards);
+}
+
+void hora__agenda_give_back(void *context, struct hora__shard *shard)
+{
+    struct agenda *agenda = context;
+    struct hora__entry **first = &agenda->taken[index_of(agenda, shard)];
+    while (*first != NULL) {
+        struct hora__errand *errand = hora__errand_of(*first);
+        *first = errand->body.next_picked;
+        hora__errand_free(&shard->slabs, errand);
+    }
+}
+
+/* It is no longer needed. */
+static void leave(struct agenda *agenda, struct hora__errand *errand)
+{
+    struct hora__entry **first = &agenda->taken[errand->shard];
+    errand->body.next_picked = *first;
+    *first = &errand->entry;
+}
+
+/* With the lock of the shard. NULL: there is no memory. */
+static struct hora__errand *new_errand(struct agenda *agenda, struct hora__shard *shard, const hora_task *task)
+{
+    struct hora__errand *errand = hora__errand_new(&shard->slabs, task, agenda->own);
+    if (errand != NULL)
+        errand->shard = (uint8_t)index_of(agenda, shard);
+    return errand;
+}
 
 hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task)
 {
     *ret_task = hora__errand_task(hora__errand_of(entry));
     hora__agenda_save_memory(agenda, entry);
-    hora__errand_free(&agenda->slabs, hora__errand_of(entry));
+    leave(agenda, hora__errand_of(entry));
     return ret_task;
 }
 
+/* ---- coming in ---- */
+
 static bool may_come_by_value(const struct agenda *agenda, const struct hora__posting *posting)
 {
-    if (agenda->shown && !HORA__FAULT(AGENDA_SHOWN_TOO_SOON))
+    if (hora__atomic_load(&agenda->shards->shown) && !HORA__FAULT(AGENDA_SHOWN_TOO_SOON))
         return false; /* I1 */
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(AGENDA_GATE_UNSEEN);
 }
 
-/* On error nothing has changed. */
-static int post(struct agenda *agenda, const struct hora__posting *posting, hora_ns due, uint64_t *ret_number)
+/* By a shard. HORA_EFULL, HORA_ENOTSUP: it has to go the long way, since the shard is full or for another reason. */
+static int post_shortly(struct agenda *agenda, const struct hora__posting *posting, hora_ns now, hora_ns due,
+                        uint64_t *ret_number)
+{
+    struct hora__shards *shards = agenda->shards;
+    if (due <= hora__atomic64_load(&shards->floor))
+        return HORA_ENOTSUP; /* it would be refused */
+    struct hora__shard *shard = hora__shards_enter(shards);
+    int error = shard->count == HORA__SHARD_ROOM ? HORA_EFULL : HORA_ENOTSUP;
+    if (may_come_by_value(agenda, posting) && hora__shard_is_open(shards, shard, due, posting)) {
+        struct hora__errand *errand = new_errand(agenda, shard, posting->task);
+        error = errand != NULL ? 0 : HORA_ENOMEM;
+        if (error == 0) {
+            hora__shard_add(shards, shard, (struct hora__posted){due, &errand->entry}, now);
+            *ret_number = errand->entry.by_due.sequence; /* a worker may have it as soon as the lock is free */
+        }
+    }
+    hora__shard_leave(shard);
+    return error;
+}
+
+/* With the lock. On error nothing has changed. */
+static int put(struct agenda *agenda, const struct hora__posting *posting, hora_ns due, uint64_t *ret_number)
 {
     if (!may_come_by_value(agenda, posting))
         return HORA_ENOTSUP;
@@ -40,7 +99,9 @@ static int post(struct agenda *agenda, const struct hora__posting *posting, hora
     int error = hora__timers_make_room(own_heap(agenda));
     if (error < 0)
         return error;
-    struct hora__errand *errand = hora__errand_new(&agenda->slabs, posting->task, agenda->own);
+    struct hora__shard *shard = hora__shards_enter(agenda->shards);
+    struct hora__errand *errand = new_errand(agenda, shard, posting->task);
+    hora__shard_leave(shard);
     if (errand == NULL)
         return HORA_ENOMEM;
     hora__agenda_insert(agenda, &errand->entry, due);
@@ -51,17 +112,35 @@ static int post(struct agenda *agenda, const struct hora__posting *posting, hora
     return 0;
 }
 
-int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting, hora_ns due, uint64_t *ret_number)
+/* With the lock. What is full is emptied, for those to come. */
+static int post_long(hora_queue *queue, const struct hora__posting *posting, hora_ns due, bool is_full,
+                     uint64_t *ret_number)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    int error = post(agenda_of(queue), posting, due, ret_number);
+    if (is_full)
+        hora__agenda_absorb(queue);
+    int error = put(agenda_of(queue), posting, due, ret_number);
     if (error == 0)
         hora__queue_settle_change(queue, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;
 }
+
+int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting, hora_ns now, hora_ns due,
+                           uint64_t *ret_number)
+{
+    struct agenda *agenda = agenda_of(queue);
+    int error = post_shortly(agenda, posting, now, due, ret_number);
+    if (error == HORA_EFULL || error == HORA_ENOTSUP)
+        return post_long(queue, posting, due, error == HORA_EFULL, ret_number);
+    if (error == 0 && hora__shards_is_ahead(agenda->shards, due) && !HORA__FAULT(ERRAND_TELLS_NOBODY))
+        hora__queue_look(queue);
+    return error;
+}
+
+/* ---- going ---- */
 
 static bool withdraw(struct agenda *agenda, uint64_t number)
 {
@@ -84,9 +163,9 @@ bool hora__agenda_withdraw_task(hora_queue *queue, uint64_t number)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
+    hora__agenda_absorb(queue); /* it may have been posted only */
     bool found = withdraw(agenda_of(queue), number);
-    if (found)
-        hora__queue_settle_change(queue, &wakes);
+    hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return found;
 }
@@ -97,16 +176,17 @@ hora_task hora__agenda_dismiss(hora_queue *queue, struct hora__entry *entry)
     errand->body.run = NULL; /* it was a link of the chain */
     hora_task task = hora__errand_task(errand);
     hora__mutex_lock(&queue->object.lock);
-    hora__errand_free(&agenda_of(queue)->slabs, errand);
+    leave(agenda_of(queue), errand);
     hora__mutex_unlock(&queue->object.lock);
     return task;
 }
+
+/* ---- becoming futures ---- */
 
 static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
 {
     struct hora__timers *heap = own_heap(agenda);
     int error = 0;
-    agenda->shown = true; /* I1 */
     hora__timers_tell_all(heap);
     for (int i = 0; error == 0 && i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
@@ -121,15 +201,21 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
         hora__timers_replace(heap, &entry->by_due, &scheduled->entry.by_due);
         if (HORA__FAULT(AGENDA_SHOWS_LATER))
             scheduled->entry.by_due.sequence = hora__shards_number(agenda->shards);
-        hora__errand_free(&agenda->slabs, hora__errand_of(entry));
+        leave(agenda, hora__errand_of(entry));
     }
     return error;
 }
 
 int hora__agenda_show(hora_queue *queue, const struct hora__agenda_maker *maker)
 {
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
+    hora__atomic_store(&agenda_of(queue)->shards->shown, 1); /* I1: before the last look at what has come */
+    if (!HORA__FAULT(AGENDA_SHOWS_HEAP_ONLY))
+        hora__agenda_absorb(queue);
     int error = show(agenda_of(queue), maker);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
     return error;
 }

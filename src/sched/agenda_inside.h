@@ -4,7 +4,7 @@
 #define HORA_SCHED_AGENDA_INSIDE_H
 
 #include "sched/agenda.h"
-#include "sched/slabs.h"
+#include "sched/shards.h"
 
 enum { LINES = 3 };
 
@@ -23,8 +23,7 @@ struct agenda {
     hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
     int lacking;                 /* places that are to be promised to the shards, and are not */
     bool sealed;                 /* nothing is posted any more */
-    bool shown;                  /* no errand is let in any more */
-    struct hora__slabs slabs;    /* memory of errands */
+    struct hora__entry *taken[HORA__SHARDS_MOST]; /* errands that have left: memory that goes back to the shards */
 };
 
 static inline struct agenda *agenda_of(hora_queue *queue)
@@ -69,6 +68,9 @@ void hora__agenda_seal(hora_queue *queue);
 void hora__agenda_leave(hora_queue *queue);
 
 /* ---- agenda_errands.c ---- */
+
+/* The memory of errands that have left, and came from this shard, goes back; with its lock. */
+void hora__agenda_give_back(void *agenda, struct hora__shard *shard);
 
 /* An errand that was removed leaves for good: its task. */
 hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task);

@@ -34,13 +34,16 @@ static void take_in(void *context, struct hora__posted posted)
     struct agenda *agenda = context;
     hora__timers_keep(own_heap(agenda), -1);
     agenda->lacking++;
-    hora__timers_push(own_heap(agenda), &posted.scheduled->entry.by_due, posted.due);
+    if (posted.entry->is_errand)
+        hora__timers_push_stray(own_heap(agenda), &posted.entry->by_due, posted.due);
+    else
+        hora__timers_push(own_heap(agenda), &posted.entry->by_due, posted.due);
     agenda->base.size++; /* I1 */
 }
 
 bool hora__agenda_take_all_in(struct agenda *agenda)
 {
-    bool ahead = hora__shards_absorb(agenda->shards, take_in, agenda);
+    bool ahead = hora__shards_absorb(agenda->shards, &(struct hora__absorber){take_in, hora__agenda_give_back, agenda});
     if (agenda->lacking > 0)
         hora__agenda_promise(agenda);
     return ahead;

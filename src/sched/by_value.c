@@ -6,7 +6,7 @@
  * How it works      If no hook is shown futures, such a task is put into the agenda by value (errand.h). A worker copies it
  *                   when it is due, and runs it as src/exec/by_value.c says. Whoever is about to look has all of them made
  *                   futures first (hora__pool_show), and from then on each gets one when it comes.
- * After shutdown    The state is looked at under the agenda's lock, in the same step as a task is let in; and whoever changes the
+ * After shutdown    The state is looked at under the lock by which a task is let in, in the same step; and whoever changes the
  *                   state sweeps the agenda afterwards. So what was let in is seen, and unlike a future is never looked at again. */
 #include <assert.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int take_back(hora_pool *pool, uint64_t number, int error)
     return error;
 }
 
-int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns due)
+int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
 {
     if (!hora__atomic_load(&pool->by_value))
         return HORA_ENOTSUP;
@@ -45,7 +45,7 @@ int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns due)
         .books = &pool->books,
     };
     uint64_t number;
-    int error = hora__agenda_post_task(pool->queue, &posting, due, &number);
+    int error = hora__agenda_post_task(pool->queue, &posting, now, due, &number);
     if (error < 0)
         return error;
     hora__pool_work_came(pool);

@@ -30,6 +30,7 @@ struct hora__errand {
     int line;
     uint16_t place; /* in its slab */
     uint8_t parts;  /* which of enum hora__errand_part there are */
+    uint8_t shard;  /* that its slab belongs to */
     union hora__errand_word rest[];
 };
 

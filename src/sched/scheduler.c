@@ -190,10 +190,12 @@ static int decorate(hora_pool *pool, hora_task *task)
 /* What is executed or submitted is due at once. */
 static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
 {
+    hora_ns now = hora_clock_now(pool->object.clock);
     return (struct hora__scheduled_plan){.rules = &hora__jdk_rules,
                                          .trigger = HORA__ONCE,
                                          .line = hora_clock_timeline(pool->object.clock),
-                                         .planned = hora_clock_now(pool->object.clock)};
+                                         .now = now,
+                                         .planned = now};
 }
 
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
@@ -373,7 +375,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     struct hora__scheduled *scheduled;
     int error = decorate(pool, &own);
     if (error == 0 && ret_future == NULL && is_plain(plan)) {
-        error = hora__scheduler_post(pool, &own, plan->planned);
+        error = hora__scheduler_post(pool, &own, plan->now, plan->planned);
         if (error != HORA_ENOTSUP)
             return error;
         error = 0;

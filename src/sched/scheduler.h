@@ -45,9 +45,10 @@ void hora__scheduler_sweep(hora_pool *pool);
 /* Whether tasks that nobody has a handle of can do without: no hook is shown them. */
 bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
 
-/* Put a task in, due at a time of the scheduler's clock, without a future. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
+/* Put a task in, due at a time of the scheduler's clock, without a future; `now` is when the call that does so began. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
  * has to have one, since somebody looks, or nothing is accepted any more. */
-__attribute__((warn_unused_result)) int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns due);
+__attribute__((warn_unused_result)) int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now,
+                                                             hora_ns due);
 
 /* See struct hora__pool_kind. */
 int hora__scheduler_show(hora_pool *pool);

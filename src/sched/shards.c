@@ -15,7 +15,9 @@
  *                   follows the other differ, on whatever processors: so the reading is the number.
  * Lifetime          A future belongs to its agenda as long as it lives. To count that in one place would be a place where all
  *                   threads meet; so each shard counts its own, and all of them together count as one reference to the agenda.
- * Invariants        I1 posted[i].scheduled->spot == i + 1 for i < count; whatever is in no shard has spot 0.
+ * Errands           are posted like futures, and nobody cancels them. Their memory is cut from slabs of the shard, under its lock. Whoever
+ *                   takes one has the agenda's; so what was taken goes back when somebody goes through the shards, many at a time.
+ * Invariants        I1 posted[i] of a scheduled future has spot i + 1 for i < count; whatever is in no shard has spot 0.
  *                   I2 the sum of all counts never exceeds what the agenda has promised room for. */
 #include "sched/shards.h"
 
@@ -23,6 +25,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "sched/errand.h"
 #include "sched/scheduled.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -53,11 +56,13 @@ struct hora__shards *hora__shards_new(const hora_clock *clock)
     if (shards == NULL)
         return NULL;
     shards->count = count;
+    hora__atomic_init(&shards->shown, 0);
     shards->by_clock = tells_apart(hora__clock_or_default(clock));
     hora__atomic64_store(&shards->floor, INT64_MAX);
     hora__atomic64_store(&shards->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
         hora__atomic_init(&shards->shards[i].tenants, 1);
+        hora__slabs_init(&shards->shards[i].slabs, sizeof(struct hora__errand));
         if (hora__mutex_init(&shards->shards[i].lock, HORA__RANK_INBOX) == 0)
             continue;
         shards->count = i;
@@ -71,6 +76,7 @@ void hora__shards_free(struct hora__shards *shards)
 {
     for (int i = 0; i < shards->count; i++) {
         assert(shards->shards[i].count == 0);
+        hora__slabs_destroy(&shards->shards[i].slabs);
         hora__mutex_destroy(&shards->shards[i].lock);
     }
     hora__free(shards);
@@ -117,8 +123,15 @@ int hora__shards_room(const struct hora__shards *shards)
 
 /* ---- posting ---- */
 
-static bool is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
-                    const struct hora__posting *posting)
+struct hora__shard *hora__shards_enter(struct hora__shards *shards)
+{
+    struct hora__shard *shard = &shards->shards[hora__shards_mine(shards)];
+    hora__mutex_lock(&shard->lock);
+    return shard;
+}
+
+bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
+                         const struct hora__posting *posting)
 {
     if (shard->count == HORA__SHARD_ROOM)
         return false;
@@ -127,23 +140,39 @@ static bool is_open(const struct hora__shards *shards, const struct hora__shard 
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN);
 }
 
+/* I1 */
+static void set_spot(struct hora__entry *entry, int spot)
+{
+    if (!entry->is_errand)
+        hora__scheduled_of_entry(entry)->spot = (uint16_t)spot;
+}
+
+void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
+{
+    posted.entry->by_due.sequence = number_locked(shards, shard, now);
+    shard->posted[shard->count++] = posted;
+    set_spot(posted.entry, shard->count);
+    hora__counter_add_alone(&shard->branch.posted, 1);
+}
+
+bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due)
+{
+    return due < hora__atomic64_load(&shards->horizon);
+}
+
 enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__posting *posting)
 {
     struct hora__shard *shard = &shards->shards[scheduled->shard];
     hora_ns due = scheduled->planned;
     hora__mutex_lock(&shard->lock);
-    bool open = is_open(shards, shard, due, posting);
-    if (open) {
-        shard->posted[shard->count++] = (struct hora__posted){due, scheduled};
-        scheduled->spot = (uint16_t)shard->count; /* I1 */
-        scheduled->entry.by_due.sequence = number_locked(shards, shard, now);
-        hora__counter_add_alone(&shard->branch.posted, 1);
-    }
+    bool open = hora__shard_is_open(shards, shard, due, posting);
+    if (open)
+        hora__shard_add(shards, shard, (struct hora__posted){due, &scheduled->entry}, now);
     hora__mutex_unlock(&shard->lock);
     if (!open)
         return HORA__POST_REFUSED;
-    return due < hora__atomic64_load(&shards->horizon) ? HORA__POSTED_AHEAD : HORA__POSTED;
+    return hora__shards_is_ahead(shards, due) ? HORA__POSTED_AHEAD : HORA__POSTED;
 }
 
 /* ---- going ---- */
@@ -161,13 +190,13 @@ struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct 
 void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled)
 {
     int at = scheduled->spot - 1;
-    assert(at < shard->count && shard->posted[at].scheduled == scheduled); /* I1 */
+    assert(at < shard->count && shard->posted[at].entry == &scheduled->entry); /* I1 */
     scheduled->spot = 0;
     struct hora__posted last = shard->posted[--shard->count];
     if (at < shard->count) {
         shard->posted[at] = last;
         if (!HORA__FAULT(SHARD_MISPLACES))
-            last.scheduled->spot = (uint16_t)(at + 1);
+            set_spot(last.entry, at + 1);
     }
     hora__shard_leave(shard);
 }
@@ -177,8 +206,7 @@ void hora__shard_leave(struct hora__shard *shard)
     hora__mutex_unlock(&shard->lock);
 }
 
-bool hora__shards_absorb(struct hora__shards *shards, void (*take)(void *context, struct hora__posted posted),
-                         void *context)
+bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorber *absorber)
 {
     hora_ns horizon = hora__atomic64_peek(&shards->horizon);
     bool ahead = false;
@@ -187,11 +215,12 @@ bool hora__shards_absorb(struct hora__shards *shards, void (*take)(void *context
         hora__mutex_lock(&shard->lock);
         for (int at = 0; at < shard->count; at++) {
             struct hora__posted posted = shard->posted[at];
-            posted.scheduled->spot = 0;
+            set_spot(posted.entry, 0);
             ahead |= posted.due < horizon;
-            take(context, posted);
+            absorber->take(absorber->context, posted);
         }
         shard->count = 0;
+        absorber->visit(absorber->context, shard);
         hora__mutex_unlock(&shard->lock);
     }
     return ahead;

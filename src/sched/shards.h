@@ -8,7 +8,9 @@
 #define HORA_SCHED_SHARDS_H
 
 #include "queue/queue.h"
+#include "sched/slabs.h"
 
+struct hora__entry;
 struct hora__scheduled;
 
 /* In the simulator there are few and small ones, so that they are full, and shared. */
@@ -25,9 +27,10 @@ enum { HORA__CLOCK_RUNS = 0 };
 enum { HORA__CLOCK_RUNS = 1 };
 #endif
 
+/* A scheduled future that runs once, or an errand. */
 struct hora__posted {
     hora_ns due;
-    struct hora__scheduled *scheduled;
+    struct hora__entry *entry;
 };
 
 struct hora__shard {
@@ -37,6 +40,7 @@ struct hora__shard {
     struct hora__branch branch; /* of the pool's books; written under the lock */
     hora__atomic tenants; /* futures that belong to the agenda by way of this shard, and 1 until the agenda is left */
     struct hora__posted posted[HORA__SHARD_ROOM];
+    struct hora__slabs slabs; /* memory of errands, guarded by the lock */
     char apart[HORA__CACHE_LINE];
 };
 
@@ -46,6 +50,7 @@ struct hora__shards {
     hora__atomic64 horizon; /* what is due before this is to be told to the agenda at once: nobody would look in time */
     int count;              /* of shards, a power of two; immutable */
     bool by_clock;          /* numbers are read off the clock; immutable */
+    hora__atomic shown;     /* no errand is let in any more. Written like the two above */
     char apart[HORA__CACHE_LINE];
     hora__counter last_number; /* if they are not */
     char apart_too[HORA__CACHE_LINE];
@@ -74,14 +79,27 @@ enum hora__post {
 enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__posting *posting);
 
+/* Lock the calling thread's shard. And with that lock: whether something with this due time may be posted; do so, and give it its number. Whoever has
+ * done so unlocks, and then asks whether the agenda has to be told. */
+struct hora__shard *hora__shards_enter(struct hora__shards *shards);
+bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
+                         const struct hora__posting *posting);
+void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now);
+bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due);
+
 /* Lock the shard of a scheduled future, if it is still there; NULL: it is not. And: take it out, and unlock; or only unlock. */
 struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct hora__scheduled *scheduled);
 void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled);
 void hora__shard_leave(struct hora__shard *shard);
 
-/* With the agenda's lock: move everything out, by `take`. Whether something was there that is due before the horizon. */
-bool hora__shards_absorb(struct hora__shards *shards, void (*take)(void *context, struct hora__posted posted),
-                         void *context);
+/* With the agenda's lock: move everything out, by `take`; `visit` is called for each shard. Both with the lock of that. Whether something was
+ * there that is due before the horizon. */
+struct hora__absorber {
+    void (*take)(void *context, struct hora__posted posted);
+    void (*visit)(void *context, struct hora__shard *shard);
+    void *context;
+};
+bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorber *absorber);
 
 /* How much can be posted at most. */
 int hora__shards_room(const struct hora__shards *shards);
