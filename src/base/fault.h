@@ -111,6 +111,8 @@
     X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")        \
     X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                 \
     X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                         \
+    X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")             \
+    X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")        \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                         \
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")          \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")  \

@@ -145,17 +145,19 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
 }
 
 /* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is
- * enough to take it and to book the one before as finished. */
+ * enough to take it and to book the one before as finished, if it is and has not gone back. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
-    void *next = hora__queue_next(pool->queue, &worker->task, &pool->books);
+    void *next = hora__queue_next(pool->queue, &worker->task, worker->owes_end ? &pool->books : NULL);
     if (next != NULL) {
         worker->owes_end = false;
         hora__pool_room(pool);
+        if (pool->kind != NULL)
+            hora__pool_relieve(pool); /* in a plain pool nobody lingers: what is queued there can be taken at once */
     }
     return next;
 }
@@ -190,14 +192,17 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     hora_pool *pool = worker->pool;
     bool goes_on = true;
     *ret_next = NULL;
-    if (pool->kind != NULL && entry != &worker->task && (entry = pool->kind->admit(pool, entry)) == NULL)
+    if (pool->kind != NULL && entry != &worker->task)
+        entry = pool->kind->admit(pool, entry);
+    if (entry == NULL && !hora__worker_is_active(worker))
         return true;
-    become_active(worker);
+    if (entry != NULL)
+        become_active(worker);
     if (entry == &worker->task)
         hora__worker_run_by_value(worker);
-    else
+    else if (entry != NULL)
         goes_on = run_future(worker, entry);
-    *ret_next = goes_on && pool->kind == NULL ? take_next(worker) : NULL;
+    *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         hora__atomic_store(&worker->activity, IDLE); /* before the books say that nothing is left to do */
         book_end(worker);

@@ -104,7 +104,7 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    if (queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
+    if (hora__queue_hands_over_late(queue))
         hora__queue_settle(queue, NULL, &wakes); /* what became due meanwhile belongs to those who wait already */
     int count = 0;
     void *item;

@@ -101,6 +101,7 @@ int hora_queue_close(hora_queue *queue)
         hora__waiters_resolve_all(&queue->putters, HORA_ECLOSED, &wakes);
     hora__waiters_resolve_all(&queue->takers, HORA_ECLOSED, &wakes);
     queue->leader = NULL;
+    queue->standby = NULL;
     queue->searcher = NULL;
     hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);

@@ -92,6 +92,9 @@ struct hora__queue_kind {
     /* Delay queue: when the first element can be taken, HORA_FOREVER if never, and a number that tells it from all
      * others; called only with elements. NULL: at once. */
     hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
+    /* Of a kind that is timed and searched: when the one after the first can be taken, as well as that is known without effort;
+     * HORA_FOREVER if it is not. NULL: never. */
+    hora_ns (*second_due)(hora_queue *queue);
     /* Release the container, which is empty, and the queue's memory. */
     void (*destroy)(hora_queue *queue);
     /* For kinds with an inbox; else NULL. It has a lock of its own, rank INBOX, so that those who put do not meet those who take.
@@ -134,7 +137,7 @@ struct hora_queue {
     struct hora__ready_fd ready;
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
 
-    /* delay queue: of the takers, the one that sleeps until the first element is due; see settle.c */
+    /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and timed.c */
     bool watches; /* the leader is to notice when the clocks part from what was seen; set once */
     struct hora__clock_offsets seen;
     bool telling;            /* somebody is being told that they have parted; meanwhile nothing can be taken */
@@ -147,6 +150,11 @@ struct hora_queue {
     struct hora__waiter *leader; /* NULL: none */
     uint64_t leader_element;     /* what it waits for, as told by next_due */
     hora_ns leader_until;        /* and until when */
+    bool leader_is_lax;          /* it was the standby, and sleeps on as such */
+    struct hora__waiter
+        *standby; /* of the other takers, the one that sleeps until the second element is due; NULL: none */
+    hora_ns standby_until;
+    hora_ns standby_grace; /* and how much longer it sleeps, where sleep is not exact anyway */
 };
 
 /* ---- making: queue.c ---- */
@@ -186,6 +194,32 @@ void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes);
 /* A taker of a kind that is searched is awake, and looks: what it finds, with its waiter off the list, or NULL. */
 void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
+/* ---- who sleeps until when, in a queue that is timed and searched: timed.c; with the lock held ---- */
+
+/* See that somebody wakes up for the first element, also if it comes in by way of the inbox. */
+void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes);
+
+/* The caller's own waiter, which is on the takers' list, found nothing that can be taken, and is about to sleep: decide until when. */
+void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
+
+/* Whether elements may have become available by the passing of time that belong to those who wait already. */
+static inline bool hora__queue_hands_over_late(const hora_queue *queue)
+{
+    return queue->kind->next_due != NULL && !queue->kind->is_searched && !hora__list_is_empty(&queue->takers);
+}
+
+/* Until when it sleeps. Of any queue. */
+hora_ns hora__queue_sleeps_until(const hora_queue *queue, const struct hora__waiter *self);
+
+/* A taker leaves the list, or is awake and decides anew: it sleeps for no element any more. Of any queue. */
+void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter);
+
+/* ---- settle.c ---- */
+
+/* Those who post into the inbox of a timed queue are told until when nobody looks, before the last look at what they have posted.
+ * Whether there is something that has to be looked at. */
+bool hora__queue_finds_more(hora_queue *queue);
+
 /* A waiter takes itself off its list. */
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
 
@@ -215,8 +249,8 @@ __attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, cons
 /* What has been posted is wanted by somebody who sleeps. */
 void hora__queue_look(hora_queue *queue);
 
-/* If there is an element, take it, and book the one taken before as finished; NULL: there is none. Here and below: a task by
- * value is copied to *ret_task, whose address is then returned. */
+/* If there is an element, take it, and book the one taken before as finished, unless `books` is NULL; NULL: there is none. Here and
+ * below: a task by value is copied to *ret_task, whose address is then returned. */
 void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books);
 
 /* As hora_queue_poll_for. */

@@ -73,7 +73,7 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
  * either that is seen, or they see that it is wanted. */
 static void look_into_inbox(hora_queue *queue)
 {
-    if (queue->kind->absorb == NULL)
+    if (queue->kind->want == NULL)
         return;
     if (HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
         queue->kind->absorb(queue);
@@ -171,7 +171,10 @@ static void show_ready(hora_queue *queue)
 static void settle_searched(hora_queue *queue, struct hora__wakes *wakes)
 {
     admit_putters(queue, wakes);
-    call_searcher(queue, wakes);
+    if (queue->kind->next_due != NULL)
+        hora__queue_cover(queue, wakes);
+    else
+        call_searcher(queue, wakes);
     if (queue->ready.kind != HORA__READY_NONE)
         look_into_inbox(queue); /* the descriptor wants to know of everything, always */
     show_ready(queue);
@@ -186,8 +189,11 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
         look_into_inbox(queue);
     hora_task *task = queue_waiter(self)->task;
     void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
-    if (item == NULL)
+    if (item == NULL) {
+        hora__queue_take_post(queue, self, wakes);
         return NULL;
+    }
+    hora__queue_resign(queue, self);
     hora__list_remove(&self->link);
     if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
         settle_searched(queue, wakes);
@@ -203,15 +209,13 @@ static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct
     }
 }
 
-/* Those who post are told until when nobody looks, before the last look at what they have posted. Whether there is something that
- * has to be looked at. */
-static bool finds_more(hora_queue *queue)
+bool hora__queue_finds_more(hora_queue *queue)
 {
     if (queue->kind->expect == NULL)
         return false;
     hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
-    if (queue->leader == NULL && hora__list_is_empty(&queue->takers))
-        until = INT64_MIN;
+    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
+        until = INT64_MIN; /* who is on its way, or comes back, looks */
     if (queue->ready.kind != HORA__READY_NONE)
         until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
     return queue->kind->expect(queue, until);
@@ -231,7 +235,7 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
             nudge_all(queue, self, wakes);
         if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
             choose_leader(queue, self, wakes);
-    } while (finds_more(queue));
+    } while (hora__queue_finds_more(queue));
     show_ready(queue);
 }
 
@@ -258,8 +262,7 @@ void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes)
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    if (queue->leader == waiter)
-        queue->leader = NULL; /* I4 */
+    hora__queue_resign(queue, waiter); /* I4 */
     if (queue->searcher == waiter)
         queue->searcher = NULL; /* I6 */
     hora__list_remove(&waiter->link);

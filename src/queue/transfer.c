@@ -189,7 +189,7 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
 
 static int take_locked(hora_queue *queue, hora_task *task, void **ret_item, struct hora__wakes *wakes)
 {
-    if (queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
+    if (hora__queue_hands_over_late(queue))
         hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
     void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
     if (item == NULL)
@@ -227,8 +227,9 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
-    bool leads = queue->leader == self; /* since just now: the first element became due, or the clock was set back */
-    hora__queue_withdraw(queue, self);
+    bool leads =
+        queue->leader == self || queue->standby == self; /* since just now: the first element became due, or the */
+    hora__queue_withdraw(queue, self);                   /* clock was set back */
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
         hora__queue_settle(queue, NULL, wakes);
     return HORA_ETIMEDOUT;
@@ -237,7 +238,7 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
 /* Sleep, and look again, once; called with the lock, returns without it. */
 static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
-    hora_ns until = queue->leader == self ? queue->leader_until : self->deadline;
+    hora_ns until = hora__queue_sleeps_until(queue, self);
     bool until_the_end = until == self->deadline;
     bool watches = queue->watches && queue->leader == self;
     struct hora__clock_offsets seen = queue->seen;
@@ -258,6 +259,10 @@ static int begin_to_wait(hora_queue *queue, struct hora__queue_waiter *self, str
 {
     if (!queue->kind->is_searched) {
         hora__queue_settle(queue, &self->waiter, wakes); /* this thread may have to lead */
+        return STAY_WAITING;
+    }
+    if (queue->kind->next_due != NULL) {
+        hora__queue_take_post(queue, &self->waiter, wakes); /* it has just looked, and there is no inbox */
         return STAY_WAITING;
     }
     self->item = hora__queue_search(queue, &self->waiter, wakes);
@@ -329,7 +334,7 @@ void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__book
     hora__wakes_init(&wakes);
     void *item = NULL;
     hora__mutex_lock(&queue->object.lock);
-    if (take_locked(queue, place_for_task(queue, ret_task), &item, &wakes) == 0)
+    if (take_locked(queue, place_for_task(queue, ret_task), &item, &wakes) == 0 && books != NULL)
         hora__counter_add_alone(&books->finished, 1);
     hora__queue_exit(queue, &wakes);
     return item;

@@ -471,6 +471,12 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     return until;
 }
 
+static hora_ns second_due(hora_queue *queue)
+{
+    const struct hora__timers *only = only_heap(agenda_of(queue));
+    return only != NULL ? hora__timers_second_due(only) : HORA_FOREVER;
+}
+
 /* ---- sweeping ---- */
 
 struct sweep {
@@ -557,6 +563,7 @@ static const struct hora__queue_kind agenda_kind = {
     .find = find,
     .copy = copy,
     .next_due = next_due,
+    .second_due = second_due,
     .destroy = destroy,
     .absorb = hora__agenda_absorb,
     .expect = hora__agenda_expect,
@@ -565,6 +572,7 @@ static const struct hora__queue_kind agenda_kind = {
     .take = take,
     .take_first = take_first,
     .inserts_always = true,
+    .is_searched = true,
 };
 
 int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)

@@ -117,12 +117,9 @@ struct moment {
     hora_trigger_context context;
 };
 
-static struct moment look(struct hora__scheduled *scheduled)
+static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
-    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0;
-    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), course->offset) : 0;
-    lock(scheduled);
     hora__scheduled_check_clock(scheduled);
     struct moment moment = {.now = now,
                             .planned = scheduled->planned,
@@ -132,7 +129,6 @@ static struct moment look(struct hora__scheduled *scheduled)
                             .refreshed_at = hora__ns_sub(scheduled->queue->refreshed_at, course->offset),
                             .context = hora__scheduled_context(scheduled, now)};
     course->doubt = HORA__NO_DOUBT;
-    unlock(scheduled);
     return moment;
 }
 
@@ -204,11 +200,10 @@ static struct hora__chance chance_of(const struct hora__course *course, const st
 enum admission { RUN, MOVE, END };
 
 /* Note what was decided; what others have asked for meanwhile goes first. */
-static enum admission settle_chance(struct hora__scheduled *scheduled, const struct moment *moment,
-                                    const struct hora__chance *chance)
+static enum admission settle_chance_locked(struct hora__scheduled *scheduled, const struct moment *moment,
+                                           const struct hora__chance *chance)
 {
     struct hora__course *course = scheduled->course;
-    lock(scheduled);
     assert(scheduled->entry.place == HORA__TAKEN);
     bool is_new = take_new_plan_locked(scheduled);
     bool waits = is_new || scheduled->paused;
@@ -225,6 +220,24 @@ static enum admission settle_chance(struct hora__scheduled *scheduled, const str
     if (admission == MOVE && !waits &&
         (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
         admission = END;
+    return admission;
+}
+
+/* Decide, in one visit to the agenda, unless a trigger has to be asked, which is code of the user. */
+static enum admission decide(struct hora__scheduled *scheduled)
+{
+    const struct hora__course *course = scheduled->course;
+    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0;
+    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), course->offset) : 0;
+    bool asks = course->trigger == HORA__ASKED;
+    lock(scheduled);
+    struct moment moment = look_locked(scheduled, now);
+    if (asks)
+        unlock(scheduled);
+    struct hora__chance chance = chance_of(course, &moment);
+    if (asks)
+        lock(scheduled);
+    enum admission admission = settle_chance_locked(scheduled, &moment, &chance);
     unlock(scheduled);
     return admission;
 }
@@ -243,9 +256,7 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
         return future; /* what runs once, and has been taken, cannot be steered any more */
-    struct moment moment = look(scheduled);
-    struct hora__chance chance = chance_of(scheduled->course, &moment);
-    switch (settle_chance(scheduled, &moment, &chance)) {
+    switch (decide(scheduled)) {
     case RUN:
         return scheduled->course->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
     case END:
@@ -307,11 +318,11 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
     return next == HORA_FOREVER ? next : hora__ns_max(next, not_before);
 }
 
-hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
+/* `now` is with the offset. */
+static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
-    hora_ns now = hora__ns_sub(now_of(scheduled), course->offset);
-    lock(scheduled);
+    now = hora__ns_sub(now, course->offset);
     bool backs_off = code != 0 && course->rules->failure == HORA_FAILURE_BACK_OFF;
     hora_ns not_before =
         backs_off ? hora__ns_add(now, hora__plan_pause(course->rules, course->failures_in_a_row)) : HORA_NEVER;
@@ -325,8 +336,16 @@ hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
     bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
     if (!over)
         scheduled->planned = next;
-    unlock(scheduled);
     return over ? HORA_NEVER : next;
+}
+
+hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
+{
+    hora_ns now = now_of(scheduled);
+    lock(scheduled);
+    hora_ns next = next_locked(scheduled, code, now);
+    unlock(scheduled);
+    return next;
 }
 
 /* ---- running ---- */
@@ -356,11 +375,9 @@ void hora__series_did_not_begin(struct hora__scheduled *scheduled)
     unlock(scheduled);
 }
 
-static void note_end(struct hora__scheduled *scheduled, int code)
+static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
-    hora_ns now = now_of(scheduled);
-    lock(scheduled);
     scheduled->run.last.end = now;
     scheduled->last_code = code;
     if (course != NULL) {
@@ -370,15 +387,14 @@ static void note_end(struct hora__scheduled *scheduled, int code)
     } else {
         scheduled->is_running = false;
     }
-    unlock(scheduled);
 }
 
 /* Whether the rule for failures lets it go on after this code. */
 static bool survives_locked(const struct hora__course *course, int code)
 {
+    if (code == 0 || course == NULL)
+        return code == 0;
     const hora_schedule_spec *rules = course->rules;
-    if (code == 0)
-        return true;
     if (rules->stop_after > 0 && course->failures_in_a_row >= rules->stop_after)
         return false;
     if (course->trigger == HORA__ONCE)
@@ -397,10 +413,9 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
 
 bool hora__series_survives(struct hora__scheduled *scheduled, int code)
 {
-    note_end(scheduled, code);
-    if (scheduled->course == NULL)
-        return code == 0;
+    hora_ns now = now_of(scheduled);
     lock(scheduled);
+    note_end_locked(scheduled, code, now);
     bool survives = survives_locked(scheduled->course, code);
     unlock(scheduled);
     return survives;
@@ -430,14 +445,20 @@ static bool begins(hora_future *future, void *context)
     return begins;
 }
 
+/* One reading of the clock, and one visit to the agenda unless a trigger has to be asked. */
 static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
+    struct hora__scheduled *scheduled = run->scheduled;
     run->code = code;
-    bool goes_on = hora__series_survives(run->scheduled, code) && !has_run_enough(run->scheduled, code);
-    if (goes_on && hora_future_is_done(future)) /* cancelled meanwhile: there is nothing to plan */
-        return HORA__GOES_ON;
-    if (goes_on && hora__series_next(run->scheduled, code) != HORA_NEVER)
+    hora_ns now = now_of(scheduled);
+    lock(scheduled);
+    note_end_locked(scheduled, code, now);
+    bool goes_on = survives_locked(scheduled->course, code) && !has_run_enough(scheduled, code);
+    if (goes_on && !hora_future_is_done(future)) /* cancelled meanwhile: there is nothing to plan */
+        goes_on = next_locked(scheduled, code, now) != HORA_NEVER;
+    unlock(scheduled);
+    if (goes_on)
         return HORA__GOES_ON;
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
@@ -498,11 +519,11 @@ void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
     if (future->kind == HORA__FUTURE_MEMBER) {
         hora__crew_abandoned(pool, future, code);
     } else if (scheduled != NULL) {
+        hora_ns now = now_of(scheduled);
         lock(scheduled);
-        bool began = scheduled->course != NULL ? scheduled->course->running > 0 : scheduled->is_running;
+        if (scheduled->course != NULL ? scheduled->course->running > 0 : scheduled->is_running)
+            note_end_locked(scheduled, code, now);
         unlock(scheduled);
-        if (began)
-            note_end(scheduled, code);
         hora__series_tell(pool, scheduled, code, true);
     }
 }

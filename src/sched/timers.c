@@ -116,6 +116,11 @@ static int first_child(const struct hora__timers *timers, int i)
     return first;
 }
 
+int64_t hora__timers_second_due(const struct hora__timers *timers)
+{
+    return timers->size > 1 ? timers->slots[first_child(timers, 0)].due : INT64_MAX;
+}
+
 /* Returns where the slot came to stand. */
 static int sift_down(struct hora__timers *timers, int i, struct hora__timer_slot slot)
 {

@@ -62,6 +62,9 @@ struct hora__timer_slot *hora__timers_move(struct hora__timers *timers, struct h
 int hora__timers_larger(int capacity);
 int hora__timers_smaller(int used, int capacity);
 
+/* When the second timer is due; INT64_MAX: there is none. */
+int64_t hora__timers_second_due(const struct hora__timers *timers);
+
 /* Whether there is no room to push or to promise a slot. */
 bool hora__timers_is_full(const struct hora__timers *timers);
 
