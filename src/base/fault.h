@@ -36,6 +36,12 @@
     X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")                 \
     X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")          \
     X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")                    \
+    X(TIMED_LOOKS_TOO_SOON, "a taker looks into the inbox before it says what may not be there")       \
+    X(TIMED_LIMIT_UNSEEN, "who puts leaves in the inbox what somebody waits for")                      \
+    X(TIMED_READS_UNGUARDED, "a taker reads the clock and does not look into the inbox")               \
+    X(TIMED_SLEEPS_UNGUARDED, "a taker goes to sleep and does not say until when")                     \
+    X(TIMED_FORGETS_DESCRIPTOR, "the descriptor is not told of what is in the inbox")                  \
+    X(TIMED_OPEN_AFTER_CLOSE, "a closed delay queue lets elements in")                                 \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                      \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                    \
     X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                          \

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delay.c - the queue whose elements can be taken once they are due
  *
- * Each entry notes when it is due, by the queue's clock, at the time of insertion. With a `remaining` callback that note is only
- * used for the order (and not even for that with a `compare` callback): whether an element is due, the element
- * itself is asked. How threads wait for the first element is the business of queue.c. */
+ * There are two kinds. If the due times are given when putting, timed.c has the rest. If each element is asked (`remaining`), the answer
+ * at the time of insertion is noted, but only for the order (and not even for that with a `compare` callback): whether
+ * an element is due, the element itself is asked. How threads wait for the first element is the business of queue.c. */
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
 #include "queue/heaped.h"
+#include "queue/timed.h"
 #include "sync/clock.h"
 
 static int compare_due(const struct hora__heap_entry *a, const struct hora__heap_entry *b, void *context)
@@ -23,54 +24,40 @@ static hora_ns due_by_asking(hora_queue *queue, const void *item, hora_ns *ret_r
 {
     const struct hora__heaped_queue *heaped = hora__heaped_of(queue);
     hora_ns now = hora_clock_now(queue->object.clock);
-    *ret_remaining = heaped->remaining != NULL ? heaped->remaining(item, heaped->context) : 0;
+    *ret_remaining = heaped->remaining(item, heaped->context);
     return hora__ns_add(now, *ret_remaining);
 }
 
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
-    struct hora__heaped_queue *heaped = hora__heaped_of(queue);
-    const struct hora__heap_entry *first = &heaped->heap.entries[0];
+    const struct hora__heap_entry *first = &hora__heaped_of(queue)->heap.entries[0];
     *ret_element = first->sequence;
-    if (heaped->remaining == NULL)
-        return first->due;
     hora_ns remaining;
     hora_ns due = due_by_asking(queue, first->item, &remaining);
     return remaining <= 0 ? INT64_MIN : due;
 }
 
-/* An element with a callback is asked for what it says now; a due time computed from an earlier answer will not do. */
-static bool first_is_due(hora_queue *queue)
-{
-    struct hora__heaped_queue *heaped = hora__heaped_of(queue);
-    const struct hora__heap_entry *first = &heaped->heap.entries[0];
-    hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
-    if (heaped->remaining != NULL)
-        return heaped->remaining(first->item, heaped->context) <= grace;
-    return first->due != HORA_FOREVER && hora__ns_sub(first->due, grace) <= hora_clock_now(queue->object.clock);
-}
-
+/* An element is asked for what it says now; a due time computed from an earlier answer will not do. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
-    struct hora__heap *heap = &hora__heaped_of(queue)->heap;
-    if (heap->size == 0 || !first_is_due(queue))
+    struct hora__heaped_queue *heaped = hora__heaped_of(queue);
+    hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
+    if (heaped->heap.size == 0 || heaped->remaining(heaped->heap.entries[0].item, heaped->context) > grace)
         return NULL;
-    void *item = hora__heap_pop(heap);
-    queue->size = heap->size;
+    void *item = hora__heap_pop(&heaped->heap);
+    queue->size = heaped->heap.size;
     return item;
 }
 
-/* Unless told when the element is due, ask it; without a callback it is due now. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     hora_ns remaining;
-    if (!put->has_due)
-        put->due = due_by_asking(queue, put->item, &remaining);
+    put->due = due_by_asking(queue, put->item, &remaining);
     return hora__heaped_push(queue, put, wakes);
 }
 
-static const struct hora__queue_kind delay_kind = {
+static const struct hora__queue_kind asked_kind = {
     .push = push,
     .pop = pop,
     .peek = hora__heaped_peek,
@@ -88,26 +75,8 @@ int hora_delay_queue_new(const hora_queue_options *options, hora_queue **ret_que
     int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue);
     if (error < 0 || (own.compare != NULL && own.remaining == NULL))
         return HORA_EINVAL;
-    return hora__heaped_new(&delay_kind, HORA_DEFAULT_CAPACITY, &own,
+    if (own.remaining == NULL)
+        return hora__timed_new(&own, ret_queue);
+    return hora__heaped_new(&asked_kind, HORA_DEFAULT_CAPACITY, &own,
                             own.compare != NULL ? hora__heaped_compare_items : compare_due, ret_queue);
-}
-
-static bool takes_due_times(hora_queue *queue)
-{
-    return queue != NULL && queue->kind == &delay_kind && hora__heaped_of(queue)->remaining == NULL;
-}
-
-int hora_delay_queue_put_at(hora_queue *queue, void *item, hora_ns due)
-{
-    if (!takes_due_times(queue) || item == NULL)
-        return HORA_EINVAL;
-    struct hora__put put = {.item = item, .due = due, .has_due = true};
-    return hora__queue_put_now(queue, &put);
-}
-
-int hora_delay_queue_put(hora_queue *queue, void *item, hora_ns delay)
-{
-    if (!takes_due_times(queue) || item == NULL)
-        return HORA_EINVAL;
-    return hora_delay_queue_put_at(queue, item, hora__clock_deadline(queue->object.clock, delay));
 }

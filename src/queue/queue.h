@@ -109,6 +109,9 @@ struct hora__queue_kind {
     bool (*expect)(hora_queue *queue, hora_ns until);
     /* The owner is about to leave the queue, which is empty. NULL: there is nothing to do. */
     void (*leave)(hora_queue *queue);
+    /* For an inbox of elements that become due, else NULL: those who put are told which ones a waiting taker wants to know of.
+     * Whether one of these was in the inbox; it is in the container now. */
+    bool (*guard)(hora_queue *queue);
     /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_task, and that address
      * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
      * may still be tasks. */
@@ -137,7 +140,7 @@ struct hora_queue {
     struct hora__ready_fd ready;
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
 
-    /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and timed.c */
+    /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and standby.c */
     bool watches; /* the leader is to notice when the clocks part from what was seen; set once */
     struct hora__clock_offsets seen;
     bool telling;            /* somebody is being told that they have parted; meanwhile nothing can be taken */
@@ -194,7 +197,7 @@ void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes);
 /* A taker of a kind that is searched is awake, and looks: what it finds, with its waiter off the list, or NULL. */
 void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
-/* ---- who sleeps until when, in a queue that is timed and searched: timed.c; with the lock held ---- */
+/* ---- who sleeps until when, in a queue that is timed and searched: standby.c; with the lock held ---- */
 
 /* See that somebody wakes up for the first element, also if it comes in by way of the inbox. */
 void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes);
@@ -215,10 +218,6 @@ hora_ns hora__queue_sleeps_until(const hora_queue *queue, const struct hora__wai
 void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter);
 
 /* ---- settle.c ---- */
-
-/* Those who post into the inbox of a timed queue are told until when nobody looks, before the last look at what they have posted.
- * Whether there is something that has to be looked at. */
-bool hora__queue_finds_more(hora_queue *queue);
 
 /* A waiter takes itself off its list. */
 void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);

@@ -209,16 +209,15 @@ static void nudge_all(hora_queue *queue, const struct hora__waiter *self, struct
     }
 }
 
-bool hora__queue_finds_more(hora_queue *queue)
+static void settle_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
-    if (queue->kind->expect == NULL)
-        return false;
-    hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
-    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
-        until = INT64_MIN; /* who is on its way, or comes back, looks */
-    if (queue->ready.kind != HORA__READY_NONE)
-        until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
-    return queue->kind->expect(queue, until);
+    admit_putters(queue, wakes);
+    bool leader_served = serve_takers(queue, wakes);
+    if (HORA__FAULT(PUT_WAKES_ALL))
+        nudge_all(queue, self, wakes);
+    if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
+        choose_leader(queue, self, wakes);
+    show_ready(queue);
 }
 
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
@@ -228,15 +227,10 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
         settle_searched(queue, wakes);
         return;
     }
-    do {
-        admit_putters(queue, wakes);
-        bool leader_served = serve_takers(queue, wakes);
-        if (HORA__FAULT(PUT_WAKES_ALL))
-            nudge_all(queue, self, wakes);
-        if (!leader_served || !HORA__FAULT(DELAY_LEAD_LOST_ON_TAKE))
-            choose_leader(queue, self, wakes);
-    } while (hora__queue_finds_more(queue));
-    show_ready(queue);
+    /* Each round but the last serves a taker, or finds an element that is due sooner: there is an end. */
+    do
+        settle_once(queue, self, wakes);
+    while (queue->kind->guard != NULL && queue->kind->guard(queue));
 }
 
 /* Whether the leader, which there is, will look not later than when the first element can be taken: then I2 and I3 hold, whatever was put or

@@ -187,6 +187,13 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
 
 /* ---- taking ---- */
 
+/* Whether nobody waits, and no descriptor is to be kept: there is nothing to settle after an element was taken. */
+static bool is_alone(const hora_queue *queue)
+{
+    return hora__list_is_empty(&queue->takers) && hora__list_is_empty(&queue->putters) &&
+           queue->ready.kind == HORA__READY_NONE && !queue->kind->is_searched;
+}
+
 static int take_locked(hora_queue *queue, hora_task *task, void **ret_item, struct hora__wakes *wakes)
 {
     if (hora__queue_hands_over_late(queue))
@@ -194,7 +201,8 @@ static int take_locked(hora_queue *queue, hora_task *task, void **ret_item, stru
     void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
-    hora__queue_settle(queue, NULL, wakes);
+    if (!is_alone(queue))
+        hora__queue_settle(queue, NULL, wakes);
     *ret_item = item;
     return 0;
 }
@@ -344,9 +352,10 @@ static int take_now(hora_queue *queue, hora_task *task, void **ret_item)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
-    int error = hora__queue_enter(queue);
+    int error = hora__queue_check(queue);
     if (error < 0)
         return error;
+    hora__mutex_lock(&queue->object.lock); /* a kind with an inbox looks there when it has to */
     error = take_locked(queue, task, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;

@@ -96,6 +96,13 @@ static inline void hora__atomic64_store(hora__atomic64 *a, int64_t value)
     atomic_store(&a->value, value);
 }
 
+/* The same, if what comes before it in the thread matters to those who read without the lock: then it is a point. */
+static inline void hora__atomic64_publish(hora__atomic64 *a, int64_t value)
+{
+    HORA__ATOMIC_POINT();
+    atomic_store(&a->value, value);
+}
+
 typedef struct hora__atomic_pointer {
     _Atomic(void *) value;
 } hora__atomic_pointer;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standby.c - who of the waiting takers wakes up for what, in a queue that is timed and searched
+ *
+ * What it is for    A scheduler's workers. A worker that is awake takes what is due, one after the other; to wake another one for each
+ *                   element, or to hand it to one that has yet to wake up, would cost more than the element.
+ * How it works      At most two of the takers that sleep have a time of the queue's to wake up at: the leader that of the first element,
+ *                   the standby that of the second. So when the leader takes the first and is busy with it, somebody is asleep
+ *                   already who wakes up for the next, and nobody has to be woken for that: the standby, where it sleeps, is the leader
+ *                   from then on. Only if it would sleep too long is it, or somebody else, told to look: that one is the searcher
+ *                   (settle.c), of which there is one at most. Whoever looks and finds nothing takes the post that is free, or
+ *                   that is not held well; that costs nothing, since it is awake.
+ *                   Who sleeps for an element that has gone meanwhile looks once for nothing, and decides anew.
+ * Grace             With short tasks the leader is back before the standby wakes up, which then was woken for nothing. So it sleeps
+ *                   longer, each time it was, up to a bound, and less each time it was needed. As with the kernel's timer slack, that makes
+ *                   wake-ups late that nobody promised to be exact; on a virtual clock, and in the simulator, it is always 0.
+ * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait that long:
+ *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first element.
+ *                   I2 leader and standby are two takers on the list; without a leader there is no standby.
+ *                   I3 a leader that has to watch the clock knows that: the standby, which does not, is not made leader then. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "queue/queue.h"
+#include "sys/clock.h"
+
+/* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
+enum { LEAST_GRACE = 50000, MOST_GRACE = 16 * LEAST_GRACE };
+
+/* When the first element is due; HORA_FOREVER: there is none to wake up for. */
+static hora_ns first_due(hora_queue *queue, uint64_t *ret_element)
+{
+    *ret_element = 0;
+    return queue->size > 0 ? queue->kind->next_due(queue, ret_element) : HORA_FOREVER;
+}
+
+/* If the first element has gone and a later one follows, the leader finds out when it wakes. */
+static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
+{
+    return queue->leader != NULL && (queue->leader_until <= due || queue->leader_element == element);
+}
+
+/* A standby that wakes up was needed if it has become the leader: then who led is still busy with what it took. Whoever has short tasks
+ * hardly needs one. */
+static void learn_grace(hora_queue *queue, const struct hora__waiter *waiter)
+{
+    if (HORA__SLEEP_IS_EXACT || queue->object.clock->source != NULL)
+        return;
+    if (queue->leader == waiter && queue->leader_is_lax)
+        queue->standby_grace = queue->standby_grace > LEAST_GRACE ? queue->standby_grace / 2 : 0;
+    else if (queue->standby == waiter && queue->standby_grace < MOST_GRACE)
+        queue->standby_grace = queue->standby_grace > 0 ? 2 * queue->standby_grace : LEAST_GRACE;
+}
+
+void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
+{
+    learn_grace(queue, waiter);
+    if (queue->standby == waiter)
+        queue->standby = NULL;
+    if (queue->leader != waiter)
+        return;
+    bool watches = queue->watches && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
+    queue->leader = watches ? NULL : queue->standby; /* I3 */
+    queue->leader_until = queue->standby_until;
+    queue->leader_element = 0;
+    queue->leader_is_lax = true;
+    queue->standby = NULL; /* I2 */
+}
+
+hora_ns hora__queue_sleeps_until(const hora_queue *queue, const struct hora__waiter *self)
+{
+    if (queue->leader == self)
+        return queue->leader_until;
+    if (queue->standby != self)
+        return self->deadline;
+    hora_ns lax = hora__ns_add(queue->standby_until, queue->standby_grace);
+    return lax < self->deadline ? lax : self->deadline;
+}
+
+/* Of the takers that do not give up before the time, the one that has slept least is the quickest to be there; NULL: there is none. */
+static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns due)
+{
+    for (struct hora__list *link = queue->takers.prev; link != &queue->takers; link = link->prev) {
+        struct hora__waiter *taker = HORA__LIST_ENTRY(link, struct hora__waiter, link);
+        if (taker->deadline >= due)
+            return taker;
+    }
+    return NULL;
+}
+
+/* I1 */
+static void cover(hora_queue *queue, struct hora__wakes *wakes)
+{
+    uint64_t element;
+    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
+        return;
+    hora_ns due = first_due(queue, &element);
+    if (due == HORA_FOREVER || is_led(queue, due, element))
+        return;
+    if (queue->leader != NULL &&
+        (HORA__FAULT(DELAY_NEW_HEAD_UNSEEN) || (HORA__FAULT(STANDBY_IS_TRUSTED) && queue->leader_is_lax)))
+        return;
+    struct hora__waiter *taker = queue->leader != NULL ? queue->leader : last_to_last_until(queue, due);
+    if (taker == NULL)
+        return;
+    queue->searcher = taker;
+    hora__waiter_nudge(taker, wakes);
+}
+
+/* Those who post are told until when nobody looks, before the last look at what they have posted. Whether there is something that has to
+ * be looked at. */
+static bool finds_more(hora_queue *queue)
+{
+    if (queue->kind->expect == NULL)
+        return false;
+    hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
+    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
+        until = INT64_MIN; /* who is on its way, or comes back, looks */
+    if (queue->ready.kind != HORA__READY_NONE)
+        until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
+    return queue->kind->expect(queue, until);
+}
+
+void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes)
+{
+    do
+        cover(queue, wakes);
+    while (finds_more(queue));
+}
+
+/* Who led, if anybody, sleeps on, and may do for the second element. */
+static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint64_t element)
+{
+    if (queue->leader != NULL) {
+        queue->standby = queue->leader;
+        queue->standby_until = queue->leader_until;
+    }
+    queue->leader = self;
+    queue->leader_until = due;
+    queue->leader_element = element;
+    queue->leader_is_lax = false;
+}
+
+static void stand_by(hora_queue *queue, struct hora__waiter *self)
+{
+    if (queue->kind->second_due == NULL || queue->watches)
+        return;
+    hora_ns due = queue->kind->second_due(queue);
+    if (due == HORA_FOREVER || self->deadline < due || (queue->standby != NULL && queue->standby_until <= due))
+        return;
+    queue->standby = self;
+    queue->standby_until = due;
+}
+
+static void take_post(hora_queue *queue, struct hora__waiter *self)
+{
+    uint64_t element;
+    hora__queue_resign(queue, self);
+    hora_ns due = first_due(queue, &element);
+    if (due == HORA_FOREVER)
+        return;
+    if (is_led(queue, due, element) && !queue->leader_is_lax)
+        stand_by(queue, self);
+    else if (self->deadline >= due)
+        lead(queue, self, due, element);
+}
+
+void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (queue->kind->next_due == NULL)
+        return;
+    do {
+        take_post(queue, self);
+        cover(queue, wakes); /* if another has to lead */
+    } while (finds_more(queue));
+}
