@@ -76,6 +76,12 @@ void hora__pool_finish(hora_pool *pool)
     tell_watchers(pool);
 }
 
+void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
+{
+    hora__queue_leave(pool->queue, hold, &pool->books);
+    tell_watchers(pool);
+}
+
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
     hora__counter_add(&pool->endings[ending], 1);

@@ -10,8 +10,9 @@
  *                   and turns IDLE to DISTURBED and back; a worker that finds itself DISTURBED when it wants to become
  *                   ACTIVE waits for the lock. Then it clears its interrupt flag, so nothing left over from before
  *                   reaches the task.
- * Books             A task that a worker has run is booked as finished together with taking the next one; if there is
- *                   none, the worker first becomes IDLE: when the books say that nothing is left to do, nobody is active.
+ * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue for the next one, which is not
+ *                   for each; the last one only with the next in hand. If there is none, the worker first becomes
+ *                   IDLE: when the books say that nothing is left to do, nobody is active.
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
@@ -94,7 +95,7 @@ void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 {
     hora__counter_add_alone(&worker->completed, 1);
     hora__counter_add_alone(&worker->endings[ending], 1);
-    worker->owes_end = true; /* what follows may be code of the user, which may end the thread */
+    worker->hold.finished++; /* what follows may be code of the user, which may end the thread */
 }
 
 /* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. */
@@ -106,10 +107,8 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 
 static void book_end(struct hora__worker *worker)
 {
-    if (!worker->owes_end)
-        return;
-    worker->owes_end = false;
-    hora__pool_finish(worker->pool);
+    if (worker->hold.finished > 0 || worker->hold.segment != NULL)
+        hora__pool_leave_queue(worker->pool, &worker->hold);
 }
 
 /* What the kind of the pool makes of it. Whether the future is to be queued again; else its entry has ended. */
@@ -144,17 +143,16 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* The next task, if there is one and the worker may go on at once: then it stays active, and one visit to the queue is
- * enough to take it and to book the one before as finished, if it is and has not gone back. */
+/* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
+ * with the queue. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
-    void *next = hora__queue_next(pool->queue, &worker->task, worker->owes_end ? &pool->books : NULL);
+    void *next = hora__queue_next(pool->queue, &worker->hold, &worker->task, &pool->books);
     if (next != NULL) {
-        worker->owes_end = false;
         hora__pool_room(pool);
         if (pool->kind != NULL)
             hora__pool_relieve(pool); /* in a plain pool nobody lingers: what is queued there can be taken at once */

@@ -4,6 +4,7 @@
 #define HORA_EXEC_WORKER_H
 
 #include "exec/future.h"
+#include "queue/queue.h"
 #include "sys/thread.h"
 
 /* How accepted tasks end; a pool's counters. */
@@ -37,7 +38,7 @@ struct hora__worker {
     hora_task task;                    /* a task by value that it has taken; its own, as what follows */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
-    bool owes_end;                     /* a task that it has counted is not booked as finished yet; its own */
+    struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
     hora__counter completed;

@@ -8,20 +8,24 @@
  *                   one and taken from the front, segment by segment. An element that is removed from the middle
  *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than
  *                   elements, and not few, the elements move together.
- * Memory            Segments that have been emptied are kept for those to come: up to MOST, about 8 MB. They were in use
- *                   a moment ago, so there is never more memory than was needed at the same time. Each time that there
- *                   is nothing to take, one of PARTS parts of what is beyond KEPT is freed.
+ * Taking            A worker that has taken the first element under the lock offers the rest of its segment, up to the last that is there, to all
+ *                   who will come for the next one: they claim them without the lock, in their order; see segment.h. Who needs
+ *                   to know what is in the queue recalls what is left, as does whoever finds nothing more to claim; so
+ *                   while the queue's lock is held, and after recall, all is as if nothing had ever been offered.
+ * Memory            Segments that have been emptied are kept for those to come: up to 8 MB, see segment.h. One from which somebody may
+ *                   still read is given back by the last who lets it go.
  * By value          A task that is posted by value stands in the queue itself: it needs no memory of its own, and whoever
  *                   takes it finds it where it looks. Before anybody but a taker looks at the queue, all of them are
  *                   made elements (show).
  * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of
  *                      their coming.
  *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
- *                      the only segment.
+ *                      the only segment, or there is none, and their index is SLOTS.
  *                   I3 holes <= size + SLOTS: so memory is bounded by what is in the queue.
  *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
  *                      SLOTS.
- *                   I5 once the queue has been shown nothing comes in by value. */
+ *                   I5 once the queue has been shown nothing comes in by value.
+ *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on. */
 #include "queue/backlog.h"
 
 #include <assert.h>
@@ -29,23 +33,14 @@
 
 #include "base/fault.h"
 #include "base/touch.h"
+#include "queue/segment.h"
 #include "sys/alloc.h"
 
-enum { SLOTS = 62, KEPT = 16, MOST = HORA__KEEPS_MEMORY ? 2048 : 1, PARTS = 8 };
-
-struct entry {
-    void *item;     /* NULL: a task by value, or a hole */
-    hora_task task; /* by value: its run is not NULL. A hole: its run is NULL */
-};
-
-struct segment {
-    struct segment *next;
-    struct entry entries[SLOTS];
-};
+enum { SLOTS = HORA__SLOTS, AHEAD = 4 };
 
 /* A place in a segment; `index` may be SLOTS, which is the place before the first of the next one. */
 struct place {
-    struct segment *segment;
+    struct hora__segment *segment;
     int index;
 };
 
@@ -54,22 +49,24 @@ struct backlog {
     struct place front; /* the first element */
     struct place end;   /* where the next one will stand */
     int holes;
+    bool offered;       /* the first segment is: until it is recalled nobody knows how much is left in it */
     bool only_elements; /* it has been shown, and there are no tasks by value any more */
     bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
 
-    /* The inbox, guarded by a lock of its own; apart, since others use it. */
     char apart[HORA__CACHE_LINE];
-    hora__mutex inbox_lock; /* rank INBOX */
     hora__atomic
         wanted; /* a taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock */
+
+    /* The inbox, guarded by a lock of its own; apart, since others use it. */
+    char apart_too[HORA__CACHE_LINE];
+    hora__mutex inbox_lock; /* rank INBOX */
     bool sealed;
     bool shown;
     int inbox_size;
-    int spare_count;
-    struct segment *inbox_first;
-    struct place inbox_end; /* where the next one will stand */
-    struct segment *spares; /* segments that are kept, for the container as well */
-    char apart_too[HORA__CACHE_LINE];
+    struct hora__segment *inbox_first;
+    struct place inbox_end;             /* where the next one will stand */
+    struct hora__spare_segments spares; /* for the container as well */
+    char apart_from_all[HORA__CACHE_LINE];
 };
 
 static struct backlog *backlog_of(hora_queue *queue)
@@ -85,24 +82,14 @@ static bool at_end(const struct backlog *backlog, struct place place)
 }
 
 /* The place, if it is one where something can stand, which is what it is unless it is the end. */
-static struct entry *slot(struct place *place)
+static struct hora__cell *slot(struct place *place)
 {
     if (place->index == SLOTS)
         *place = (struct place){place->segment->next, 0};
     return &place->segment->entries[place->index];
 }
 
-static bool is_task(const struct entry *entry)
-{
-    return entry->item == NULL && entry->task.run != NULL;
-}
-
-static bool is_hole(const struct entry *entry)
-{
-    return entry->item == NULL && entry->task.run == NULL;
-}
-
-static void make_hole(struct entry *entry)
+static void make_hole(struct hora__cell *entry)
 {
     entry->item = NULL;
     entry->task.run = NULL;
@@ -110,51 +97,25 @@ static void make_hole(struct entry *entry)
 
 /* ---- segments; under the inbox's lock ---- */
 
-static void give_back_locked(struct backlog *backlog, struct segment *segment)
-{
-    if (backlog->spare_count == MOST) {
-        hora__free(segment);
-        return;
-    }
-    segment->next = backlog->spares;
-    backlog->spares = segment;
-    backlog->spare_count++;
-}
-
-static struct segment *take_spare_locked(struct backlog *backlog)
-{
-    struct segment *segment = backlog->spares;
-    if (segment != NULL) {
-        backlog->spares = segment->next;
-        backlog->spare_count--;
-    }
-    return segment;
-}
-
 /* NULL: there is no memory. */
-static struct segment *new_segment_locked(struct backlog *backlog)
+static struct hora__segment *new_segment_locked(struct backlog *backlog)
 {
-    struct segment *segment = take_spare_locked(backlog);
+    struct hora__segment *segment = hora__spare_segments_take(&backlog->spares);
     if (segment == NULL)
-        segment = hora__alloc_dirty(sizeof *segment);
+        segment = hora__alloc_lines(sizeof *segment);
     if (segment != NULL)
-        segment->next = NULL;
+        hora__segment_init(segment);
     return segment;
 }
 
-/* There is nothing to do: a good time to give back memory, until there is. */
-static void tidy_locked(struct backlog *backlog)
+/* Nothing stands in it any more. */
+static void give_back(struct backlog *backlog, struct hora__segment *segment)
 {
-    int excess = backlog->spare_count > KEPT ? (backlog->spare_count - KEPT + PARTS - 1) / PARTS : 0;
-    HORA__TOUCH(excess);
-    while (excess-- > 0)
-        hora__free(take_spare_locked(backlog));
-}
-
-static void give_back(struct backlog *backlog, struct segment *segment)
-{
+    segment->retired = segment->holders > 0 && !HORA__FAULT(CLAIMS_READ_ANYTHING);
+    if (segment->retired)
+        return;
     hora__mutex_lock(&backlog->inbox_lock);
-    give_back_locked(backlog, segment);
+    hora__spare_segments_keep(&backlog->spares, segment);
     hora__mutex_unlock(&backlog->inbox_lock);
 }
 
@@ -163,11 +124,14 @@ static void give_back(struct backlog *backlog, struct segment *segment)
 static int grow(struct backlog *backlog)
 {
     hora__mutex_lock(&backlog->inbox_lock);
-    struct segment *segment = new_segment_locked(backlog);
+    struct hora__segment *segment = new_segment_locked(backlog);
     hora__mutex_unlock(&backlog->inbox_lock);
     if (segment == NULL)
         return HORA_ENOMEM;
-    backlog->end.segment->next = segment;
+    if (backlog->end.segment == NULL)
+        backlog->front = (struct place){segment, 0};
+    else
+        backlog->end.segment->next = segment;
     backlog->end = (struct place){segment, 0};
     return 0;
 }
@@ -182,6 +146,106 @@ static int append(struct backlog *backlog, void *item)
     return 0;
 }
 
+/* ---- the front ---- */
+
+/* Nothing is left. A segment that is still read cannot be used again: then there is none. */
+static void become_empty(struct backlog *backlog)
+{
+    assert(backlog->base.size == 0 && backlog->holes == 0); /* I1 */
+    backlog->front.index = backlog->end.index = 0;          /* I2 */
+    if (backlog->front.segment->holders > 0) {
+        give_back(backlog, backlog->front.segment);
+        backlog->front = backlog->end = (struct place){NULL, SLOTS};
+    }
+}
+
+/* The front may be at a hole, or behind a segment: go on to the next element. */
+static void find_front(struct backlog *backlog)
+{
+    for (;;) {
+        if (at_end(backlog, backlog->front)) {
+            become_empty(backlog);
+            return;
+        }
+        if (backlog->front.index == SLOTS) {
+            struct hora__segment *empty = backlog->front.segment;
+            backlog->front = (struct place){empty->next, 0};
+            give_back(backlog, empty);
+        }
+        if (!hora__cell_is_hole(&backlog->front.segment->entries[backlog->front.index]) ||
+            HORA__FAULT(BACKLOG_GIVES_HOLES))
+            return;
+        backlog->holes--;
+        HORA__TOUCH_PREPAID(1); /* by its removal, or by what stands in its segment */
+        backlog->front.index++;
+    }
+}
+
+/* The front has been emptied. */
+static void advance(struct backlog *backlog)
+{
+    HORA__TOUCH(1);
+    backlog->front.index++;
+    find_front(backlog);
+}
+
+/* What is offered is so no more, and what has been claimed is gone. */
+static void recall(hora_queue *queue)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (!backlog->offered)
+        return;
+    backlog->offered = false;
+    int end = hora__segment_recall(backlog->front.segment);
+    if (end == backlog->front.index)
+        return;
+    HORA__TOUCH_PREPAID(end - backlog->front.index); /* by those who claimed them */
+    for (; backlog->front.index < end; backlog->front.index++) {
+        bool was_hole =
+            backlog->holes > 0 && hora__cell_is_hole(&backlog->front.segment->entries[backlog->front.index]);
+        backlog->holes -= was_hole;
+        queue->size -= !was_hole;
+    }
+    find_front(backlog);
+}
+
+static void let_go(hora_queue *queue, struct hora__hold *hold)
+{
+    struct hora__segment *segment = hold->segment;
+    hold->segment = NULL;
+    assert(segment == NULL || segment->holders > 0);
+    if (segment != NULL && --segment->holders == 0 && segment->retired)
+        give_back(backlog_of(queue), segment);
+}
+
+static void hold_front(struct backlog *backlog, struct hora__hold *hold)
+{
+    hold->segment = backlog->front.segment;
+    backlog->front.segment->holders++;
+}
+
+static bool follow(hora_queue *queue, struct hora__hold *hold)
+{
+    struct backlog *backlog = backlog_of(queue);
+    if (!backlog->offered || backlog->front.segment == hold->segment)
+        return false;
+    let_go(queue, hold);
+    hold_front(backlog, hold);
+    return true;
+}
+
+static void offer(hora_queue *queue, struct hora__hold *hold)
+{
+    struct backlog *backlog = backlog_of(queue);
+    assert(!backlog->offered && hold->segment == NULL);
+    if (queue->size == 0)
+        return;
+    struct place front = backlog->front;
+    hora__segment_offer(front.segment, front.index, front.segment == backlog->end.segment ? backlog->end.index : SLOTS);
+    backlog->offered = true;
+    hold_front(backlog, hold);
+}
+
 /* ---- holes ---- */
 
 static void close_holes(struct backlog *backlog)
@@ -189,18 +253,18 @@ static void close_holes(struct backlog *backlog)
     struct place to = backlog->front;
     HORA__TOUCH_PREPAID(backlog->base.size + backlog->holes);
     for (struct place from = to; !at_end(backlog, from); from.index++) {
-        const struct entry *entry = slot(&from);
-        if (!is_hole(entry)) {
+        const struct hora__cell *entry = slot(&from);
+        if (!hora__cell_is_hole(entry)) {
             *slot(&to) = *entry;
             to.index++;
         }
     }
-    struct segment *rest = to.segment->next;
+    struct hora__segment *rest = to.segment->next;
     to.segment->next = NULL;
     backlog->end = to;
     backlog->holes = 0;
     while (rest != NULL) {
-        struct segment *next = rest->next;
+        struct hora__segment *next = rest->next;
         give_back(backlog, rest);
         rest = next;
     }
@@ -218,12 +282,12 @@ static void limit_holes(struct backlog *backlog)
 /* The container is empty: it gets the segments of the inbox for its own, which is what happens as long as the pool keeps up. */
 static void swap(struct backlog *backlog)
 {
-    struct segment *empty = backlog->front.segment;
-    assert(empty == backlog->end.segment && backlog->front.index == 0 && backlog->end.index == 0); /* I2 */
+    struct hora__segment *empty = backlog->front.segment;
+    assert(empty == backlog->end.segment && backlog->front.index == backlog->end.index); /* I2 */
     backlog->front = (struct place){backlog->inbox_first, 0};
     backlog->end = backlog->inbox_end;
     backlog->inbox_first = empty;
-    backlog->inbox_end = (struct place){empty, 0};
+    backlog->inbox_end = (struct place){empty, empty == NULL ? SLOTS : 0}; /* I4 */
 }
 
 /* It is not empty: the segments of the inbox follow its own, of which the last is filled up with holes. */
@@ -242,6 +306,7 @@ static void join(struct backlog *backlog)
 static void absorb(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
+    recall(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     if (backlog->inbox_size > 0) {
         if (queue->size == 0)
@@ -251,7 +316,7 @@ static void absorb(hora_queue *queue)
         queue->size += backlog->inbox_size;
         backlog->inbox_size = 0;
     } else if (queue->size == 0) {
-        tidy_locked(backlog);
+        hora__spare_segments_tidy(&backlog->spares);
     }
     hora__mutex_unlock(&backlog->inbox_lock);
     limit_holes(backlog);
@@ -259,7 +324,7 @@ static void absorb(hora_queue *queue)
 
 static int grow_inbox(struct backlog *backlog)
 {
-    struct segment *segment = new_segment_locked(backlog);
+    struct hora__segment *segment = new_segment_locked(backlog);
     if (segment == NULL)
         return HORA_ENOMEM;
     if (backlog->inbox_first == NULL)
@@ -285,13 +350,15 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
-    struct entry *entry = &backlog->inbox_end.segment->entries[backlog->inbox_end.index++];
+    struct hora__cell *entry = &backlog->inbox_end.segment->entries[backlog->inbox_end.index++];
     entry->item = posting->item;
     if (posting->item == NULL)
         entry->task = *posting->task;
     backlog->inbox_size++;
     HORA__TOUCH(1);
     hora__counter_add_alone(&posting->books->posted, 1);
+    if (backlog->inbox_end.index + AHEAD < SLOTS)
+        hora__prefetch_line(entry + 1 + AHEAD); /* the processor of a worker has it */
     return 0;
 }
 
@@ -323,36 +390,14 @@ static void seal(hora_queue *queue)
 
 /* ---- taking ---- */
 
-/* The front has been emptied: go on to the next element. */
-static void advance(struct backlog *backlog)
-{
-    HORA__TOUCH(1);
-    for (;;) {
-        backlog->front.index++;
-        if (at_end(backlog, backlog->front)) {
-            assert(backlog->base.size == 0 && backlog->holes == 0); /* I1 */
-            backlog->front.index = backlog->end.index = 0;          /* I2 */
-            return;
-        }
-        if (backlog->front.index == SLOTS) {
-            struct segment *empty = backlog->front.segment;
-            backlog->front = (struct place){empty->next, 0};
-            give_back(backlog, empty);
-        }
-        if (!is_hole(&backlog->front.segment->entries[backlog->front.index]) || HORA__FAULT(BACKLOG_GIVES_HOLES))
-            return;
-        backlog->holes--;
-        HORA__TOUCH_PREPAID(1); /* by its removal, or by what stands in its segment */
-    }
-}
-
 static void *peek(hora_queue *queue)
 {
     const struct backlog *backlog = backlog_of(queue);
+    recall(queue);
     if (queue->size == 0)
         return NULL;
-    const struct entry *first = &backlog->front.segment->entries[backlog->front.index];
-    assert(!is_task(first)); /* who looks has had the queue shown */
+    const struct hora__cell *first = &backlog->front.segment->entries[backlog->front.index];
+    assert(!hora__cell_is_task(first)); /* who looks has had the queue shown */
     return first->item;
 }
 
@@ -377,11 +422,12 @@ static void prefetch(const struct backlog *backlog)
 static void *take(hora_queue *queue, hora_task *ret_task)
 {
     struct backlog *backlog = backlog_of(queue);
+    recall(queue);
     if (queue->size == 0)
         absorb(queue);
     if (queue->size == 0)
         return NULL;
-    const struct entry *entry = &backlog->front.segment->entries[backlog->front.index];
+    const struct hora__cell *entry = &backlog->front.segment->entries[backlog->front.index];
     void *item = entry->item;
     if (item == NULL) {
         *ret_task = entry->task;
@@ -396,6 +442,7 @@ static void *take(hora_queue *queue, hora_task *ret_task)
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
+    recall(queue);
     if (queue->size == 0 && queue->kind->absorb != NULL)
         absorb(queue);
     void *item = strip(queue);
@@ -430,6 +477,7 @@ static void remove_at(struct backlog *backlog, struct place place)
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct backlog *backlog = backlog_of(queue);
+    recall(queue);
     for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
         HORA__TOUCH(1);
         if (slot(&place)->item != item)
@@ -452,9 +500,9 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     absorb(queue);
     int error = 0;
     for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
-        struct entry *entry = slot(&place);
+        struct hora__cell *entry = slot(&place);
         HORA__TOUCH(1);
-        if (is_task(entry))
+        if (hora__cell_is_task(entry))
             error = maker->make(maker->context, &entry->task, &entry->item);
     }
     backlog->only_elements = error == 0;
@@ -465,9 +513,10 @@ static void copy(hora_queue *queue, void **items, int max)
 {
     const struct backlog *backlog = backlog_of(queue);
     int count = 0;
+    recall(queue);
     for (struct place place = backlog->front; count < max && !at_end(backlog, place); place.index++) {
-        const struct entry *entry = slot(&place);
-        assert(!is_task(entry)); /* see peek */
+        const struct hora__cell *entry = slot(&place);
+        assert(!hora__cell_is_task(entry)); /* see peek */
         if (entry->item != NULL)
             items[count++] = entry->item;
     }
@@ -479,9 +528,9 @@ static void destroy(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
     assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
-    assert(backlog->inbox_size == 0);
-    struct segment *segment;
-    while ((segment = take_spare_locked(backlog)) != NULL)
+    assert(backlog->inbox_size == 0 && !backlog->offered);
+    struct hora__segment *segment;
+    while ((segment = hora__spare_segments_take(&backlog->spares)) != NULL)
         hora__free(segment);
     hora__mutex_destroy(&backlog->inbox_lock);
     hora__free(backlog->front.segment);
@@ -514,6 +563,10 @@ static const struct hora__queue_kind unbounded_kind = {
     .seal = seal,
     .take = take,
     .show = show,
+    .recall = recall,
+    .offer = offer,
+    .follow = follow,
+    .let_go = let_go,
     .is_searched = true,
 };
 

@@ -72,6 +72,12 @@ struct hora__maker {
     void *context;
 };
 
+/* What a worker keeps from one visit of the queue to the next. */
+struct hora__hold {
+    struct hora__segment *segment; /* from which it may take without the lock; NULL: none */
+    int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
+};
+
 struct hora__queue_kind {
     /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
     int (*prepare)(hora_queue *queue, struct hora__put *put);
@@ -119,6 +125,13 @@ struct hora__queue_kind {
     /* The same of the first element, whether it can be taken yet or not. NULL: there is none that could not be. */
     void *(*take_first)(hora_queue *queue, hora_task *ret_task);
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
+    /* And to take without the lock; else NULL. offer lets those who hold the first elements claim them from their segment, one by one in their
+     * order, and the caller hold it; follow lets it hold what others were offered, if that is something else than what it
+     * holds; let_go ends it. recall ends the offer: as long as there is one, `size` is too high by what has been claimed. */
+    void (*offer)(hora_queue *queue, struct hora__hold *hold);
+    bool (*follow)(hora_queue *queue, struct hora__hold *hold);
+    void (*let_go)(hora_queue *queue, struct hora__hold *hold);
+    void (*recall)(hora_queue *queue);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
     bool is_searched;    /* takers are told to look, one at a time, instead of being handed elements; see settle.c */
 };
@@ -248,9 +261,12 @@ __attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, cons
 /* What has been posted is wanted by somebody who sleeps. */
 void hora__queue_look(hora_queue *queue);
 
-/* If there is an element, take it, and book the one taken before as finished, unless `books` is NULL; NULL: there is none. Here and
- * below: a task by value is copied to *ret_task, whose address is then returned. */
-void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books);
+/* If there is an element, take it; NULL: there is none. What the caller has finished is booked now and then, but for the last task
+ * only with success. Here and below: a task by value is copied to *ret_task, whose address is then returned. */
+void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books);
+
+/* Book all that the caller has finished, and let go what it holds. */
+void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
 
 /* As hora_queue_poll_for. */
 __attribute__((warn_unused_result)) int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task,

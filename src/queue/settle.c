@@ -95,6 +95,8 @@ static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
         do_not_want(queue);
         return;
     }
+    if (queue->kind->recall != NULL)
+        queue->kind->recall(queue);
     if (queue->size == 0)
         look_into_inbox(queue);
     if (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS))
@@ -185,6 +187,8 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
         queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
+    if (queue->kind->recall != NULL)
+        queue->kind->recall(queue);
     if (queue->size == 0 && queue->searcher == NULL)
         look_into_inbox(queue);
     hora_task *task = queue_waiter(self)->task;

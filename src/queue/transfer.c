@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "queue/queue.h"
+#include "queue/segment.h"
 #include "sync/clock.h"
 #include "sync/thread.h"
 
@@ -336,16 +337,77 @@ int hora_queue_take(hora_queue *queue, void **ret_item)
     return hora_queue_poll_for(queue, HORA_FOREVER, ret_item);
 }
 
-void *hora__queue_next(hora_queue *queue, hora_task *ret_task, struct hora__books *books)
+static void book_finished(struct hora__hold *hold, struct hora__books *books, int but)
 {
+    if (hold->finished > but) {
+        hora__counter_add_alone(&books->finished, hold->finished - but);
+        hold->finished = but;
+    }
+}
+
+/* Take without the lock; NULL: nothing is offered any more. */
+static inline void *claim(const struct hora__hold *hold, hora_task *ret_task)
+{
+    const struct hora__cell *entry = hora__segment_claim(hold->segment);
+    if (entry == NULL || entry->item != NULL)
+        return entry == NULL ? NULL : entry->item;
+    *ret_task = entry->task;
+    return ret_task;
+}
+
+/* Others may have been offered something: then there is no need to disturb them. Called with the lock, and returns with it unless there was
+ * something to claim. */
+static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task,
+                               struct hora__books *books)
+{
+    if (queue->kind->offer == NULL || !queue->kind->follow(queue, hold))
+        return NULL;
+    book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
+    hora__mutex_unlock(&queue->object.lock);
+    void *item = claim(hold, ret_task);
+    if (item == NULL)
+        hora__mutex_lock(&queue->object.lock);
+    return item;
+}
+
+static void *next_locked(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books,
+                         struct hora__wakes *wakes)
+{
+    void *item;
+    bool claims = queue->kind->offer != NULL;
+    if (claims)
+        queue->kind->let_go(queue, hold);
+    if (take_locked(queue, place_for_task(queue, ret_task), &item, wakes) < 0)
+        return NULL;
+    book_finished(hold, books, 0);
+    if (claims && queue->ready.kind == HORA__READY_NONE) /* a descriptor must show what is left */
+        queue->kind->offer(queue, hold);
+    return item;
+}
+
+void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books)
+{
+    void *item = hold->segment != NULL ? claim(hold, ret_task) : NULL;
+    if (item != NULL)
+        return item;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
-    void *item = NULL;
     hora__mutex_lock(&queue->object.lock);
-    if (take_locked(queue, place_for_task(queue, ret_task), &item, &wakes) == 0 && books != NULL)
-        hora__counter_add_alone(&books->finished, 1);
+    item = claim_with_others(queue, hold, ret_task, books);
+    if (item != NULL)
+        return item;
+    item = next_locked(queue, hold, ret_task, books, &wakes);
     hora__queue_exit(queue, &wakes);
     return item;
+}
+
+void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)
+{
+    hora__mutex_lock(&queue->object.lock);
+    book_finished(hold, books, 0);
+    if (queue->kind->offer != NULL)
+        queue->kind->let_go(queue, hold);
+    hora__mutex_unlock(&queue->object.lock);
 }
 
 static int take_now(hora_queue *queue, hora_task *task, void **ret_item)

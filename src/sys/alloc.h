@@ -18,6 +18,9 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc(size_t count, size
 /* The same for one object, with any contents. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc_dirty(size_t size);
 
+/* The same, at the beginning of a cache line; in the simulator anywhere. */
+__attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size);
+
 /* Whether memory may be kept to be used again, instead of being freed: not where somebody checks how it is used. */
 #if defined(HORA_SIM) || defined(__SANITIZE_ADDRESS__)
 enum { HORA__KEEPS_MEMORY = 0 };
@@ -31,6 +34,17 @@ static inline void hora__prefetch(const void *block)
     const char *byte = block;
     for (size_t i = 0; block != NULL && i < 3; i++)
         __builtin_prefetch(byte + i * HORA__CACHE_LINE, 1);
+}
+
+/* The cache line at this address will be written soon, and others have it now. What the compiler makes of a prefetch for writing, it
+ * does only if told that each processor has it; all of x86-64 at least ignore it. */
+static inline void hora__prefetch_line(const void *line)
+{
+#ifdef __x86_64__
+    __asm__("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
 }
 
 /* What memory is kept for; blocks for one are of one size. */

@@ -20,8 +20,11 @@ static void begin(int capacity)
     CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
 }
 
+static struct hora__hold hold;
+
 static void end(void)
 {
+    hora__queue_leave(queue, &hold, &books);
     CHECK_INT(hora_queue_size(queue), 0);
     CHECK_OK(hora_queue_free(queue));
 }
@@ -246,7 +249,7 @@ static void show(void)
 static void *next(void)
 {
     hora_task task;
-    void *item = hora__queue_next(queue, &task, &books);
+    void *item = hora__queue_next(queue, &hold, &task, &books);
     return item == &task ? task.arg : item;
 }
 

@@ -14,6 +14,11 @@ void *hora__alloc_dirty(size_t size)
     return malloc(size);
 }
 
+void *hora__alloc_lines(size_t size)
+{
+    return aligned_alloc(HORA__CACHE_LINE, (size + HORA__CACHE_LINE - 1) / HORA__CACHE_LINE * HORA__CACHE_LINE);
+}
+
 void hora__free(void *memory)
 {
     free(memory);

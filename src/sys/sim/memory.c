@@ -182,6 +182,11 @@ void *hora__alloc_dirty(size_t size)
     return start;
 }
 
+void *hora__alloc_lines(size_t size)
+{
+    return hora__alloc_dirty(size);
+}
+
 void hora__free(void *start)
 {
     hora__sim_step();

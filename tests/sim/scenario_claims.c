@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_claims.c - the queue that a pool makes for itself: workers take without its lock what one of them has found
+ *
+ * Each element is taken or removed once, in order, whoever comes in between; src/queue/segment.h says how. */
+#include <string.h>
+
+#include "harness.h"
+#include "queue/backlog.h"
+
+enum { SLOTS = 62, VALUES = 3 + 2 * SLOTS, CLAIMED = 4 };
+
+static hora_queue *queue;
+static struct hora__books books;
+static hora__atomic gate;
+static int values[VALUES];
+
+static void begin(void)
+{
+    memset(&books, 0, sizeof books);
+    hora__atomic_init(&gate, 0);
+    CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &queue));
+}
+
+static void end(void)
+{
+    CHECK_INT(hora_queue_size(queue), 0);
+    CHECK_OK(hora_queue_free(queue));
+}
+
+static int run(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* The task's argument stands for it. */
+static int post_task(void *value)
+{
+    hora_task task = {.run = run, .arg = value};
+    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1, .books = &books});
+}
+
+static void *next_of(struct hora__hold *hold)
+{
+    hora_task task;
+    void *item = hora__queue_next(queue, hold, &task, &books);
+    if (item != NULL)
+        hold->finished++;
+    return item == &task ? task.arg : item;
+}
+
+static int taken_by[CLAIMED]; /* which taker has it, from 1 on */
+
+/* As a worker does: until nothing is left. Each gets them in their order. */
+static void take_all(void *arg)
+{
+    struct hora__hold own = {NULL, 0};
+    int last = -1;
+    const int *value;
+    while ((value = next_of(&own)) != NULL) {
+        int number = (int)(value - values);
+        CHECK(number > last);
+        CHECK_INT(taken_by[number], 0);
+        taken_by[number] = *(const int *)arg;
+        last = number;
+    }
+    hora__queue_leave(queue, &own, &books);
+}
+
+static void post_to_claim(int count)
+{
+    begin();
+    memset(taken_by, 0, sizeof taken_by);
+    for (int i = 0; i < count; i++)
+        CHECK_OK(i % 2 == 0 ? post_task(&values[i]) : hora__queue_offer(queue, &values[i], &books));
+}
+
+static void check_claimed(int count)
+{
+    for (int i = 0; i < count; i++)
+        CHECK(taken_by[i] != 0);
+    CHECK_INT(hora__counter_read(&books.finished), count);
+    end();
+}
+
+/* Each is taken once, by whoever is faster, and none is left. */
+SCENARIO(backlog_two_take_all)
+{
+    static int names[] = {1, 2};
+    post_to_claim(CLAIMED);
+    test_thread *other = test_thread_start(NULL, take_all, &names[1]);
+    take_all(&names[0]);
+    test_thread_join(other);
+    check_claimed(CLAIMED);
+}
+
+/* The same while more come: what is posted follows what is offered, also in the same segment. */
+LARGE_SCENARIO(backlog_two_take_all_while_more_come)
+{
+    static int names[] = {1, 2, 3};
+    post_to_claim(2);
+    test_thread *other = test_thread_start(NULL, take_all, &names[1]);
+    CHECK_OK(hora_queue_offer(queue, &values[2])); /* behind those that may be offered just now */
+    CHECK_OK(post_task(&values[3]));
+    take_all(&names[0]);
+    test_thread_join(other);
+    take_all(&names[2]);
+    check_claimed(CLAIMED);
+}
+
+/* What somebody removes is not taken, and what is taken is not removed; how many there are is exact. */
+LARGE_SCENARIO(backlog_remove_meets_a_claim)
+{
+    static int names[] = {1, 2};
+    post_to_claim(3);
+    test_thread *other = test_thread_start(NULL, take_all, &names[0]);
+    int size = hora_queue_size(queue);
+    bool removed = hora_queue_remove(queue, &values[1]) == 1;
+    test_thread_join(other);
+    CHECK(size >= 0 && size <= 3);
+    CHECK(!removed || size > 0);
+    CHECK_INT(taken_by[1] == 0, removed);
+    CHECK(taken_by[0] != 0 && taken_by[2] != 0);
+    CHECK_INT(hora_queue_size(queue), 0);
+    end();
+}
+
+static void take_the_rest(void *arg)
+{
+    struct hora__hold own = {NULL, 0};
+    (void)arg;
+    CHECK_POINTER(next_of(&own), &values[1]);
+    CHECK_POINTER(next_of(&own), &values[2]);
+    CHECK_POINTER(next_of(&own), NULL);
+    hora__queue_leave(queue, &own, &books);
+}
+
+/* What is read after it has been claimed must not be used for something else meanwhile: one who has been away for long, with a hold on a
+ * segment that was emptied by others, finds what came later, and all of it in order. */
+SCENARIO(backlog_holder_comes_back_late)
+{
+    struct hora__hold late = {NULL, 0};
+    begin();
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(post_task(&values[i]));
+    CHECK_POINTER(next_of(&late), &values[0]); /* holds the segment */
+    test_thread *other = test_thread_start(NULL, take_the_rest, NULL);
+    test_thread_join(other);
+    for (int i = 3; i < 3 + 2 * SLOTS; i++) /* they fill what is to be had of segments */
+        CHECK_OK(post_task(&values[i]));
+    for (int i = 3; i < 3 + 2 * SLOTS; i++)
+        CHECK_POINTER(next_of(&late), &values[i]);
+    CHECK_POINTER(next_of(&late), NULL);
+    hora__queue_leave(queue, &late, &books);
+    CHECK_INT(hora__counter_read(&books.finished), 3 + 2 * SLOTS);
+    end();
+}
