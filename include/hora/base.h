@@ -28,7 +28,10 @@
 #define HORA_END_DECLS
 #endif
 
-#if defined(__GNUC__)
+#if defined(HORA_WHOLE) && !defined(__clang__) /* hora itself is being built; see src/whole.cmake */
+#define HORA_API       __attribute__((visibility("default"), externally_visible))
+#define HORA_NODISCARD __attribute__((warn_unused_result))
+#elif defined(__GNUC__)
 #define HORA_API       __attribute__((visibility("default")))
 #define HORA_NODISCARD __attribute__((warn_unused_result))
 #else

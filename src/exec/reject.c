@@ -42,7 +42,9 @@ static bool drop_oldest(hora_pool *pool)
 
 static int discard_oldest(hora_pool *pool, hora_future *future)
 {
-    while (!is_shut_down(pool) && drop_oldest(pool)) {
+    bool dropped = true;
+    while (!is_shut_down(pool) && (dropped || pool->queue_holds)) {
+        dropped = drop_oldest(pool); /* if there is none, workers have taken all: then there is room */
         int error = hora__pool_place(pool, future);
         if (error != HORA_EFULL)
             return error == HORA_ESHUTDOWN ? drop(future) : error;

@@ -293,6 +293,21 @@ static void submit_or_be_rejected(void *arg)
     *(int *)arg = error == 0;
 }
 
+/* The newest is not the one that is dropped: also if workers have taken all that was older meanwhile. */
+MEDIUM_SCENARIO(pool_discards_the_oldest_only)
+{
+    begin(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD_OLDEST));
+    hora_future *futures[] = {submit(work), submit(work), submit(work)};
+    CHECK_OK(hora_future_get(futures[0], NULL)); /* its worker began with it */
+    int error = hora_future_get(futures[1], NULL);
+    CHECK(error == 0 || error == HORA_EREJECTED);
+    CHECK_OK(hora_future_get(futures[2], NULL));
+    for (int i = 0; i < 3; i++)
+        (void)hora_future_unref(futures[i]);
+    end();
+    CHECK_INT(drops, 3);
+}
+
 /* Shutting down lets nobody wait for room for ever. */
 LARGE_SCENARIO(pool_shutdown_meets_waiting_submitter)
 {
