@@ -182,6 +182,7 @@ class Programs:
         if self.only_hora:
             return commands
         if kind == "W2":
+            commands |= self.native("hora-spin", "pools-hora-spin", None, workload)
             commands |= self.native("futex", "pools-futex", None, workload)
         for name, (program, package) in peers.items():
             commands |= self.native(name, program, package, workload)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's fixed pool: execute, and submit with a future */
+/* hora.c - hora's fixed pool: execute, and submit with a future; with SPIN, a pool whose threads look for so long before they sleep */
 #include <stddef.h>
 
 #include <hora/hora.h>
@@ -18,7 +18,11 @@ static int count(void *arg, void **ret_result)
 
 static void open_pool(int workers)
 {
+#ifdef SPIN
+    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .spin = SPIN), &pool, NULL) == 0);
+#else
     MUST(hora_fixed_pool_new(workers, NULL, &pool) == 0);
+#endif
 }
 
 static void execute(long tasks)

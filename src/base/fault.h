@@ -105,6 +105,7 @@
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
     X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \
+    X(SPIN_NEVER_ENDS, "a taker that has ceased to spin goes on counting as if it did")                \
     X(CLAIMS_GO_ON, "what is recalled can still be claimed")                                           \
     X(CLAIMS_READ_ANYTHING, "a segment from which somebody may still claim is used again")             \
     X(CRON_OVERLAP_UNSEEN, "local times that the clocks show again are not searched")                  \

@@ -297,6 +297,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
+    future->spins = pool->owner.spin > 0;
     error = hora__pool_placed(pool, future, place(pool, future, FRESH));
     if (error < 0)
         hora__future_forget(future);

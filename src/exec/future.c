@@ -113,6 +113,7 @@ int hora__future_init(hora_future *future, const hora_task *task, const hora_clo
     hora__atomic_init(&future->state, HORA_FUTURE_NEW);
     future->kind = HORA__FUTURE_PLAIN;
     future->in_caller_memory = in_caller_memory;
+    future->spins = false;
     future->owes_drop = true;
     future->has_result = false;
     future->listed = false;

@@ -31,6 +31,7 @@ struct hora__queue_owner {
      * entry is the caller's. NULL: never. */
     bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
     hora__atomic keeps_cancelled;
+    hora_ns spin; /* how long to look before waiting for a future; immutable */
 };
 
 /* What a future is the first part of. */
@@ -46,6 +47,7 @@ struct hora_future {
     hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
     uint8_t kind;               /* an enum hora__future_kind; immutable */
     bool in_caller_memory;      /* immutable: it is the first part of a struct hora__lodger */
+    bool spins;                 /* whoever waits for it looks first; written before anybody else has seen it */
 
     /* guarded by object.lock */
     bool owes_drop : 1;              /* task.drop has not been called */

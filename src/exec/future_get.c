@@ -14,6 +14,7 @@
 #include "exec/help.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "sys/spin.h"
 
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)
@@ -63,10 +64,27 @@ static int wait_for_ever(hora_future *future, hora_thread *thread)
     return error;
 }
 
+/* Look for a while, if the pool is one that wants it so: whether the future is done. Also without this all goes well, so what ends it needs
+ * no care. */
+static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
+{
+    hora__mutex_lock(&future->object.lock);
+    hora_ns time = future->owner != NULL ? future->owner->spin : 0;
+    hora__mutex_unlock(&future->object.lock);
+    struct hora__spin spin;
+    hora__spin_begin(&spin, time < timeout ? time : timeout);
+    while (!hora_future_is_done(future))
+        if (time == 0 || hora_thread_is_interrupted(thread) || !hora__spin_goes_on(&spin))
+            return false;
+    return true;
+}
+
 /* Wait, and help when that is possible: a task of a scheduler cannot be run before its time. */
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     hora_ns deadline = hora__clock_deadline(future->object.clock, timeout);
+    if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
+        return 0;
     for (;;) {
         hora_ns help_at = hora__help(future, thread);
         hora_ns until = help_at < deadline ? help_at : deadline;

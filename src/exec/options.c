@@ -85,6 +85,15 @@ static const char *wrong_reject(const hora_pool_options *options)
     return NULL;
 }
 
+static const char *wrong_spin(const hora_pool_options *options)
+{
+    if (options->spin < 0 || options->spin > HORA_SPIN_MAX)
+        return "spin is negative, or greater than HORA_SPIN_MAX";
+    if (options->spin > 0 && (options->queue != NULL || options->queue_capacity < 0))
+        return "spin has no effect without a queue of the pool's own that has room";
+    return NULL;
+}
+
 const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool)
 {
     if (ret_pool == NULL)
@@ -94,6 +103,8 @@ const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *
     const char *wrong = wrong_queue(own);
     if (wrong == NULL)
         wrong = wrong_threads(own);
+    if (wrong == NULL)
+        wrong = wrong_spin(own);
     return wrong != NULL ? wrong : wrong_reject(own);
 }
 

@@ -110,6 +110,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->queue_holds = hora__pool_queue_holds(options);
     pool->owner = (struct hora__queue_owner){.object = &pool->object, .cancelled = cancelled};
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
+    pool->owner.spin = options->spin;
     hora__pool_name(pool->name, sizeof pool->name, options->name);
 }
 
@@ -151,6 +152,10 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     if (error < 0)
         goto no_queue;
     hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? 1 : 0);
+    if (options->spin > 0 && pool->queue->kind->is_searched) {
+        pool->queue->comes = &pool->books;
+        pool->queue->spin = options->spin;
+    }
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;

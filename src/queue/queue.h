@@ -139,7 +139,9 @@ struct hora__queue_kind {
 struct hora_queue {
     const struct hora__queue_kind *kind; /* these five are immutable */
     int capacity;
-    bool serves_latest; /* waiting threads: the latest first */
+    hora_ns spin;                    /* kinds that are searched: how long a taker looks again before it sleeps */
+    const struct hora__books *comes; /* with spin: by which it sees that something has come */
+    bool serves_latest;              /* waiting threads: the latest first */
     void (*drop)(void *item);
     hora_compare_fn compare;
     char apart[HORA__CACHE_LINE]; /* who posts reads what is above, and does not want to meet what others write below */
@@ -152,6 +154,7 @@ struct hora_queue {
     struct hora__list putters;
     struct hora__ready_fd ready;
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
+    bool spins;                    /* a taker that is on no list goes on looking, and takes the lock in the end */
 
     /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and standby.c */
     bool watches; /* the leader is to notice when the clocks part from what was seen; set once */

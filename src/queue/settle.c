@@ -14,10 +14,12 @@
  *                   no other is woken, however much is put meanwhile; when it looks it ceases to be the searcher
  *                   first, and if more is left than it takes, it tells the next. So those who are awake take what
  *                   there is, and more of them wake only as fast as they find work.
+ * Spinning          Of a kind that is searched a taker may go on looking for a time before it goes to the list. It is as good as a searcher, so
+ *                   nobody else is woken meanwhile; like one it ceases to be that before it looks with the lock.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
  *                   I2 no taker waits while an element can be taken (delay queue: as of the last time somebody looked);
- *                      or, of a kind that is searched, there is a searcher; with an inbox, if there is none then one is wanted.
+ *                      or, of a kind that is searched, there is a searcher, or one who spins; with an inbox, if there is none then one is wanted.
  *                   I3 if a delay queue has an element with a due time, and a taker would wait that long, then
  *                      there is a leader, and it does not sleep beyond the due time of the first element.
  *                   I4 the leader is on the takers' list.
@@ -91,7 +93,7 @@ static void do_not_want(hora_queue *queue)
 /* I2, I6 */
 static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
 {
-    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers)) {
+    if (queue->searcher != NULL || queue->spins || hora__list_is_empty(&queue->takers)) {
         do_not_want(queue);
         return;
     }

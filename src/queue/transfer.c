@@ -14,6 +14,7 @@
 #include "queue/segment.h"
 #include "sync/clock.h"
 #include "sync/thread.h"
+#include "sys/spin.h"
 
 /* Check the queue and get the calling thread's record; a pending interrupt comes first. */
 static int begin_waiting_call(hora_queue *queue, hora_thread **ret_thread)
@@ -309,6 +310,33 @@ static hora_task *place_for_task(const hora_queue *queue, hora_task *task)
     return queue->kind->take != NULL ? task : NULL;
 }
 
+static int64_t count_of_comers(const hora_queue *queue)
+{
+    return hora__counter_read(&queue->comes->posted) + hora__counter_read(&queue->comes->accepted);
+}
+
+/* There is nothing: go on looking for a while whether something comes, one thread at a time; as take_locked, and with the lock, which is let
+ * go meanwhile. What has come is counted before the last look that finds nothing: so what comes later is seen by the count. */
+static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, hora_task *task, void **ret_item,
+                       struct hora__wakes *wakes)
+{
+    struct hora__spin spin;
+    hora__spin_begin(&spin, queue->spin < timeout ? queue->spin : timeout);
+    for (bool goes_on = true;;) {
+        int64_t before = count_of_comers(queue);
+        int error = take_locked(queue, task, ret_item, wakes);
+        if (error != HORA_EEMPTY || !goes_on)
+            return error;
+        queue->spins = true;
+        hora__queue_settle(queue, NULL, wakes); /* those who post need not wake anybody */
+        hora__queue_exit(queue, wakes);
+        while (goes_on && count_of_comers(queue) == before)
+            goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
+        hora__mutex_lock(&queue->object.lock);
+        queue->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before looking, see settle.c */
+    }
+}
+
 int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task, void **ret_item)
 {
     hora_task *task = place_for_task(queue, ret_task);
@@ -321,6 +349,8 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task, vo
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
     error = take_locked(queue, task, ret_item, &wakes);
+    if (error == HORA_EEMPTY && timeout > 0 && queue->spin > 0 && !queue->spins)
+        error = spin_locked(queue, thread, timeout, task, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0)
         return wait_to_take(queue, thread, deadline, task, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);

@@ -25,6 +25,7 @@ byte inbox = 0;          /* elements posted, */
 byte size = 0;           /* and in the container */
 bool wanted = false;     /* a taker sleeps, and nobody is on the way to wake it */
 byte searcher = NOBODY;  /* who has been told to look and has not yet */
+bool spins = false;      /* a taker that is on no list goes on looking */
 bool waits[TAKERS];      /* is on the list of takers */
 bool nudged[TAKERS];     /* has been told since it last looked */
 byte waiting = 0;        /* how many are on the list */
@@ -78,7 +79,7 @@ inline nudge_somebody()
 inline settle()
 {
     if
-    :: searcher != NOBODY || waiting == 0 -> wanted = false
+    :: searcher != NOBODY || spins || waiting == 0 -> wanted = false
     :: else ->
         if
         :: size == 0 -> look_into_inbox()
@@ -145,15 +146,30 @@ proctype poster()
 proctype taker(byte me)
 {
     bool found;
+    bool spun;
 again:
     lock();
+    spun = false;
+look:
     if
     :: size == 0 -> absorb() /* take_locked: pop */
     :: else
     fi;
     if
     :: size > 0 -> d_step { size--; taken++ }; settle(); unlock(); goto work
-    :: else -> d_step { waits[me] = true; waiting++ }
+#ifdef SPIN
+    :: size == 0 && !spins && !spun -> /* spin_locked, for whatever time */
+        spun = true;
+        spins = true;
+        settle();
+        unlock();
+        lock();
+#ifndef FAULT_SPIN_NEVER_ENDS
+        spins = false;
+#endif
+        goto look
+#endif
+    :: size == 0 -> d_step { waits[me] = true; waiting++ }
     fi;
     search();
     unlock();
@@ -206,7 +222,8 @@ proctype watch()
     assert(waiting == 0 || inbox + size == 0);     /* nobody sleeps while there is something */
     assert(waiting > 0 || gave_up > 0 || busy > 0); /* takers are asleep, or gone for a reason */
     assert(taken + inbox + size == POSTERS * EACH); /* nothing is lost, nothing is taken twice */
-    assert(searcher == NOBODY)
+    assert(searcher == NOBODY);
+    assert(!spins)
 }
 
 init
