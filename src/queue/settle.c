@@ -13,15 +13,17 @@
  *                   the element. Instead one waiting taker, the searcher, is told to look. As long as it is on its way
  *                   no other is woken, however much is put meanwhile; when it looks it ceases to be the searcher
  *                   first, and if more is left than it takes, it tells the next. So those who are awake take what
- *                   there is, and more of them wake only as fast as they find work.
+ *                   there is, and more of them wake only as fast as they find work. If it is timed, too, see standby.c.
  * Spinning          Of a kind that is searched a taker may go on looking for a time before it goes to the list. It is as good as a searcher, so
  *                   nobody else is woken meanwhile; like one it ceases to be that before it looks with the lock.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
  *                   I2 no taker waits while an element can be taken (delay queue: as of the last time somebody looked);
- *                      or, of a kind that is searched, there is a searcher, or one who spins; with an inbox, if there is none then one is wanted.
+ *                      or, of a kind that is searched and not timed, there is a searcher, or one who spins; with an inbox, if there
+ *                      is none then one is wanted.
  *                   I3 if a delay queue has an element with a due time, and a taker would wait that long, then
- *                      there is a leader, and it does not sleep beyond the due time of the first element.
+ *                      there is a leader, and it does not sleep beyond the due time of the first element; for a kind
+ *                      that is searched see standby.c.
  *                   I4 the leader is on the takers' list.
  *                   I5 the descriptor, if made, is readable exactly while something can be taken or the queue is closed.
  *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */

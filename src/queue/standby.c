@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* standby.c - who of the waiting takers wakes up for what, in a queue that is timed and searched
  *
- * What it is for    A scheduler's workers. A worker that is awake takes what is due, one after the other; to wake another one for each
- *                   element, or to hand it to one that has yet to wake up, would cost more than the element.
- * How it works      At most two of the takers that sleep have a time of the queue's to wake up at: the leader that of the first element,
- *                   the standby that of the second. So when the leader takes the first and is busy with it, somebody is asleep
- *                   already who wakes up for the next, and nobody has to be woken for that: the standby, where it sleeps, is the leader
- *                   from then on. Only if it would sleep too long is it, or somebody else, told to look: that one is the searcher
- *                   (settle.c), of which there is one at most. Whoever looks and finds nothing takes the post that is free, or
- *                   that is not held well; that costs nothing, since it is awake.
- *                   Who sleeps for an element that has gone meanwhile looks once for nothing, and decides anew.
- * Grace             With short tasks the leader is back before the standby wakes up, which then was woken for nothing. So it sleeps
- *                   longer, each time it was, up to a bound, and less each time it was needed. As with the kernel's timer slack, that makes
- *                   wake-ups late that nobody promised to be exact; on a virtual clock, and in the simulator, it is always 0.
- * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait that long:
+ * What it is for    A scheduler's workers. A worker that is awake takes what is due, one after the other; to wake
+ *                   another one for each element, or to hand it to one that has yet to wake up, would cost more than
+ *                   the element.
+ * How it works      At most two of the takers that sleep have a time of the queue's to wake up at: the leader that of
+ *                   the first element, the standby that of the second. So when the leader takes the first and is busy
+ *                   with it, somebody is asleep already who wakes up for the next, and nobody has to be woken for
+ *                   that: the standby, where it sleeps, is the leader from then on. Only if it would sleep too long
+ *                   is it, or somebody else, told to look: that one is the searcher (settle.c), of which there is one
+ *                   at most. Whoever looks and finds nothing takes the post that is free, or that is not held well;
+ *                   that costs nothing, since it is awake. Who sleeps for an element that has gone meanwhile looks
+ *                   once for nothing, and decides anew.
+ * Grace             With short tasks the leader is back before the standby wakes up, which then was woken for
+ *                   nothing. So it sleeps longer, each time it was, up to a bound, and less each time it was needed.
+ *                   As with the kernel's timer slack, that makes wake-ups late that nobody promised to be exact; on a
+ *                   virtual clock, and in the simulator, it is always 0.
+ * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait that
+ *                   long:
  *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first element.
  *                   I2 leader and standby are two takers on the list; without a leader there is no standby.
- *                   I3 a leader that has to watch the clock knows that: the standby, which does not, is not made leader then. */
+ *                   I3 a leader that has to watch the clock knows that: the standby, which does not, is not made
+ *                      leader then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -26,7 +31,7 @@
 #include "sys/clock.h"
 
 /* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
-enum { LEAST_GRACE = 50000, MOST_GRACE = 16 * LEAST_GRACE };
+enum { LEAST_GRACE = 50000, MOST_GRACE = 4 * LEAST_GRACE };
 
 /* When the first element is due; HORA_FOREVER: there is none to wake up for. */
 static hora_ns first_due(hora_queue *queue, uint64_t *ret_element)
@@ -93,6 +98,7 @@ static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns 
 static void cover(hora_queue *queue, struct hora__wakes *wakes)
 {
     uint64_t element;
+    assert(queue->standby == NULL || (queue->leader != NULL && queue->standby != queue->leader)); /* I2 */
     if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
         return;
     hora_ns due = first_due(queue, &element);

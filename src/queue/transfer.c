@@ -272,7 +272,7 @@ static int begin_to_wait(hora_queue *queue, struct hora__queue_waiter *self, str
         return STAY_WAITING;
     }
     if (queue->kind->next_due != NULL) {
-        hora__queue_take_post(queue, &self->waiter, wakes); /* it has just looked, and there is no inbox */
+        hora__queue_take_post(queue, &self->waiter, wakes); /* it has just looked */
         return STAY_WAITING;
     }
     self->item = hora__queue_search(queue, &self->waiter, wakes);
