@@ -88,33 +88,63 @@ static void sort_short(struct hora__heap_entry *entries, int count)
     }
 }
 
-/* Two sorted parts that follow each other; the left one is moved out of the way. The next place of each side is found by an index, not
- * by a branch, which would go the wrong way every other time. */
-static void merge(struct hora__heap_entry *entries, int left_count, int count, struct hora__heap_entry *scratch)
+/* Two sorted parts of the same length, from both ends at once: nothing can run out before the middle, and the processor has two
+ * things to do that do not wait for each other. Here and below indices are counted on without a branch, which would go the
+ * wrong way every other time. */
+static void merge_equal(const struct hora__heap_entry *from, int length, struct hora__heap_entry *to)
 {
-    if (before(&entries[left_count - 1], &entries[left_count]))
-        return;
-    memcpy(scratch, entries, (size_t)left_count * sizeof *entries);
-    const struct hora__heap_entry *sides[] = {scratch, entries + left_count};
-    const struct hora__heap_entry *left_end = scratch + left_count;
-    const struct hora__heap_entry *right_end = entries + count;
-    while (sides[0] < left_end && sides[1] < right_end)
-        *entries++ = *sides[before(sides[1], sides[0])]++;
-    memcpy(entries, sides[0], (size_t)(left_end - sides[0]) * sizeof *entries);
+    int left = 0;
+    int right = length;
+    int left_last = length - 1;
+    int right_last = 2 * length - 1;
+    for (int i = 0; i < length; i++) {
+        bool is_right = before(&from[right], &from[left]);
+        to[i] = from[is_right ? right : left];
+        right += is_right;
+        left += !is_right;
+        bool is_left = before(&from[right_last], &from[left_last]);
+        to[2 * length - 1 - i] = from[is_left ? left_last : right_last];
+        left_last -= is_left;
+        right_last -= !is_left;
+    }
+}
+
+/* Two sorted parts, of which the right one may be shorter, or not be there. */
+static void merge(const struct hora__heap_entry *from, int left_count, int count, struct hora__heap_entry *to)
+{
+    int left = 0;
+    int right = left_count < count ? left_count : count;
+    int left_end = right;
+    while (left < left_end && right < count) {
+        bool is_right = before(&from[right], &from[left]);
+        *to++ = from[is_right ? right : left];
+        right += is_right;
+        left += !is_right;
+    }
+    memcpy(to, &from[left], (size_t)(left_end - left) * sizeof *to);
+    memcpy(to + (left_end - left), &from[right], (size_t)(count - right) * sizeof *to);
 }
 
 static void sort(struct hora__heap_entry *entries, int count)
 {
-    struct hora__heap_entry scratch[HORA__RUN_LENGTH / 2];
+    struct hora__heap_entry scratch[HORA__RUN_LENGTH];
+    struct hora__heap_entry *from = entries;
+    struct hora__heap_entry *to = scratch;
     for (int i = 0; i < count; i += SHORT)
         sort_short(&entries[i], count - i < SHORT ? count - i : SHORT);
-    for (int width = SHORT; width < count; width *= 2)
-        for (int i = 0; i + width < count; i += 2 * width)
-            merge(&entries[i], width, count - i < 2 * width ? count - i : 2 * width, scratch);
+    for (int width = SHORT; width < count; width *= 2) {
+        int i = 0;
+        for (; i + 2 * width <= count; i += 2 * width)
+            merge_equal(&from[i], width, &to[i]);
+        if (i < count)
+            merge(&from[i], width, count - i, &to[i]);
+        struct hora__heap_entry *sorted_parts = to;
+        to = from;
+        from = sorted_parts;
+    }
+    if (from != entries)
+        memcpy(entries, from, (size_t)count * sizeof *entries);
 }
-
-static_assert(HORA__RUN_LENGTH % SHORT == 0 && (HORA__RUN_LENGTH & (HORA__RUN_LENGTH - 1)) == 0,
-              "the left part of a merge is at most half a run");
 
 /* ---- runs ----
  *
