@@ -6,8 +6,8 @@
  *                   Before anybody but a taker looks they are made futures, which stand in the heap where the task stood, with its
  *                   number: so the order stays the same.
  * Memory            belongs to the shard of the thread that scheduled it, and to the lock of that. What has left is kept in a chain,
- *                   under the agenda's lock, until somebody who has both locks gives it back: that is whenever the shards are looked
- *                   into, which a worker does before it sleeps.
+ *                   under the agenda's lock, until somebody who has both locks gives it back: whenever the shards are looked
+ *                   into, which a worker does before it sleeps, and when there are BATCH of them.
  * Invariants        I1 once the agenda has been shown none comes in; and if that has succeeded, there is none. */
 #include <stddef.h>
 
@@ -15,6 +15,9 @@
 #include "sched/agenda_inside.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sys/alloc.h"
+
+enum { BATCH = HORA__KEEPS_MEMORY ? 64 : 1 };
 
 /* ---- memory ---- */
 
@@ -26,20 +29,27 @@ static int index_of(const struct agenda *agenda, const struct hora__shard *shard
 void hora__agenda_give_back(void *context, struct hora__shard *shard)
 {
     struct agenda *agenda = context;
-    struct hora__entry **first = &agenda->taken[index_of(agenda, shard)];
-    while (*first != NULL) {
-        struct hora__errand *errand = hora__errand_of(*first);
-        *first = errand->body.next_picked;
+    struct hora__left *left = &agenda->left[index_of(agenda, shard)];
+    while (left->first != NULL) {
+        struct hora__errand *errand = hora__errand_of(left->first);
+        left->first = errand->body.next_picked;
         hora__errand_free(&shard->slabs, errand);
     }
+    left->count = 0;
 }
 
 /* It is no longer needed. */
 static void leave(struct agenda *agenda, struct hora__errand *errand)
 {
-    struct hora__entry **first = &agenda->taken[errand->shard];
-    errand->body.next_picked = *first;
-    *first = &errand->entry;
+    struct hora__shard *shard = &agenda->shards->shards[errand->shard];
+    struct hora__left *left = &agenda->left[errand->shard];
+    errand->body.next_picked = left->first;
+    left->first = &errand->entry;
+    if (++left->count < BATCH)
+        return;
+    hora__mutex_lock(&shard->lock); /* nobody waits for it for longer than that takes */
+    hora__agenda_give_back(agenda, shard);
+    hora__shard_leave(shard);
 }
 
 /* With the lock of the shard. NULL: there is no memory. */

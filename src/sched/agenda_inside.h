@@ -14,6 +14,12 @@ struct line {
     struct hora__timers latest;
 };
 
+/* Errands that are no longer needed: memory that goes back to its shard. */
+struct hora__left {
+    struct hora__entry *first;
+    int count;
+};
+
 struct agenda {
     struct hora_queue base;
     struct line lines[LINES];
@@ -23,7 +29,7 @@ struct agenda {
     hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
     int lacking;                 /* places that are to be promised to the shards, and are not */
     bool sealed;                 /* nothing is posted any more */
-    struct hora__entry *taken[HORA__SHARDS_MOST]; /* errands that have left: memory that goes back to the shards */
+    struct hora__left left[HORA__SHARDS_MOST]; /* for each shard */
 };
 
 static inline struct agenda *agenda_of(hora_queue *queue)
