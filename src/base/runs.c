@@ -20,6 +20,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/touch.h"
+
 /* Without branches: which of two comes first cannot be foretold. */
 static bool before(const struct hora__heap_entry *a, const struct hora__heap_entry *b)
 {
@@ -30,7 +32,9 @@ static bool before(const struct hora__heap_entry *a, const struct hora__heap_ent
 
 static void rise(struct hora__head *heap, int i, struct hora__head entry)
 {
+    HORA__TOUCH(1);
     while (i > 0) {
+        HORA__TOUCH(1);
         int parent = (i - 1) / 2;
         if (!hora__head_is_before(&entry, &heap[parent]))
             break;
@@ -48,6 +52,7 @@ static void fill(struct hora__head *heap, int size, int i, struct hora__head ent
     while (i < (size - 1) / 2) { /* it has two children */
         int child = 2 * i + 1;
         child += hora__head_is_before(&heap[child + 1], &heap[child]);
+        HORA__TOUCH(2);
         heap[i] = heap[child];
         i = child;
     }
@@ -59,6 +64,7 @@ static void fill(struct hora__head *heap, int size, int i, struct hora__head ent
     while (i > top && hora__head_is_before(&entry, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
+        HORA__TOUCH(1);
     }
     if (i == top)
         rise(heap, i, entry);
@@ -79,6 +85,7 @@ enum { SHORT = 8 };
 
 static void sort_short(struct hora__heap_entry *entries, int count)
 {
+    HORA__TOUCH(count);
     for (int i = 1; i < count; i++) {
         struct hora__heap_entry entry = entries[i];
         int at = i;
@@ -97,6 +104,7 @@ static void merge_equal(const struct hora__heap_entry *from, int length, struct 
     int right = length;
     int left_last = length - 1;
     int right_last = 2 * length - 1;
+    HORA__TOUCH(2 * length);
     for (int i = 0; i < length; i++) {
         bool is_right = before(&from[right], &from[left]);
         to[i] = from[is_right ? right : left];
@@ -115,6 +123,7 @@ static void merge(const struct hora__heap_entry *from, int left_count, int count
     int left = 0;
     int right = left_count < count ? left_count : count;
     int left_end = right;
+    HORA__TOUCH(count);
     while (left < left_end && right < count) {
         bool is_right = before(&from[right], &from[left]);
         *to++ = from[is_right ? right : left];
@@ -188,6 +197,7 @@ static struct hora__heap_entry *sorted(struct hora__heap_entry *place)
 
 static void find_first(struct hora__run *run)
 {
+    HORA__TOUCH(run->count);
     run->first = run->entries[0];
     for (int i = 1; i < run->count; i++)
         if (before(&run->entries[i], &run->first))
@@ -211,6 +221,7 @@ static struct stretch stretch_of(const struct hora__head *head)
     struct stretch stretch = {place, place};
     while (stretch.end->item != NULL)
         stretch.end++;
+    HORA__TOUCH(stretch.end - stretch.begin);
     return stretch;
 }
 
@@ -261,6 +272,7 @@ struct hora__head *hora__runs_move(struct hora__runs *runs, struct hora__head *m
 {
     assert(capacity >= runs->head_count);
     struct hora__head *old = runs->heads;
+    HORA__TOUCH_PREPAID(runs->head_count);
     if (runs->head_count > 0)
         memcpy(memory, old, (size_t)runs->head_count * sizeof *memory);
     runs->heads = memory;

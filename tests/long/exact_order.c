@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exact_order.c - millions of timers from several threads start in exact order: by time, and among equals as they were scheduled
+/* exact_order.c - millions of timers from several threads start in exact order, by time and as scheduled
  *
  *     hora-exact-order TIMERS [SEED]
  *
- * What happens    Four threads schedule TIMERS one-shot tasks on a virtual clock that stands still, for 20000 moments, so that hundreds are due
- *                 together. They do it in rounds, with a barrier between two: so of two timers of different rounds everybody agrees which
- *                 was scheduled first. After each round a thread cancels some of its neighbour's. Then time passes. Some tasks schedule one
- *                 more, also for the moment that it is; some cancel another. First with one worker, then with two.
- * What must hold  Each timer starts once, or was cancelled: never both, never neither. It starts at its moment, not before or after.
- *                 With one worker the starts are in order: by moment; within one by round, those scheduled by tasks last; and those that one
- *                 thread scheduled in that order. With two the takes are, which nobody sees; but a worker has one task at a time: so
- *                 when a task has started, of those that come before it all but one have.
- * How it is       Each start draws a number. When all is over, each timer's place is reckoned, by sorting: among those of the thread that
- * checked         scheduled it, and among all by (moment, round). Then the starts are gone through, in the order of their numbers. */
+ * What happens    Four threads schedule TIMERS one-shot tasks on a virtual clock that stands still, for 20000 moments,
+ *                 so that hundreds are due together. They do it in rounds, with a barrier between two: so of two timers
+ *                 of different rounds everybody agrees which was scheduled first. After each round a thread cancels
+ *                 some of its neighbour's. Then time passes. Some tasks schedule one more, also for the moment that it
+ *                 is; some cancel another. First with one worker, then with two.
+ * What must hold  Each timer starts once, or was cancelled: never both, never neither. It starts at its moment, not
+ *                 before or after. With one worker the starts are in order: by moment; within one by round, those
+ *                 scheduled by tasks last; and those that one thread scheduled in that order. With two the takes are,
+ *                 which nobody sees; but a worker has one task at a time: so when a task has started, of those that
+ *                 come before it all but one have.
+ * How we know     Each start draws a number. When all is over, each timer's place is reckoned, by sorting: among those
+ *                 of the thread that scheduled it, and among all by (moment, round). Then the starts are gone through,
+ *                 in the order of their numbers. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,7 +65,7 @@ static uint64_t mix(uint64_t value)
 
 /* ---- the world ---- */
 
-/* Timers of one submitter stand together, in the order of scheduling; those of tasks behind all, each worker's in the order of scheduling. */
+/* Those of one submitter stand together, in the order of scheduling; those of tasks behind all, each worker's likewise. */
 struct timer {
     uint16_t moment; /* when it is due */
     uint8_t chain;   /* who scheduled it */

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* real_order.c - the order of timers while time really passes: none early, and never one before another that was there and due before
+/* real_order.c - the order of timers while time really passes: none early, none before another that was due before
  *
  *     hora-real-order TIMERS [SEED]
  *
- * What happens    Four threads schedule TIMERS tasks, while two workers run those that are due; some are cancelled. First after delays from nothing
- *                 to half a second, then at moments of the wall clock, of which hundreds have the same.
+ * What happens    Four threads schedule TIMERS tasks, while two workers run those that are due; some are cancelled.
+ *                 First after delays from nothing to half a second, then at moments of the wall clock, of which
+ *                 hundreds have the same.
  * What must hold  1. Each starts once, or was cancelled.
  *                 2. No task starts before its time, to the nanosecond, as its future says what that was.
- *                 3. If a worker takes x while y can be taken as well, x comes first: it is due before y; or at the same time, and was not
- *                    scheduled after y. By how much the due times of a worker go back says nothing: a timer that is
- *                    scheduled late, or whose caller is held up in the middle, comes late. But it is exact for those of which it is known
- *                    that they were there.
- * How that is     Everything draws numbers from one counter: a task when it starts and when it ends, whoever schedules before and
- * known           after the call. A worker takes a task after the end of the one before it, and before the start of it. So y was
- *                 there when x was taken, and was left there, if y's call was over before the task before x ended, and x started
- *                 before the task before y ended. For each y those x are a range of the starts of each worker. */
+ *                 3. If a worker takes x while y can be taken as well, x comes first: it is due before y; or at the
+ *                    same time, and was not scheduled after y. By how much the due times of a worker go back says
+ *                    nothing: a timer that is scheduled late, or whose caller is held up in the middle, comes late. But
+ *                    it is exact for those of which it is known that they were there.
+ * How we know     Everything draws numbers from one counter: a task when it starts and when it ends, whoever schedules
+ *                 before and after the call. A worker takes a task after the end of the one before it, and before the
+ *                 start of it. So y was there when x was taken, and was left there, if y's call was over before the
+ *                 task before x ended, and x started before the task before y ended. For each y those x are a range of
+ *                 the starts of each worker. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
