@@ -477,62 +477,6 @@ static hora_ns second_due(hora_queue *queue)
     return only != NULL ? hora__timers_second_due(only) : HORA_FOREVER;
 }
 
-/* ---- sweeping ---- */
-
-struct sweep {
-    bool (*visit)(struct hora__entry *entry, void *arg);
-    void *arg;
-    struct hora__entries *entries;
-};
-
-static void mark(struct hora__entry *entry, void *arg)
-{
-    const struct sweep *sweep = arg;
-    if (sweep->visit(entry, sweep->arg))
-        hora__entries_add(sweep->entries, entry);
-}
-
-void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                       struct hora__entries *ret_entries)
-{
-    *ret_entries = (struct hora__entries){NULL, NULL};
-    struct sweep sweep = {visit, arg, ret_entries};
-    for (int i = 0; i < LINES; i++)
-        hora__agenda_each(queue, (hora_timeline)i, mark, &sweep);
-}
-
-/* First all are found, then they are taken out: taking one out moves others. */
-void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                        struct hora__entries *ret_entries)
-{
-    struct agenda *agenda = agenda_of(queue);
-    hora__agenda_absorb(queue);
-    hora__agenda_pick(queue, visit, arg, ret_entries);
-    struct hora__entries rest = *ret_entries;
-    for (struct hora__entry *entry; (entry = hora__entries_next(&rest)) != NULL;) {
-        hora__agenda_remove(agenda, entry);
-        entry->place = HORA__SWEPT;
-        if (entry->is_guest)
-            hora__list_remove(&hora__guest_of(entry)->link); /* nobody finds it any more */
-    }
-    for (int i = 0; i < LINES; i++) {
-        hora__timers_save_room(&agenda->lines[i].exact);
-        hora__timers_save_room(&agenda->lines[i].lax);
-        hora__timers_save_room(&agenda->lines[i].latest);
-    }
-}
-
-void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
-{
-    if (entry->is_guest) {
-        hora__free(hora__guest_of(entry));
-        return;
-    }
-    hora__mutex_lock(&queue->object.lock);
-    entry->place = HORA__OUT; /* not before: who comes in again could run, and break the chain */
-    hora__mutex_unlock(&queue->object.lock);
-}
-
 /* ---- making ---- */
 
 static void destroy(hora_queue *queue)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_posts.c, agenda_errands.c */
+/* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_picks.c, agenda_posts.c,
+ * agenda_errands.c */
 #ifndef HORA_SCHED_AGENDA_INSIDE_H
 #define HORA_SCHED_AGENDA_INSIDE_H
 
