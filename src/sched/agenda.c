@@ -255,6 +255,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : &guest->entry;
     if (scheduled != NULL && !is_out(queue, scheduled))
         return HORA_EINVAL;
+    hora__agenda_absorb(queue); /* perhaps that is why this comes by the long way: there was no room */
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
     int error = hora__timers_make_room(heap_of(agenda, entry));

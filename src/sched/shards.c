@@ -43,10 +43,22 @@ static int wanted_count(void)
     return count;
 }
 
-/* Only of the machine's own monotonic clock two readings of which one follows the other are never the same. */
+enum { READINGS = 16 };
+
+/* Whether two readings of which one follows the other are never the same. Of all clocks that can only be so of the machine's own monotonic
+ * one; and there are machines where it counts in steps that take longer than to read it. */
 static bool tells_apart(const hora_clock *clock)
 {
-    return HORA__CLOCK_RUNS && clock->source == NULL && clock->timeline == HORA_MONOTONIC;
+    if (!HORA__CLOCK_RUNS || clock->source != NULL || clock->timeline != HORA_MONOTONIC)
+        return false;
+    hora_ns before = hora_clock_now(clock);
+    for (int i = 0; i < READINGS; i++) {
+        hora_ns now = hora_clock_now(clock);
+        if (now == before)
+            return false;
+        before = now;
+    }
+    return true;
 }
 
 struct hora__shards *hora__shards_new(const hora_clock *clock)
