@@ -105,11 +105,9 @@ void hora__future_destroy(struct hora__object *object)
         hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
 }
 
-int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
+/* All but the object. */
+static void init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
 {
-    int error = hora__object_init(&future->object, clock, hora__future_destroy);
-    if (error < 0)
-        return error;
     hora__atomic_init(&future->state, HORA_FUTURE_NEW);
     future->kind = HORA__FUTURE_PLAIN;
     future->in_caller_memory = in_caller_memory;
@@ -129,7 +127,22 @@ int hora__future_init(hora_future *future, const hora_task *task, const hora_clo
     future->event = NULL;
     if (in_caller_memory)
         ((struct hora__lodger *)future)->reclaimer = NULL;
-    return 0;
+}
+
+int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
+{
+    int error = hora__object_init(&future->object, clock, hora__future_destroy);
+    if (error == 0)
+        init_rest(future, task, in_caller_memory);
+    return error;
+}
+
+int hora__future_init_beside(hora_future *future, const hora_task *task, const struct hora__object *other)
+{
+    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
+    if (error == 0)
+        init_rest(future, task, false);
+    return error;
 }
 
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)

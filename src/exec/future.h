@@ -75,6 +75,10 @@ struct hora__lodger {
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
 
+/* The same beside an object that exists, and that the caller has checked: with its clock. */
+__attribute__((warn_unused_result)) int hora__future_init_beside(hora_future *future, const hora_task *task,
+                                                                 const struct hora__object *other);
+
 /* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
 void hora__future_destroy(struct hora__object *object);
 

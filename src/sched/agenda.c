@@ -320,6 +320,7 @@ static void *take(hora_queue *queue, hora_task *ret_task)
     if (first == NULL || is_held_up(queue))
         return NULL;
     hora__agenda_remove(agenda, first);
+    hora__prefetch(hora__timers_first(own_heap(agenda))); /* likely the next to be taken */
     if (first->is_errand)
         return hora__agenda_release_errand(agenda, first, ret_task);
     first->place = HORA__TAKEN;

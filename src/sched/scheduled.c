@@ -169,7 +169,7 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
     scheduled->course = needs_course(plan) ? new_course(scheduled, plan) : NULL;
     int error = scheduled->course == NULL && needs_course(plan) ? HORA_ENOMEM : 0;
     if (error == 0)
-        error = hora__future_init(&scheduled->future, task, queue->object.clock, false);
+        error = hora__future_init_beside(&scheduled->future, task, &queue->object);
     if (error < 0) {
         free_course(scheduled->course);
         hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);

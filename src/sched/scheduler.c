@@ -178,13 +178,16 @@ static bool unpost(struct hora__queue_owner *owner, hora_future *future)
     return scheduled != NULL && hora__agenda_unpost(scheduled, needs_no_news, pool);
 }
 
-static int decorate(hora_pool *pool, hora_task *task)
+/* If somebody decorates tasks, this one is copied for that. */
+static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
 {
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)pool;
     if (scheduler->decorate == NULL)
         return 0;
-    int error = scheduler->decorate(pool, task, pool->context);
-    return error < 0 ? error : task->run == NULL ? HORA_EINVAL : 0;
+    *own = **task;
+    *task = own;
+    int error = scheduler->decorate(pool, own, pool->context);
+    return error < 0 ? error : own->run == NULL ? HORA_EINVAL : 0;
 }
 
 /* What is executed or submitted is due at once. */
@@ -200,13 +203,13 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
 
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
-    hora_task own = *task;
-    int error = decorate(pool, &own);
+    hora_task own;
+    int error = decorate(pool, &task, &own);
     if (error < 0)
         return error;
     struct hora__scheduled_plan plan = plan_of_now(pool);
     struct hora__scheduled *scheduled;
-    error = hora__scheduled_new(&own, pool->queue, &plan, &scheduled);
+    error = hora__scheduled_new(task, pool->queue, &plan, &scheduled);
     if (error == 0)
         *ret_future = &scheduled->future;
     return error;
@@ -367,33 +370,41 @@ static bool is_plain(const struct hora__scheduled_plan *plan)
     return plan->rules == &hora__jdk_rules && plan->trigger == HORA__ONCE;
 }
 
+/* What runs more than once, or by rules of its own, may need more than a future. */
+static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+{
+    int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__crew_new(scheduled) : 0;
+    if (error < 0)
+        return error;
+    if (plan->line != hora_clock_timeline(pool->object.clock))
+        hora__clocks_watch(pool);
+    hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
+    return 0;
+}
+
 /* Make a scheduled future and find its place; or, if nobody will know it, put the task in without one. */
 static int schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                     hora_future **ret_future)
 {
-    hora_task own = *task;
+    hora_task own;
     struct hora__scheduled *scheduled;
-    int error = decorate(pool, &own);
+    int error = decorate(pool, &task, &own);
     if (error == 0 && ret_future == NULL && is_plain(plan)) {
-        error = hora__scheduler_post(pool, &own, plan->now, plan->planned);
+        error = hora__scheduler_post(pool, task, plan->now, plan->planned);
         if (error != HORA_ENOTSUP)
             return error;
         error = 0;
     }
     hora__depot_supply(&pool->depot);
     if (error == 0)
-        error = hora__scheduled_new(&own, pool->queue, plan, &scheduled);
+        error = hora__scheduled_new(task, pool->queue, plan, &scheduled);
     if (error < 0)
         return error;
-    if (plan->rules->overlap == HORA_OVERLAP_ALLOW)
-        error = hora__crew_new(scheduled);
+    error = scheduled->course != NULL ? prepare_course(pool, scheduled, plan) : 0;
     if (error < 0) {
         hora__future_forget(&scheduled->future);
         return error;
     }
-    if (plan->line != hora_clock_timeline(pool->object.clock))
-        hora__clocks_watch(pool);
-    hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
     error = post_or_place(pool, scheduled, plan->now);
     if (error < 0) {
         hora__crew_forget(scheduled);

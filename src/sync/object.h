@@ -25,6 +25,11 @@ struct hora__object {
 __attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object, const hora_clock *clock,
                                                           void (*destroy)(struct hora__object *object));
 
+/* The same beside another object that exists, and that the caller has checked: with its clock, in its process. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__object_init_beside(struct hora__object *object,
+                                                                 const struct hora__object *other,
+                                                                 void (*destroy)(struct hora__object *object));
+
 /* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. */
 __attribute__((warn_unused_result)) int hora__object_check(const struct hora__object *object);
 
