@@ -92,7 +92,7 @@ typedef struct hora_pool_options {
     const hora_clock *clock; /* what keep_alive and timed calls are measured with; NULL: monotonic */
     bool frozen;             /* the setters below are refused with HORA_ENOTSUP */
     bool keep_cancelled;     /* cancelled tasks stay in the queue until a worker meets them, as in the JDK */
-    hora_ns spin;            /* how long to look again before a thread sleeps, at most HORA_SPIN_MAX; 0: not at all. See below */
+    hora_ns spin; /* how long to look again before a thread sleeps, at most HORA_SPIN_MAX; 0: not at all. See below */
 } hora_pool_options;
 
 /* With `spin`, one idle worker of the pool, and each thread that waits for the future of a submitted task, go on looking for so long, and

@@ -40,16 +40,22 @@ static bool drop_oldest(hora_pool *pool)
     return true;
 }
 
+/* Whether there will be room in the queue although there is nothing to drop: workers have taken all. */
+static bool has_room(const hora_pool *pool)
+{
+    return pool->queue_holds && hora_queue_is_closed(pool->queue) == 0;
+}
+
 static int discard_oldest(hora_pool *pool, hora_future *future)
 {
     bool dropped = true;
-    while (!is_shut_down(pool) && (dropped || pool->queue_holds)) {
-        dropped = drop_oldest(pool); /* if there is none, workers have taken all: then there is room */
+    while (!is_shut_down(pool) && (dropped || has_room(pool))) {
+        dropped = drop_oldest(pool);
         int error = hora__pool_place(pool, future);
         if (error != HORA_EFULL)
             return error == HORA_ESHUTDOWN ? drop(future) : error;
     }
-    return drop(future); /* shut down, or a queue that never holds anything */
+    return drop(future); /* shut down, or a queue that takes nothing */
 }
 
 void hora__pool_room(hora_pool *pool)

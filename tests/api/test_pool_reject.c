@@ -197,6 +197,23 @@ TEST(pool_discarding_the_oldest_of_a_synchronous_queue_ends, "CP-TPE36")
     rig_close(&r);
 }
 
+/* Nor will there be room in a queue that somebody has closed: it is empty, and refuses all. */
+TEST(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
+{
+    struct rig r;
+    struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
+    hora_queue *queue;
+
+    CHECK_OK(hora_array_queue_new(1, NULL, &queue));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .reject = HORA_REJECT_DISCARD_OLDEST));
+    execute_job(&r, &blocker);
+    CHECK_OK(hora_queue_close(queue));
+    execute_job(&r, &job);
+    CHECK_JOB(&job, 0);
+    rig_close(&r);
+    CHECK_OK(hora_queue_free(queue));
+}
+
 /* A pool without room, and without anything to do. */
 TEST(pool_standard_rules_do_what_they_say, "ThreadPoolExecutorTest.testStandardRejectedExecutionHandlers CP-TPE36")
 {
