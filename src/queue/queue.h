@@ -137,11 +137,11 @@ struct hora__queue_kind {
 };
 
 struct hora_queue {
-    const struct hora__queue_kind *kind; /* these five are immutable */
+    const struct hora__queue_kind *kind; /* these seven are immutable */
     int capacity;
+    bool serves_latest;              /* waiting threads: the latest first */
     hora_ns spin;                    /* kinds that are searched: how long a taker looks again before it sleeps */
     const struct hora__books *comes; /* with spin: by which it sees that something has come */
-    bool serves_latest;              /* waiting threads: the latest first */
     void (*drop)(void *item);
     hora_compare_fn compare;
     char apart[HORA__CACHE_LINE]; /* who posts reads what is above, and does not want to meet what others write below */
@@ -150,16 +150,17 @@ struct hora_queue {
     /* guarded by object.lock */
     int size;
     bool closed;
+    bool spins;         /* a taker that is on no list goes on looking, and takes the lock in the end */
+    bool watches;       /* the leader is to notice when the clocks part from what was seen; set once */
+    bool telling;       /* somebody is being told that they have parted; meanwhile nothing can be taken */
+    bool leader_is_lax; /* the leader was the standby, and sleeps on as such */
     struct hora__list takers;
     struct hora__list putters;
     struct hora__ready_fd ready;
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
-    bool spins;                    /* a taker that is on no list goes on looking, and takes the lock in the end */
 
     /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and standby.c */
-    bool watches; /* the leader is to notice when the clocks part from what was seen; set once */
     struct hora__clock_offsets seen;
-    bool telling;            /* somebody is being told that they have parted; meanwhile nothing can be taken */
     uint32_t set_backs;      /* how often the wall clock was seen to be set back */
     uint32_t refreshes;      /* how often zones began to be refreshed, or had been */
     hora_ns refreshed_at;    /* when that was counted last, by the wall clock */
@@ -169,7 +170,6 @@ struct hora_queue {
     struct hora__waiter *leader; /* NULL: none */
     uint64_t leader_element;     /* what it waits for, as told by next_due */
     hora_ns leader_until;        /* and until when */
-    bool leader_is_lax;          /* it was the standby, and sleeps on as such */
     struct hora__waiter
         *standby; /* of the other takers, the one that sleeps until the second element is due; NULL: none */
     hora_ns standby_until;

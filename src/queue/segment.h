@@ -42,7 +42,7 @@ struct hora__segment {
 };
 
 static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
-                                      offsetof(struct hora__segment, entries) == 2 * HORA__CACHE_LINE &&
+                                      offsetof(struct hora__segment, entries) == 2 * (size_t)HORA__CACHE_LINE &&
                                       sizeof(struct hora__cell) == HORA__CACHE_LINE),
               "cache lines");
 

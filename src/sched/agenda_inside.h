@@ -76,8 +76,8 @@ void hora__agenda_leave(hora_queue *queue);
 
 /* ---- agenda_errands.c ---- */
 
-/* The memory of errands that have left, and came from this shard, goes back; with its lock. */
-void hora__agenda_give_back(void *agenda, struct hora__shard *shard);
+/* The memory of errands that have left, and came from this shard, goes back; with its lock. The context is the agenda. */
+void hora__agenda_give_back(void *context, struct hora__shard *shard);
 
 /* An errand that was removed leaves for good: its task. */
 hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task);

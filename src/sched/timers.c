@@ -82,16 +82,11 @@ void hora__timers_keep(struct hora__timers *timers, int by)
     timers->reserved += by;
 }
 
-static bool is_stray(struct hora__timer_slot slot)
-{
-    return (slot.word & 1) != 0;
-}
-
 static void place(struct hora__timers *timers, int i, struct hora__timer_slot slot)
 {
     HORA__TOUCH(1);
     timers->slots[i] = slot;
-    if (!is_stray(slot))
+    if (!hora__slot_is_stray(slot))
         hora__slot_timer(slot)->index = i; /* I2 */
 }
 
@@ -140,7 +135,7 @@ void hora__timers_push(struct hora__timers *timers, struct hora__timer *timer, i
 {
     assert(!hora__timers_is_full(timers));
     assert(timer->index == HORA__TIMER_OUT);
-    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .word = (uintptr_t)timer});
+    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .mark = (char *)timer});
 }
 
 void hora__timers_push_stray(struct hora__timers *timers, struct hora__timer *timer, int64_t due)
@@ -148,16 +143,16 @@ void hora__timers_push_stray(struct hora__timers *timers, struct hora__timer *ti
     assert(!hora__timers_is_full(timers));
     assert(timer->index == HORA__TIMER_OUT);
     timers->strays++;
-    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .word = (uintptr_t)timer | 1});
+    sift_up(timers, timers->size++, (struct hora__timer_slot){.due = due, .mark = (char *)timer + 1});
 }
 
 void hora__timers_tell_all(struct hora__timers *timers)
 {
     for (int i = 0; i < timers->size && timers->strays > 0; i++) {
         HORA__TOUCH_PREPAID(1);
-        if (!is_stray(timers->slots[i]))
+        if (!hora__slot_is_stray(timers->slots[i]))
             continue;
-        timers->slots[i].word &= ~(uintptr_t)1;
+        timers->slots[i].mark--;
         hora__slot_timer(timers->slots[i])->index = i; /* I2 */
         timers->strays--;
     }
@@ -180,7 +175,7 @@ int64_t hora__timers_due(const struct hora__timers *timers, const struct hora__t
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
 {
     int hole = index_of(timers, timer);
-    timers->strays -= is_stray(timers->slots[hole]) ? 1 : 0;
+    timers->strays -= hora__slot_is_stray(timers->slots[hole]) ? 1 : 0;
     struct hora__timer_slot last = timers->slots[--timers->size];
     timer->index = HORA__TIMER_OUT;
     if (hole < timers->size && sift_down(timers, hole, last) == hole)
@@ -193,7 +188,7 @@ void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer
     int index = timer->index;
     other->sequence = timer->sequence;
     timer->index = HORA__TIMER_OUT;
-    place(timers, index, (struct hora__timer_slot){.due = timers->slots[index].due, .word = (uintptr_t)other});
+    place(timers, index, (struct hora__timer_slot){.due = timers->slots[index].due, .mark = (char *)other});
 }
 
 bool hora__timers_check(const struct hora__timers *timers)
@@ -204,8 +199,8 @@ bool hora__timers_check(const struct hora__timers *timers)
     int strays = 0;
     for (int i = 0; i < timers->size; i++) {
         struct hora__timer_slot slot = timers->slots[i];
-        strays += is_stray(slot) ? 1 : 0;
-        if (hora__slot_timer(slot)->index != (is_stray(slot) ? HORA__TIMER_OUT : i))
+        strays += hora__slot_is_stray(slot) ? 1 : 0;
+        if (hora__slot_timer(slot)->index != (hora__slot_is_stray(slot) ? HORA__TIMER_OUT : i))
             return false; /* I2 */
         if (i > 0 && !before(timers->slots[parent_of(i)], slot))
             return false; /* I1; before() has asserted I4 */

@@ -27,13 +27,18 @@ struct __attribute__((packed, aligned(4))) hora__timer {
 };
 
 struct hora__timer_slot {
-    int64_t due;    /* here, most comparisons need not follow the pointer */
-    uintptr_t word; /* the timer; and 1 if that is a stray */
+    int64_t due; /* here, most comparisons need not follow the pointer */
+    char *mark;  /* the timer's first byte; of a stray the second */
 };
+
+static inline bool hora__slot_is_stray(struct hora__timer_slot slot)
+{
+    return ((uintptr_t)slot.mark & 1) != 0;
+}
 
 static inline struct hora__timer *hora__slot_timer(struct hora__timer_slot slot)
 {
-    return (struct hora__timer *)(slot.word & ~(uintptr_t)1);
+    return (struct hora__timer *)(void *)(slot.mark - hora__slot_is_stray(slot));
 }
 
 /* Empty and without memory when zero. */
