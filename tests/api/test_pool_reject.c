@@ -197,8 +197,9 @@ TEST(pool_discarding_the_oldest_of_a_synchronous_queue_ends, "CP-TPE36")
     rig_close(&r);
 }
 
-/* Nor will there be room in a queue that somebody has closed: it is empty, and refuses all. */
-TEST(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
+/* Nor will there be room in a queue that somebody has closed: it is empty, and refuses all. Not simulated: from then on the worker asks it
+ * again and again. */
+TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
 {
     struct rig r;
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
