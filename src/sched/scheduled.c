@@ -9,6 +9,7 @@
 #include "base/ns.h"
 #include "exec/spares.h"
 #include "sched/crew.h"
+#include "sched/trigger.h"
 #include "sys/alloc.h"
 
 static_assert(offsetof(struct hora__scheduled, future) == 0, "one address for both");
@@ -82,16 +83,19 @@ static void free_course(struct hora__course *course)
     hora__free(course);
 }
 
-/* What the agenda knows of it, although it is in none of its heaps. Nobody else looks at it any more, so that needs no lock to see. */
+/* What the agenda knows of it, although it is in none of its heaps. Nobody else looks at it any more; but those that are linked beside it may
+ * leave at the same time. */
 static void leave_agenda(struct hora__scheduled *scheduled)
 {
     hora_queue *queue = scheduled->queue;
-    bool is_linked = !hora__list_is_empty(&scheduled->course->zoned);
-    if (!scheduled->entry.kept && !is_linked)
+    struct hora__course *course = scheduled->course;
+    const hora_trigger *trigger = course->rules->trigger;
+    bool may_be_linked = trigger != NULL && trigger->has_zone;
+    if (!scheduled->entry.kept && !may_be_linked)
         return;
     hora__mutex_lock(&queue->object.lock);
-    if (is_linked)
-        hora__list_remove(&scheduled->course->zoned);
+    if (!hora__list_is_empty(&course->zoned))
+        hora__list_remove(&course->zoned);
     if (scheduled->entry.kept)
         hora__agenda_give_up(queue, &scheduled->entry);
     hora__mutex_unlock(&queue->object.lock);
