@@ -12,7 +12,8 @@
  *                   at the horizon after that: either what it posted was seen, or it sees the horizon, and calls.
  * Numbers           Timers that are due together leave in the order in which they were scheduled, whichever threads did that. To count
  *                   them would be a place where all threads meet. But whoever schedules reads the clock, and two readings of which one
- *                   follows the other differ, on whatever processors: so the reading is the number.
+ *                   follows the other differ, on whatever processors: so the reading is the number. If a shard has to raise one because it
+ *                   has given that already, the clock has moved on by the time that its lock is free, and no later reading is passed.
  * Lifetime          A future belongs to its agenda as long as it lives. To count that in one place would be a place where all
  *                   threads meet; so each shard counts its own, and all of them together count as one reference to the agenda.
  * Errands           are posted like futures, and nobody cancels them. Their memory is cut from slabs of the shard, under its lock. Whoever
