@@ -20,14 +20,7 @@
 
 #include "base/fast.h"
 #include "base/touch.h"
-
-#define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
-
-static _Noreturn void fail(int line, const char *what)
-{
-    printf("bounded_work.c:%d: %s\n", line, what);
-    exit(1);
-}
+#include "bulk.h"
 
 static uint64_t state;
 

@@ -27,6 +27,8 @@
 
 #include <hora/hora.h>
 
+#include "bulk.h"
+
 enum {
     SUBMITTERS = 4,
     MOST_WORKERS = 2,
@@ -40,28 +42,6 @@ enum {
     CANCELS = 128,  /* of so many tasks one cancels another */
     MOST_MB = 4096, /* memory */
 };
-
-#define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
-
-static _Noreturn void fail(int line, const char *what)
-{
-    printf("exact_order.c:%d: %s\n", line, what);
-    exit(1);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
 
 /* ---- the world ---- */
 

@@ -15,29 +15,9 @@
 
 #include <hora/hora.h>
 
+#include "bulk.h"
+
 enum { TASKS = 10000, DAY_S = 86400 };
-
-#define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
-
-static _Noreturn void fail(int line, const char *what)
-{
-    printf("long_time.c:%d: %s\n", line, what);
-    exit(1);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
 
 /* ---- the world ---- */
 
@@ -51,7 +31,7 @@ static void open_world(int threads)
     MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock) == 0);
     view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, &reason) < 0)
-        fail(__LINE__, reason);
+        fail(__FILE__, __LINE__, reason);
 }
 
 static void close_world(void)

@@ -23,6 +23,8 @@
 
 #include <hora/hora.h>
 
+#include "bulk.h"
+
 enum {
     PRODUCERS = 4,
     WORKERS = 2,
@@ -34,14 +36,6 @@ enum {
     BOUNDED_BYTES = 1 << 20, /* may be used with a bound */
     WAITING_BYTES = 512,     /* by a task that waits, where there is no bound */
 };
-
-#define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
-
-static _Noreturn void fail(int line, const char *what)
-{
-    printf("overload.c:%d: %s\n", line, what);
-    exit(1);
-}
 
 /* ---- tasks ---- */
 

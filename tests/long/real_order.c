@@ -26,22 +26,9 @@
 
 #include <hora/hora.h>
 
+#include "bulk.h"
+
 enum { SUBMITTERS = 4, WORKERS = 2, LEVELS = 24 };
-
-#define MUST(truth) ((truth) ? (void)0 : fail(__LINE__, #truth))
-
-static _Noreturn void fail(int line, const char *what)
-{
-    printf("real_order.c:%d: %s\n", line, what);
-    exit(1);
-}
-
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
 
 /* ---- the world ---- */
 
