@@ -312,16 +312,24 @@ static bool try_schedule(int i, hora_ns delay)
     return error == 0;
 }
 
-/* What is refused is the caller's; what there is no memory for is not shown, or abandoned instead of handed back; nothing is lost. */
-SWEEP(schedule_by_value_survives)
+/* As jobs_begin, where that may fail. */
+static bool begin_if_possible(void)
 {
-    bool in[3];
     accepted = 0;
     for (int i = 0; i < JOBS; i++)
         jobs[i] = (struct job){0};
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL) < 0)
-        return;
+        return false;
     jobs_start = hora_clock_now(NULL);
+    return true;
+}
+
+/* What is refused is the caller's; what there is no memory for is not shown, or abandoned instead of handed back; nothing is lost. */
+SWEEP(schedule_by_value_survives)
+{
+    bool in[3];
+    if (!begin_if_possible())
+        return;
     for (int i = 0; i < 3; i++)
         in[i] = try_schedule(i, i == 0 ? 0 : HORA_SECONDS(i));
     hora_queue *queue = test_random(2) == 0 ? hora_pool_queue(scheduler) : NULL;
@@ -340,12 +348,8 @@ SWEEP(schedule_by_value_survives)
 SWEEP(schedule_by_value_without_threads)
 {
     bool in[2];
-    accepted = 0;
-    for (int i = 0; i < JOBS; i++)
-        jobs[i] = (struct job){0};
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL) < 0)
+    if (!begin_if_possible())
         return;
-    jobs_start = hora_clock_now(NULL);
     in[0] = try_schedule(0, 10);
     in[1] = try_schedule(1, 20);
     CHECK(stats().queued <= accepted);
