@@ -37,7 +37,8 @@ HORA_BEGIN_DECLS
     X(HORA_EFAILED, -4102, "the task failed")                                       \
     X(HORA_EREJECTED, -4103, "the task was rejected: no thread and no room for it") \
     X(HORA_EABANDONED, -4104, "the task was abandoned before its end")              \
-    X(HORA_ESHUTDOWN, -4105, "the pool is shut down")
+    X(HORA_ESHUTDOWN, -4105, "the pool is shut down")                               \
+    X(HORA_EEXPIRED, -4106, "the task was not begun, or not done, in its time")
 
 enum hora_error {
 #define HORA_ERROR_CONSTANT(name, value, text) name = (value),

@@ -33,12 +33,11 @@
 #include <hora/clock.h>
 #include <hora/error.h>
 #include <hora/future.h>
+#include <hora/oversight.h>
 #include <hora/queue.h>
 #include <hora/task.h>
 
 HORA_BEGIN_DECLS
-
-typedef struct hora_pool hora_pool;
 
 /* What happens to a task that finds neither a thread nor room, or comes after shutdown. Whatever is dropped completes its
  * future with HORA_EREJECTED. */
@@ -93,6 +92,7 @@ typedef struct hora_pool_options {
     bool frozen;             /* the setters below are refused with HORA_ENOTSUP */
     bool keep_cancelled;     /* cancelled tasks stay in the queue until a worker meets them, as in the JDK */
     hora_ns spin; /* how long to look again before a thread sleeps, at most HORA_SPIN_MAX; 0: not at all. See below */
+    const hora_oversight *oversight; /* what is seen and steered, see hora/oversight.h; copied. NULL: nothing */
 } hora_pool_options;
 
 /* With `spin`, one idle worker of the pool, and each thread that waits for the future of a submitted task, go on looking for so long, and
@@ -103,8 +103,29 @@ typedef struct hora_pool_options {
 #define HORA_SPIN_MAX ((hora_ns)1000000)
 
 #define HORA_POOL_OPTIONS(...) (&(hora_pool_options){.struct_size = sizeof(hora_pool_options), __VA_ARGS__})
-#define HORA_POOL_OPTIONS_INIT \
-    {sizeof(hora_pool_options), 0, 0, 0, false, 0, 0, HORA_REJECT_ABORT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, 0}
+#define HORA_POOL_OPTIONS_INIT  \
+    {sizeof(hora_pool_options), \
+     0,                         \
+     0,                         \
+     0,                         \
+     false,                     \
+     0,                         \
+     0,                         \
+     HORA_REJECT_ABORT,         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     0,                         \
+     false,                     \
+     false,                     \
+     0,                         \
+     0}
 
 /* hora_pool_new - make a pool; threads start when tasks come
  *

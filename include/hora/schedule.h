@@ -23,6 +23,7 @@
 #include <hora/error.h>
 #include <hora/future.h>
 #include <hora/pool.h>
+#include <hora/terms.h>
 #include <hora/trigger.h>
 
 HORA_BEGIN_DECLS
@@ -114,7 +115,8 @@ typedef struct hora_schedule_spec {
     hora_ns
         spread; /* all planned times are put off by an offset below this, which comes from a hash of the name: so tasks with */
                 /* the same times do not run all at once, and each keeps its own; 0: none */
-    const char *name; /* instead of the task's; must live as long as the task */
+    const char *name;        /* instead of the task's; must live as long as the task */
+    const hora_terms *terms; /* class, key, priority and limits of each run, see hora/terms.h; copied. NULL: none */
 } hora_schedule_spec;
 
 #define HORA_SCHEDULE(...) (&(hora_schedule_spec){.struct_size = sizeof(hora_schedule_spec), __VA_ARGS__})
@@ -140,6 +142,7 @@ typedef struct hora_schedule_spec {
      HORA_OVERLAP_NEVER,          \
      0,                           \
      HORA_FAILURE_CONTINUE,       \
+     0,                           \
      0,                           \
      0,                           \
      0,                           \

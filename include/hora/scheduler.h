@@ -65,14 +65,15 @@ typedef struct hora_scheduler_options {
     hora_decorate_fn decorate;
     hora_failed_fn failed; /* told of each run that fails, of tasks made by the hora_schedule calls; NULL: nobody */
     hora_clock_event_fn clock_event;
-    void *context;           /* last argument of all callbacks above */
-    const char *name;        /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
-    size_t stack_size;       /* of hora's own threads; 0: the system's default */
-    const hora_clock *clock; /* what delays are measured with; NULL: monotonic */
-    bool frozen;             /* the setters of hora/pool.h and below are refused with HORA_ENOTSUP */
-    bool keep_cancelled;     /* cancelled tasks stay until they are due, as the JDK has it by default */
-    bool cancel_delayed;     /* shutdown cancels what runs once and is not due */
-    bool continue_periodic;  /* series go on after shutdown */
+    void *context;                   /* last argument of all callbacks above */
+    const char *name;                /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
+    size_t stack_size;               /* of hora's own threads; 0: the system's default */
+    const hora_clock *clock;         /* what delays are measured with; NULL: monotonic */
+    bool frozen;                     /* the setters of hora/pool.h and below are refused with HORA_ENOTSUP */
+    bool keep_cancelled;             /* cancelled tasks stay until they are due, as the JDK has it by default */
+    bool cancel_delayed;             /* shutdown cancels what runs once and is not due */
+    bool continue_periodic;          /* series go on after shutdown */
+    const hora_oversight *oversight; /* what is seen and steered, see hora/oversight.h; copied. NULL: nothing */
 } hora_scheduler_options;
 
 #define HORA_SCHEDULER_OPTIONS(...) \
@@ -98,7 +99,8 @@ typedef struct hora_scheduler_options {
      false,                          \
      false,                          \
      false,                          \
-     false}
+     false,                          \
+     0}
 
 /* hora_scheduler_new - make a scheduler; threads start when tasks come
  *

@@ -84,7 +84,12 @@ void hora__worker_run_by_value(struct hora__worker *worker)
     }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
+    struct hora__witness *witness = worker->witness;
+    if (witness != NULL)
+        witness->kind->begins(witness, NULL, task);
     int code = task->run(task->arg, &result);
+    if (witness != NULL)
+        witness->kind->ended(witness, NULL, task, code);
     worker->ending = ending_of(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))
         worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
@@ -103,6 +108,8 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
     worker->stage = HORA__TASK_NONE;
     if (stage == HORA__TASK_RUNS) {
         worker->ending = HORA__ABANDONED;
+        if (worker->witness != NULL)
+            worker->witness->kind->ended(worker->witness, NULL, &worker->task, HORA_EABANDONED);
         drop(&worker->task);
     }
     if (stage != HORA__TASK_NONE)

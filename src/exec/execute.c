@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "exec/extra.h"
 #include "exec/pool.h"
 #include "sync/clock.h"
 
@@ -287,8 +288,28 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
         return error < 0 ? error : HORA_EINVAL;
     if (pool->kind != NULL)
         return pool->kind->make(pool, task, ret_future);
+    if (pool->overseer != NULL && pool->overseer->needs_extras)
+        return hora__pool_make_bound(pool, task, NULL, ret_future);
     hora__depot_supply(&pool->depot);
     return hora__future_new(task, pool->object.clock, ret_future);
+}
+
+int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)
+{
+    struct hora__extra *extra;
+    int error = hora__extra_new(pool, terms, &extra);
+    if (error < 0)
+        return error;
+    error = hora__future_new_bound(task, pool->object.clock, extra, ret_future);
+    if (error < 0)
+        hora__extra_free(extra);
+    return error;
+}
+
+int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
+{
+    future->spins = pool->owner.spin > 0;
+    return hora__pool_placed(pool, future, place(pool, future, FRESH));
 }
 
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
@@ -297,8 +318,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
-    future->spins = pool->owner.spin > 0;
-    error = hora__pool_placed(pool, future, place(pool, future, FRESH));
+    error = hora__pool_place_fresh(pool, future);
     if (error < 0)
         hora__future_forget(future);
     else

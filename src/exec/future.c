@@ -24,6 +24,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "exec/extra.h"
 #include "exec/spares.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
@@ -95,7 +96,9 @@ void hora__future_destroy(struct hora__object *object)
     if (future->has_result)
         drop_result(future, future->result); /* I3 */
     destroy_event(future);
-    if (future->kind == HORA__FUTURE_MEMBER)
+    if (future->kind == HORA__FUTURE_BOUND)
+        hora__extra_free(((struct hora__bound *)future)->extra);
+    if (future->kind == HORA__FUTURE_MEMBER || future->kind == HORA__FUTURE_BOUND)
         hora__free(future);
     else if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
@@ -143,33 +146,6 @@ int hora__future_init_beside(hora_future *future, const hora_task *task, const s
     if (error == 0)
         init_rest(future, task, false);
     return error;
-}
-
-int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
-{
-    hora_future *future = hora__spares_get(HORA__KEPT_PLAIN, sizeof *future);
-    if (future == NULL)
-        return HORA_ENOMEM;
-    int error = hora__future_init(future, task, clock, false);
-    if (error < 0)
-        hora__spares_put(HORA__KEPT_PLAIN, future);
-    else
-        *ret_future = future;
-    return error;
-}
-
-int hora_future_new(const hora_task *task, hora_future **ret_future)
-{
-    if (task == NULL || task->run == NULL || ret_future == NULL)
-        return HORA_EINVAL;
-    return hora__future_new(task, NULL, ret_future);
-}
-
-int hora_promise_new(void (*drop_result_fn)(void *result), hora_future **ret_future)
-{
-    if (ret_future == NULL)
-        return HORA_EINVAL;
-    return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
 }
 
 hora_future *hora_future_ref(hora_future *future)
@@ -411,12 +387,24 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
+/* Call the body, in a worker's thread. */
+static int call_body(hora_future *future, hora_thread *thread, void **ret_result)
+{
+    struct hora__witness *witness = thread->witness;
+    if (witness == NULL)
+        return future->task.run(future->task.arg, ret_result);
+    witness->kind->begins(witness, future, &future->task);
+    int code = future->task.run(future->task.arg, ret_result);
+    witness->kind->ended(witness, future, &future->task, code);
+    return code;
+}
+
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)
 {
     if (!begin_run(future, thread, owner))
         return false;
     void *result = NULL;
-    int failure = future->task.run(future->task.arg, &result);
+    int failure = call_body(future, thread, &result);
     (void)end_run(future, failure, result, verdict_once(failure), owner);
     return true;
 }
@@ -428,7 +416,7 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     if (!judge->begins(future, judge->context))
         return end_run(future, 0, NULL, HORA__GOES_ON, NULL);
     void *result = NULL;
-    int code = future->task.run(future->task.arg, &result);
+    int code = call_body(future, thread, &result);
     return end_run(future, code, result, judge->ends(future, code, judge->context), NULL);
 }
 

@@ -39,6 +39,7 @@ enum hora__future_kind {
     HORA__FUTURE_PLAIN,
     HORA__FUTURE_SCHEDULED, /* a struct hora__scheduled */
     HORA__FUTURE_MEMBER,    /* a struct hora__member */
+    HORA__FUTURE_BOUND,     /* a struct hora__bound */
 };
 
 /* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
@@ -65,6 +66,12 @@ struct hora_future {
     struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
 };
 
+/* A future of a plain pool that has terms. */
+struct hora__bound {
+    hora_future future; /* first: they begin at the same address */
+    struct hora__extra *extra;
+};
+
 /* A future in memory of the caller. */
 struct hora__lodger {
     hora_future future;
@@ -88,6 +95,10 @@ void hora__future_gone(struct hora__waiter *reclaimer);
 /* Make a future; the clock is that of its timed waits. */
 __attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, const hora_clock *clock,
                                                          hora_future **ret_future);
+
+/* The same of one that has terms: they pass to it with success. */
+__attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,
+                                                               struct hora__extra *extra, hora_future **ret_future);
 
 /* Give back the only reference to a future that nobody else has seen: the task is the caller's again, so it is not dropped. */
 void hora__future_forget(hora_future *future);

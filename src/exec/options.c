@@ -105,7 +105,9 @@ const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *
         wrong = wrong_threads(own);
     if (wrong == NULL)
         wrong = wrong_spin(own);
-    return wrong != NULL ? wrong : wrong_reject(own);
+    if (wrong == NULL)
+        wrong = wrong_reject(own);
+    return wrong != NULL || own->oversight == NULL ? wrong : hora__overseer_wrong(own);
 }
 
 void hora__pool_name(char *name, size_t size, const char *given)

@@ -51,6 +51,8 @@ static void destroy(struct hora__object *object)
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
     hora__depot_destroy(&pool->depot);
+    if (pool->overseer != NULL)
+        pool->overseer->kind->pool_gone(pool->overseer);
     hora__free(pool);
 }
 
@@ -88,7 +90,7 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
 static bool needs_no_futures(const hora_pool *pool)
 {
     return pool->owns_queue && pool->queue->kind->take != NULL && pool->kind == NULL && pool->before == NULL &&
-           pool->after == NULL;
+           pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
@@ -151,7 +153,6 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
-    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? 1 : 0);
     if (options->spin > 0 && pool->queue->kind->is_searched) {
         pool->queue->comes = &pool->books;
         pool->queue->spin = options->spin;
@@ -159,8 +160,16 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;
+    if (options->oversight != NULL)
+        error = hora__overseer_new(pool, options->oversight, &pool->overseer);
+    if (error < 0)
+        goto no_overseer;
+    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? 1 : 0);
     *ret_pool = pool;
     return 0;
+no_overseer:
+    hora__object_leave(&pool->object);
+    return error;
 no_object:
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);

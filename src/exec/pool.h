@@ -4,7 +4,9 @@
 #define HORA_EXEC_POOL_H
 
 #include <hora/pool.h>
+#include <hora/terms.h>
 
+#include "exec/overseer.h"
 #include "exec/spares.h"
 #include "exec/worker.h"
 #include "queue/queue.h"
@@ -47,6 +49,7 @@ struct hora_pool {
     struct hora__object object;         /* visited by workers, submitters that wait, and futures that ask its queue */
     struct hora__queue_owner owner;     /* immutable, but for keeps_cancelled */
     const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
+    struct hora__overseer *overseer;    /* immutable; NULL: none */
     hora__atomic control;               /* run state and number of workers */
     hora__atomic
         lingerer; /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
@@ -128,6 +131,12 @@ static inline struct hora__bounds hora__pool_bounds(const hora_pool *pool)
                                  .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
 }
 
+/* Whether oversight wants to see the future of each task. */
+static inline bool hora__pool_needs_futures(const hora_pool *pool)
+{
+    return pool->overseer != NULL && pool->overseer->needs_futures;
+}
+
 static inline void hora__pool_lower_count(hora_pool *pool)
 {
     (void)hora__atomic_add(&pool->control, -1);
@@ -207,6 +216,12 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future);
 
 /* Something has left the queue: a worker that waits for it alone may have to go. */
 void hora__pool_relieve(hora_pool *pool);
+
+/* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but the caller has seen, or apply the
+ * rule for those that find no place. */
+__attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
+                                                              const hora_terms *terms, hora_future **ret_future);
+__attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
 /* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_place(hora_pool *pool, hora_future *future);

@@ -131,6 +131,8 @@ static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler)
 int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
 {
     (void)why;
+    if (pool->overseer != NULL)
+        pool->overseer->kind->rejected(pool->overseer, future, &future->task);
     hora__mutex_lock(&pool->object.lock);
     hora_reject rule = pool->reject;
     hora_reject_fn handler = pool->reject_handler;

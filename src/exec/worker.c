@@ -27,8 +27,6 @@
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
-enum { IDLE, ACTIVE, DISTURBED };
-
 struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker)
 {
     return &worker->pool->owner;
@@ -36,7 +34,7 @@ struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker)
 
 bool hora__worker_is_active(const struct hora__worker *worker)
 {
-    return hora__atomic_load(&worker->activity) == ACTIVE;
+    return hora__atomic_load(&worker->activity) == HORA__ACTIVE;
 }
 
 /* ---- interrupts ---- */
@@ -44,10 +42,10 @@ bool hora__worker_is_active(const struct hora__worker *worker)
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker)
 {
     assert(hora__mutex_held(&worker->pool->object.lock));
-    if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, IDLE, DISTURBED))
+    if (worker->thread == NULL || !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__DISTURBED))
         return false;
     (void)hora_thread_interrupt(worker->thread);
-    hora__atomic_store(&worker->activity, IDLE);
+    hora__atomic_store(&worker->activity, HORA__IDLE);
     return true;
 }
 
@@ -73,7 +71,7 @@ void hora__workers_interrupt_all_locked(hora_pool *pool)
 static void become_active(struct hora__worker *worker)
 {
     bool active = hora__worker_is_active(worker); /* from the start, with a first task */
-    while (!active && !hora__atomic_cas(&worker->activity, IDLE, ACTIVE)) {
+    while (!active && !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__ACTIVE)) {
         hora__mutex_lock(&worker->pool->object.lock); /* whoever disturbs has it */
         hora__mutex_unlock(&worker->pool->object.lock);
     }
@@ -202,7 +200,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         goes_on = run_future(worker, entry);
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
-        hora__atomic_store(&worker->activity, IDLE); /* before the books say that nothing is left to do */
+        hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
     }
     return goes_on;
@@ -217,6 +215,8 @@ static void abandon_current(struct hora__worker *worker)
         hora__worker_abandon_by_value(worker);
         return; /* who calls this books it */
     }
+    if (worker->witness != NULL)
+        worker->witness->kind->ended(worker->witness, future, &future->task, HORA_EABANDONED);
     hora__future_thread_ends(future, &worker->pool->owner);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
@@ -317,8 +317,17 @@ static void leave_list(struct hora__worker *worker)
     pool->completed += hora__counter_read(&worker->completed);
     for (int i = 0; i < HORA__ENDINGS; i++)
         pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
+    if (worker->witness != NULL)
+        pool->overseer->kind->retire_locked(pool->overseer, worker->witness);
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
+}
+
+void hora__worker_free(struct hora__worker *worker)
+{
+    if (worker->witness != NULL)
+        worker->pool->overseer->kind->dismiss(worker->pool->overseer, worker->witness);
+    hora__free(worker);
 }
 
 static struct hora__worker *take_ended(hora_pool *pool, const struct hora__worker *but)
@@ -340,7 +349,7 @@ static void reap(hora_pool *pool, const struct hora__worker *but)
     while ((worker = take_ended(pool, but)) != NULL) {
         if (worker->joinable)
             hora__os_thread_join(worker->os_thread);
-        hora__free(worker);
+        hora__worker_free(worker);
     }
 }
 
@@ -368,6 +377,7 @@ static void last_step(struct hora__worker *worker)
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
     thread->worker = NULL;
+    thread->witness = NULL;
     if (adopted)
         hora__thread_disown(thread);
     (void)hora_thread_unref(thread);
@@ -426,6 +436,7 @@ static void take_record(struct hora__worker *worker)
     worker->prepared = NULL;
     hora_thread *thread = hora__thread_existing();
     thread->worker = worker;
+    thread->witness = worker->witness;
     hora__mutex_lock(&pool->object.lock);
     worker->thread = hora_thread_ref(thread);
     hora__mutex_unlock(&pool->object.lock);
@@ -442,157 +453,11 @@ static void attach(struct hora__worker *worker)
         (void)hora_virtual_clock_expect(clock, -1);
 }
 
-static void begin(void *arg)
+void hora__worker_begin(void *arg)
 {
     struct hora__worker *worker = arg;
     worker->os_thread = hora__os_thread_self();
     take_record(worker);
     attach(worker);
     hora__os_thread_guard(work, thread_ends, worker);
-}
-
-/* ---- adding a worker ---- */
-
-/* Raise the count, if the state and the bound allow it. */
-static int raise_count(hora_pool *pool, bool has_first, bool core)
-{
-    for (;;) {
-        int32_t control = hora__atomic_load(&pool->control);
-        enum hora__run_state state = hora__state_of(control);
-        bool only_for_queue = state == HORA__SHUTDOWN && !has_first && !hora__pool_queue_is_empty(pool);
-        if (state != HORA__RUNNING && !only_for_queue)
-            return HORA_ESHUTDOWN;
-        struct hora__bounds bounds = hora__pool_bounds(pool);
-        if (hora__count_of(control) >= (core ? bounds.core_threads : bounds.max_threads))
-            return HORA_EFULL;
-        if (hora__atomic_cas(&pool->control, control, control + 1))
-            return 0;
-    }
-}
-
-/* Put the worker on the list, unless the pool has been shut down since. */
-static int enlist(hora_pool *pool, struct hora__worker *worker, hora_factory_fn *ret_factory)
-{
-    hora__mutex_lock(&pool->object.lock);
-    enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
-    bool allowed = state == HORA__RUNNING || (state < HORA__STOP && worker->first == NULL);
-    if (allowed) {
-        hora__list_add_last(&pool->workers, &worker->link);
-        pool->alive++;
-        int size = hora__count_of(hora__atomic_load(&pool->control));
-        if (size > pool->largest)
-            pool->largest = size;
-        worker->number = pool->next_number++;
-        *ret_factory = pool->factory;
-        hora__object_visit(&pool->object);
-    }
-    hora__mutex_unlock(&pool->object.lock);
-    return allowed ? 0 : HORA_ESHUTDOWN;
-}
-
-static void delist(hora_pool *pool, struct hora__worker *worker)
-{
-    struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
-    hora__mutex_lock(&pool->object.lock);
-    hora__list_remove(&worker->link);
-    if (--pool->alive == 0)
-        hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
-    hora__mutex_unlock(&pool->object.lock);
-    hora__wakes_flush(&wakes);
-    hora__object_leave(&pool->object);
-}
-
-static void note_thread_failure(hora_pool *pool, int error)
-{
-    hora__mutex_lock(&pool->object.lock);
-    pool->thread_failures++;
-    pool->thread_error = error;
-    hora__mutex_unlock(&pool->object.lock);
-}
-
-static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_factory_fn factory)
-{
-    char name[48];
-    (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
-    hora_virtual_clock *virtual_clock = pool->object.clock->source;
-    if (virtual_clock != NULL)
-        (void)hora_virtual_clock_expect(virtual_clock, 1);
-    int error;
-    if (factory != NULL) {
-        error = factory(begin, worker, name, pool->context);
-    } else {
-        worker->joinable = true;
-        struct hora__thread_spec spec = {.run = begin, .arg = worker, .name = name, .stack_size = pool->stack_size};
-        hora__os_thread
-            thread; /* the worker may have ended, and be freed, when this returns: it notes its thread itself */
-        error = hora__os_thread_start(&spec, &thread);
-    }
-    if (error != 0 && virtual_clock != NULL)
-        (void)hora_virtual_clock_expect(virtual_clock, -1);
-    return error > 0 ? HORA_EAGAIN : error;
-}
-
-/* While the count was raised, somebody may have queued a task and seen that there is a worker, which now there is not. */
-static void stand_in(hora_pool *pool)
-{
-    int32_t control = hora__atomic_load(&pool->control);
-    bool needed =
-        hora__count_of(control) == 0 && hora__state_of(control) < HORA__STOP && !hora__pool_queue_is_empty(pool);
-    if (needed && !HORA__FAULT(POOL_COUNTED_ON_NOBODY))
-        (void)hora__worker_add(pool, NULL, false);
-}
-
-static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker **ret_worker)
-{
-    struct hora__worker *worker = hora__alloc(1, sizeof *worker);
-    if (worker == NULL)
-        return HORA_ENOMEM;
-    int error = hora__thread_prepare(&worker->prepared);
-    if (error < 0) {
-        hora__free(worker);
-        return error;
-    }
-    worker->pool = pool;
-    worker->first = first;
-    hora__atomic_init(&worker->activity, first != NULL ? ACTIVE : IDLE);
-    *ret_worker = worker;
-    return 0;
-}
-
-/* Enlist and start it; if that fails nothing of it is left but the worker itself. */
-static int launch(hora_pool *pool, struct hora__worker *worker)
-{
-    hora_factory_fn factory;
-    int error = enlist(pool, worker, &factory);
-    if (error < 0)
-        return error;
-    error = start_thread(pool, worker, factory);
-    if (error < 0) {
-        note_thread_failure(pool, error);
-        delist(pool, worker);
-    }
-    return error;
-}
-
-int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
-{
-    struct hora__worker *worker;
-    int error = raise_count(pool, first != NULL, core);
-    if (error < 0)
-        return error;
-    error = worker_new(pool, first, &worker);
-    if (error == 0) {
-        error = launch(pool, worker);
-        if (error == 0)
-            return 0;
-        (void)hora_thread_unref(worker->prepared);
-        hora__free(worker);
-    }
-    if (!HORA__FAULT(POOL_KEEPS_COUNT_OF_FAILED_START))
-        hora__pool_lower_count(pool); /* I1 */
-    hora__pool_try_terminate(pool);
-    if (first != NULL)
-        stand_in(pool);
-    return error;
 }

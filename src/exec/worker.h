@@ -29,6 +29,7 @@ struct hora__worker {
     struct hora__list link;            /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool;            /* immutable */
     int number;                        /* the pool counts its workers from 1; immutable once it is listed */
+    struct hora__witness *witness;     /* NULL: nobody watches it; immutable */
     hora_thread *prepared;             /* a record for a thread that has none; its own once it runs */
     bool adopted;                      /* it took that record; its own */
     bool attached;                     /* it is attached to the pool's virtual clock; its own */
@@ -46,6 +47,13 @@ struct hora__worker {
     hora__os_thread os_thread; /* written before it can be seen in the ended list */
     bool joinable;             /* made by hora */
 };
+
+/* What it does now; see worker.c. */
+enum hora__activity { HORA__IDLE, HORA__ACTIVE, HORA__DISTURBED };
+
+/* What the thread of a worker runs. And: nobody knows the worker any more, and it has no thread. */
+void hora__worker_begin(void *arg);
+void hora__worker_free(struct hora__worker *worker);
 
 /* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is core_threads, else
  * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */

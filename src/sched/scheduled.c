@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "exec/extra.h"
 #include "exec/spares.h"
 #include "sched/crew.h"
 #include "sched/trigger.h"
@@ -110,15 +111,17 @@ static void destroy(struct hora__object *object)
     if (course != NULL)
         leave_agenda(scheduled);
     hora__future_destroy(object); /* the memory is gone after this */
-    if (course != NULL)
+    if (course != NULL) {
         hora__crew_free(course->crew);
+        hora__extra_free(course->extra);
+    }
     free_course(course);
     hora__agenda_move_out(queue, shard);
 }
 
 static bool needs_course(const struct hora__scheduled_plan *plan)
 {
-    return plan->copies_rules || plan->trigger != HORA__ONCE;
+    return plan->copies_rules || plan->trigger != HORA__ONCE || plan->extra != NULL;
 }
 
 /* NULL: there is no memory. */
@@ -133,10 +136,12 @@ static struct hora__course *new_course(struct hora__scheduled *scheduled, const 
     if (plan->copies_rules) {
         course->own_rules[0] = *plan->rules;
         course->rules = course->own_rules;
+        course->own_rules[0].terms = NULL; /* the caller's may not live on; they are in the extra */
         (void)hora_trigger_ref(course->rules->trigger);
     }
     course->trigger = plan->trigger;
     course->offset = plan->offset;
+    course->extra = plan->extra;
     hora__timer_init(&course->by_latest);
     course->is_given = plan->is_given;
     hora__list_init(&course->zoned);

@@ -34,8 +34,9 @@ struct hora__course {
     struct hora__scheduled *scheduled; /* whose it is; this and what follows is immutable */
     const hora_schedule_spec *rules;   /* those of the JDK's calls are static, others are own_rules[0] */
     enum hora__trigger trigger;
-    hora_ns offset;          /* planned times are put off by this */
-    struct hora__crew *crew; /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
+    hora_ns offset;            /* planned times are put off by this */
+    struct hora__crew *crew;   /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
+    struct hora__extra *extra; /* its terms, and what it carries; NULL: none */
 
     /* guarded by the agenda's lock */
     struct hora__timer by_latest; /* with slack, and only then: when it must be taken */
@@ -170,6 +171,7 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled);
 struct hora__scheduled_plan {
     const hora_schedule_spec *rules;
     bool copies_rules;
+    struct hora__extra *extra; /* passes to it with success */
     bool tells;
     bool paused;
     enum hora__trigger trigger;

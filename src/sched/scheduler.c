@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "base/options.h"
+#include "exec/extra.h"
 #include "exec/options.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
@@ -201,6 +202,9 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
                                          .planned = now};
 }
 
+static int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                          struct hora__scheduled **ret_scheduled);
+
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     hora_task own;
@@ -209,7 +213,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
         return error;
     struct hora__scheduled_plan plan = plan_of_now(pool);
     struct hora__scheduled *scheduled;
-    error = hora__scheduled_new(task, pool->queue, &plan, &scheduled);
+    error = make_scheduled(pool, task, &plan, &scheduled);
     if (error == 0)
         *ret_future = &scheduled->future;
     return error;
@@ -306,6 +310,7 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
         .clock = own->clock,
         .frozen = own->frozen,
         .keep_cancelled = own->keep_cancelled,
+        .oversight = own->oversight,
     };
 }
 
@@ -382,6 +387,23 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
     return 0;
 }
 
+/* Make a scheduled future, with what its terms and oversight need. */
+static int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                          struct hora__scheduled **ret_scheduled)
+{
+    const hora_terms *terms = plan->rules->terms;
+    if (terms == NULL && (pool->overseer == NULL || !pool->overseer->needs_extras))
+        return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
+    struct hora__scheduled_plan whole = *plan;
+    int error = hora__extra_new(pool, terms, &whole.extra);
+    if (error < 0)
+        return error;
+    error = hora__scheduled_new(task, pool->queue, &whole, ret_scheduled);
+    if (error < 0)
+        hora__extra_free(whole.extra);
+    return error;
+}
+
 /* Make a scheduled future and find its place; or, if nobody will know it, put the task in without one. */
 static int schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                     hora_future **ret_future)
@@ -397,7 +419,7 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
     }
     hora__depot_supply(&pool->depot);
     if (error == 0)
-        error = hora__scheduled_new(task, pool->queue, plan, &scheduled);
+        error = make_scheduled(pool, task, plan, &scheduled);
     if (error < 0)
         return error;
     error = scheduled->course != NULL ? prepare_course(pool, scheduled, plan) : 0;
@@ -541,7 +563,10 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
     struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
     if (own.cron != NULL || own.trigger != NULL)
         start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
-    error = hora__spec_read(spec, scheduler->queue, &own, &reason);
+    if (own.terms != NULL)
+        error = hora_terms_check(scheduler, own.terms, NULL);
+    if (error == 0)
+        error = hora__spec_read(spec, scheduler->queue, &own, &reason);
     if (error < 0)
         return error;
     error = schedule_by(scheduler, task, &own, &start, ret_future);

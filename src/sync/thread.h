@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include <hora/task.h>
 #include <hora/thread.h>
 
 #include "sys/alloc.h"
@@ -12,13 +13,28 @@
 #include "sys/mutex.h"
 #include "sys/parker.h"
 
+struct hora_future;
+struct hora__witness;
+
+/* Who watches what a thread of a pool runs; NULL in all others. Called around the body of each future that the thread runs as a worker, or of a
+ * task without a future, by that thread, with no lock held. */
+struct hora__witness_kind {
+    void (*begins)(struct hora__witness *witness, struct hora_future *future, const hora_task *task);
+    void (*ended)(struct hora__witness *witness, struct hora_future *future, const hora_task *task, int code);
+};
+
+struct hora__witness {
+    const struct hora__witness_kind *kind;
+};
+
 struct hora_thread {
     hora__atomic references;
-    int32_t generation;          /* hora__fork_generation() at birth; immutable */
-    hora__parker parker;         /* parked on by the thread itself, unparked by anyone */
-    hora__atomic interrupted;    /* the flag: read by anyone, written under lock */
-    hora__atomic attached;       /* whether clock is set: read by anyone, written by the thread itself */
-    struct hora__worker *worker; /* of a pool; NULL: it is none. The thread's own */
+    int32_t generation;            /* hora__fork_generation() at birth; immutable */
+    hora__parker parker;           /* parked on by the thread itself, unparked by anyone */
+    hora__atomic interrupted;      /* the flag: read by anyone, written under lock */
+    hora__atomic attached;         /* whether clock is set: read by anyone, written by the thread itself */
+    struct hora__worker *worker;   /* of a pool; NULL: it is none. The thread's own */
+    struct hora__witness *witness; /* NULL: nobody watches; the thread's own */
     struct hora__blocks spares[HORA__KEEPSAKES]; /* memory for futures; the thread's own */
 
     hora__mutex lock; /* rank THREAD; guards what follows */

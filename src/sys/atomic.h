@@ -148,6 +148,12 @@ static inline int64_t hora__counter_next(hora__counter *counter)
     return atomic_fetch_add_explicit(&counter->value, 1, memory_order_relaxed) + 1;
 }
 
+/* By the only thread that writes it. */
+static inline void hora__counter_set(hora__counter *counter, int64_t value)
+{
+    atomic_store_explicit(&counter->value, value, memory_order_relaxed);
+}
+
 static inline int64_t hora__counter_read(const hora__counter *counter)
 {
     return atomic_load_explicit(&counter->value, memory_order_relaxed);

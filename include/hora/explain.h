@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora/explain.h - why a task has not run, and what a pool is doing now
+ *
+ *     char why[HORA_EXPLAIN_TEXT];
+ *     hora_future_explain(future, why, sizeof why);
+ *     puts(why);    "resize (img.c:88) waits: its class slow is at its limit of 2; worker 3 has been busy with resize (img.c:88) for 9 s" */
+#ifndef HORA_EXPLAIN_H
+#define HORA_EXPLAIN_H
+
+#include <stddef.h>
+
+#include <hora/base.h>
+#include <hora/error.h>
+#include <hora/future.h>
+#include <hora/oversight.h>
+#include <hora/pool.h>
+
+HORA_BEGIN_DECLS
+
+#define HORA_EXPLAIN_TEXT 512
+
+/* hora_future_explain - why a task has not run, or what became of it, in words
+ *
+ * As snprintf: returns the length of the whole text, and writes what fits, always with a final NUL if size > 0. Takes time in proportion to what
+ * is queued. How much it can say of times and of workers depends on the oversight of the pool.
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+HORA_API int hora_future_explain(hora_future *future, char *text, size_t size);
+
+/* hora_pool_dump - write down what a pool is doing, as JSON
+ *
+ * One object: settings, state and counts; each worker with what it runs, from where that was submitted, for how long and when it made
+ * progress last; the first tasks of the queue with their age; the next 20 firings; classes and keys. docs/guide/seeing.md lists the fields.
+ * What is written was true at one moment for each part, not for all together.
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
+HORA_NODISCARD HORA_API int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context);
+
+/* hora_pool_dump_fd - the same, to a file descriptor: for debuggers ("call hora_pool_dump_fd(pool, 2)")
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: As writing to the descriptor does.
+ * Errors: as hora_pool_dump; HORA_EIO. */
+HORA_API int hora_pool_dump_fd(hora_pool *pool, int fd);
+
+/* hora_pool_request_dump - let a thread of the pool's oversight write a dump, soon, to hora_oversight.dump
+ *
+ * May be called from a signal handler: it takes no lock, no memory, and leaves errno as it is.
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (NULL), HORA_ENOTSUP (nothing was said where to). */
+HORA_API int hora_pool_request_dump(hora_pool *pool);
+
+HORA_END_DECLS
+
+#endif

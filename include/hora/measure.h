@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora/measure.h - what a pool has measured: how long tasks waited, how late they were, how long they ran, and how many there were
+ *
+ * For pools made with hora_oversight.measured. Each worker writes down what it does in memory of its own, without a lock; whoever asks
+ * adds it up, and stops nobody. Values are kept in buckets, whose bounds lie less than 13 % apart; count, sum and maximum are exact.
+ *
+ * The name of a task decides what it is measured under: tasks without one count for the pool alone. `name` NULL in a call means the
+ * whole pool. A name that has not been seen, or came after hora_oversight.names others, is HORA_ENOENT; the latter are "other". */
+#ifndef HORA_MEASURE_H
+#define HORA_MEASURE_H
+
+#include <stdint.h>
+
+#include <hora/base.h>
+#include <hora/clock.h>
+#include <hora/error.h>
+#include <hora/oversight.h>
+#include <hora/pool.h>
+
+HORA_BEGIN_DECLS
+
+typedef enum hora_measure {
+    HORA_MEASURE_WAIT = 0, /* from when a task could have begun (it came, or its planned time) until it did */
+    HORA_MEASURE_LATENESS, /* the same of scheduled tasks alone: after their planned time */
+    HORA_MEASURE_RUN,      /* from the beginning of a run to its end */
+} hora_measure;
+
+/* As it was at one moment; all zero if there are no values. */
+typedef struct hora_distribution {
+    uint32_t struct_size; /* set by hora_pool_measure */
+    int64_t count;
+    hora_ns sum;
+    hora_ns max;
+    hora_ns p50;
+    hora_ns p90;
+    hora_ns p99;
+    hora_ns p999;
+} hora_distribution;
+
+/* hora_pool_measure - how values of one kind are distributed
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool does not measure), HORA_ENOENT (no such name), HORA_EFORKED. */
+HORA_NODISCARD HORA_API int hora_pool_measure(hora_pool *pool, const char *name, hora_measure measure,
+                                              hora_distribution *ret_distribution);
+
+/* hora_pool_quantile - the value below which a share `q` of all lie: 0.5 is the median, 0 the least, 1 the greatest
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_measure; HORA_EINVAL also for a q not in 0 to 1. */
+HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, double q,
+                                               hora_ns *ret_value);
+
+/* How many tasks, or runs of series. As of one moment; counts of one thread are never ahead of what has happened. */
+typedef struct hora_counts {
+    uint32_t struct_size; /* set by hora_pool_count */
+    int64_t submitted;    /* tasks that came, also those that were rejected */
+    int64_t started;      /* runs that have begun */
+    int64_t done;         /* of these, succeeded, */
+    int64_t failed;       /* or failed */
+    int64_t cancelled;    /* tasks */
+    int64_t rejected;     /* tasks that found neither thread nor room, or came after shutdown */
+    int64_t expired;      /* tasks that had not begun, or were not done, in their time */
+    int64_t skipped;      /* planned times that were missed, and not made up */
+    int64_t overrun;      /* runs that went on for longer than their run_for, */
+    int64_t stuck;        /* or were reported as stuck */
+    hora_ns
+        oldest; /* how long the task that has waited longest, and could have begun, has waited until now; 0: none waits */
+    hora_ns latest; /* how much the scheduled task that is most overdue is overdue now; 0: none is */
+} hora_counts;
+
+/* hora_pool_count - all counters of a pool, or of a name
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_measure. */
+HORA_NODISCARD HORA_API int hora_pool_count(hora_pool *pool, const char *name, hora_counts *ret_counts);
+
+/* hora_pool_names - the names that have been seen, in the order of the alphabet, up to `max` of them; returns how many there are
+ *
+ * Ownership: the texts belong to the pool.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (names NULL and max > 0, max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
+HORA_API int hora_pool_names(hora_pool *pool, const char **names, int max);
+
+/* hora_write_metrics - write all that pools have measured, and their sizes, in the text format of OpenMetrics, which Prometheus reads
+ *
+ * A pool that does not measure is written with what hora_pool_get_stats knows of it. Pools are told apart by their names. The text ends with
+ * "# EOF".
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
+HORA_NODISCARD HORA_API int hora_write_metrics(hora_pool *const *pools, int count, hora_write_fn write, void *context);
+
+HORA_END_DECLS
+
+#endif

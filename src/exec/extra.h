@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extra.h - what only a task has that runs under terms, or carries something: see hora/terms.h
+ *
+ * It belongs to its future, and is freed with it. A plain future has it beside (struct hora__bound), a scheduled one by its course. */
+#ifndef HORA_EXEC_EXTRA_H
+#define HORA_EXEC_EXTRA_H
+
+#include <hora/terms.h>
+
+#include "exec/overseer.h"
+
+struct hora__extra {
+    hora_terms terms;                /* copied; immutable */
+    struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
+    void *carried;                   /* immutable */
+    bool is_captured;                /* by the hook: to be released; immutable */
+    hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
+};
+
+/* Of terms that have been checked, or NULL: all zero. Calls the capture hook, if there is one. HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__extra_new(hora_pool *pool, const hora_terms *terms,
+                                                        struct hora__extra **ret_extra);
+
+/* Releases what was captured. */
+void hora__extra_free(struct hora__extra *extra);
+
+/* NULL: it has none. */
+struct hora__extra *hora__future_extra(hora_future *future);
+
+#endif

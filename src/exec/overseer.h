@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* overseer.h - where src/oversee hangs on: what a pool tells those who see and steer it
+ *
+ * A pool without oversight has none, and each of these calls is one test of a pointer. All are called with no lock held, unless it says otherwise. */
+#ifndef HORA_EXEC_OVERSEER_H
+#define HORA_EXEC_OVERSEER_H
+
+#include <hora/oversight.h>
+#include <hora/pool.h>
+
+#include "sync/thread.h"
+#include "sys/atomic.h"
+
+struct hora__overseer;
+struct hora__worker;
+struct hora__extra;
+
+struct hora__overseer_kind {
+    /* The pool is gone: its reference is given back. And: the last one is. */
+    void (*pool_gone)(struct hora__overseer *overseer);
+    void (*free)(struct hora__overseer *overseer);
+    /* A worker is made: its witness. HORA_ENOMEM. And: it has left, with the pool's lock held: what it has measured is kept; its witness is
+     * freed. */
+    int (*hire)(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness);
+    void (*retire_locked)(struct hora__overseer *overseer, struct hora__witness *witness);
+    void (*dismiss)(struct hora__overseer *overseer, struct hora__witness *witness);
+    /* A task was refused by the pool, whatever its rule makes of it. */
+    void (*rejected)(struct hora__overseer *overseer, hora_future *future, const hora_task *task);
+    void (*thread_failed)(struct hora__overseer *overseer, int error);
+    /* Planned times of a series were missed, and are not made up. */
+    void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
+    void (*clock_stepped)(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
+    /* The pool is being shut down, or stopped: what is to be watched ends by itself. */
+    void (*closing)(struct hora__overseer *overseer);
+};
+
+struct hora__overseer {
+    const struct hora__overseer_kind *kind;
+    hora__atomic references; /* the pool's, and one of each extra: futures may outlive their pool */
+    bool needs_futures;      /* each task has one; immutable, as what follows */
+    bool needs_extras;       /* each task has that, too */
+};
+
+static inline void hora__overseer_unref(struct hora__overseer *overseer)
+{
+    if (overseer != NULL && hora__atomic_add(&overseer->references, -1) == 1)
+        overseer->kind->free(overseer);
+}
+
+/* src/oversee: NULL, or what is wrong with options; and make one for a pool that is being made. HORA_ENOMEM, HORA_EAGAIN. */
+const char *hora__overseer_wrong(const hora_pool_options *options);
+__attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_oversight *options,
+                                                           struct hora__overseer **ret_overseer);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* carry.c - what tasks carry from the thread that submits them to the one that runs them: see hora_context_hooks */
+#include "oversee/carry.h"
+
+#include <stddef.h>
+
+void hora__carry_install(struct hora__post *post, struct hora__frame *frame, hora_future *future)
+{
+    const hora_context_hooks *hooks = &post->oversight->options.hooks;
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    if (extra == NULL)
+        return;
+    frame->carried = extra->carried;
+    if (hooks->install != NULL)
+        frame->before = hooks->install(extra->carried, hooks->context);
+}
+
+void hora__carry_restore(struct hora__post *post, struct hora__frame *frame)
+{
+    const hora_context_hooks *hooks = &post->oversight->options.hooks;
+    if (hooks->restore != NULL)
+        hooks->restore(frame->before, hooks->context);
+}
+
+void *hora_carried(void)
+{
+    struct hora__post *post;
+    const struct hora__frame *frame = hora__post_current(&post);
+    return frame != NULL ? frame->carried : NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extras.c - the beginning and end of what a task has besides: see exec/extra.h */
+#include <stddef.h>
+
+#include "oversee/oversight.h"
+#include "sched/scheduled.h"
+#include "sys/alloc.h"
+
+int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra **ret_extra)
+{
+    struct hora__oversight *oversight = hora__pool_oversight(pool);
+    struct hora__extra *extra = hora__alloc(1, sizeof *extra);
+    if (extra == NULL)
+        return HORA_ENOMEM;
+    if (terms != NULL) {
+        extra->terms = *terms;
+        extra->carried = terms->carried;
+    }
+    extra->came = hora_clock_now(pool->object.clock);
+    if (oversight != NULL) {
+        (void)hora__atomic_add(&oversight->base.references, 1);
+        extra->overseer = &oversight->base;
+        const hora_context_hooks *hooks = &oversight->options.hooks;
+        extra->is_captured = extra->carried == NULL && hooks->capture != NULL;
+        if (extra->is_captured)
+            extra->carried = hooks->capture(hooks->context);
+    }
+    *ret_extra = extra;
+    return 0;
+}
+
+void hora__extra_free(struct hora__extra *extra)
+{
+    if (extra == NULL)
+        return;
+    if (extra->is_captured) {
+        const hora_context_hooks *hooks = &hora__oversight_of(extra->overseer)->options.hooks;
+        if (hooks->release != NULL)
+            hooks->release(extra->carried, hooks->context);
+    }
+    hora__overseer_unref(extra->overseer);
+    hora__free(extra);
+}
+
+struct hora__extra *hora__future_extra(hora_future *future)
+{
+    if (future->kind == HORA__FUTURE_BOUND)
+        return ((struct hora__bound *)future)->extra;
+    const struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    return scheduled != NULL && scheduled->course != NULL ? scheduled->course->extra : NULL;
+}

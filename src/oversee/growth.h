@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* growth.h - threads that come and go with the load: see hora_growth */
+#ifndef HORA_OVERSEE_GROWTH_H
+#define HORA_OVERSEE_GROWTH_H
+
+#include "oversee/oversight.h"
+
+/* NULL, or what is wrong. */
+const char *hora__growth_wrong(const hora_pool_options *options, const hora_growth *growth);
+
+/* *ret_growth is NULL if there is to be none. */
+__attribute__((warn_unused_result)) int hora__growth_new(struct hora__oversight *oversight,
+                                                         struct hora__growth **ret_growth);
+void hora__growth_free(struct hora__growth *growth);
+
+#endif

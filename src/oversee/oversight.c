@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oversight.c - the beginning and end of a pool's oversight, and of a worker's post */
+#include "oversee/oversight.h"
+
+#include <stddef.h>
+
+#include "base/options.h"
+#include "oversee/events.h"
+#include "oversee/growth.h"
+#include "oversee/measures.h"
+#include "oversee/watch.h"
+#include "sys/alloc.h"
+
+enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
+
+static bool tells_of_tasks(const hora_listener *listener)
+{
+    return listener->started != NULL || listener->done != NULL || listener->failed != NULL;
+}
+
+static bool carries(const hora_context_hooks *hooks)
+{
+    return hooks->install != NULL || hooks->capture != NULL;
+}
+
+static const char *wrong_values(const hora_oversight *own)
+{
+    if (own->names < 0 || own->names > NAMES_MOST)
+        return "oversight: names is negative, or greater than 65536";
+    if (own->ageing < 0 || own->stuck_after < 0 || own->late_after < 0 || own->growth.wait_bound < 0)
+        return "oversight: ageing, stuck_after, late_after or wait_bound is negative";
+    if (!own->steered && own->ageing != 0)
+        return "oversight: ageing has no effect if it is not steered";
+    if (!own->measured && own->names != 0)
+        return "oversight: names has no effect if it is not measured";
+    const hora_context_hooks *hooks = &own->hooks;
+    if (hooks->install == NULL && (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
+        return "oversight: hooks need an install";
+    if (own->dump == NULL && own->dump_context != NULL)
+        return "oversight: dump_context has no effect without dump";
+    return NULL;
+}
+
+const char *hora__overseer_wrong(const hora_pool_options *options)
+{
+    hora_oversight own;
+    if (hora__options_copy(&own, sizeof own, sizeof own, options->oversight) < 0)
+        return "oversight: struct_size is wrong: start from HORA_OVERSIGHT or HORA_OVERSIGHT_INIT";
+    const char *wrong = wrong_values(&own);
+    return wrong != NULL ? wrong : hora__growth_wrong(options, &own.growth);
+}
+
+/* ---- what the pool tells ---- */
+
+static void free_all(struct hora__overseer *overseer)
+{
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__measures_free(oversight->measures);
+    hora__free(oversight);
+}
+
+static void pool_gone(struct hora__overseer *overseer)
+{
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__growth_free(oversight->growth);
+    hora__watch_free(oversight->watch);
+    oversight->growth = NULL;
+    oversight->watch = NULL;
+    oversight->pool = NULL;
+    hora__overseer_unref(overseer);
+}
+
+static int hire(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness)
+{
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    struct hora__post *post = hora__alloc(1, sizeof *post);
+    if (post == NULL)
+        return HORA_ENOMEM;
+    post->witness.kind = &hora__post_kind;
+    post->oversight = oversight;
+    post->worker = worker;
+    hora__counter_set(&post->now.began, HORA_NEVER);
+    int error = hora__sheets_new(oversight->measures, &post->sheets);
+    if (error < 0) {
+        hora__free(post);
+        return error;
+    }
+    *ret_witness = &post->witness;
+    return 0;
+}
+
+static void retire_locked(struct hora__overseer *overseer, struct hora__witness *witness)
+{
+    hora__sheets_keep_locked(hora__oversight_of(overseer)->measures, hora__post_of(witness)->sheets);
+}
+
+static void dismiss(struct hora__overseer *overseer, struct hora__witness *witness)
+{
+    (void)overseer;
+    hora__sheets_free(hora__post_of(witness)->sheets);
+    hora__free(hora__post_of(witness));
+}
+
+static const struct hora__overseer_kind kind = {
+    .pool_gone = pool_gone,
+    .free = free_all,
+    .hire = hire,
+    .retire_locked = retire_locked,
+    .dismiss = dismiss,
+    .rejected = hora__events_rejected,
+    .thread_failed = hora__events_thread_failed,
+    .skipped = hora__events_skipped,
+    .clock_stepped = hora__events_clock_stepped,
+    .closing = hora__watch_closing,
+};
+
+static void init(struct hora__oversight *oversight, hora_pool *pool)
+{
+    hora_oversight *own = &oversight->options;
+    oversight->base.kind = &kind;
+    hora__atomic_init(&oversight->base.references, 1);
+    oversight->base.needs_extras = carries(&own->hooks);
+    oversight->base.needs_futures = oversight->base.needs_extras || own->steered || tells_of_tasks(&own->listener);
+    oversight->pool = pool;
+    own->names = own->names == 0 ? NAMES_DEFAULT : own->names;
+    own->ageing = own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
+    own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;
+}
+
+int hora__overseer_new(hora_pool *pool, const hora_oversight *options, struct hora__overseer **ret_overseer)
+{
+    struct hora__oversight *oversight = hora__alloc(1, sizeof *oversight);
+    if (oversight == NULL)
+        return HORA_ENOMEM;
+    int error = hora__options_copy(&oversight->options, sizeof oversight->options, sizeof oversight->options, options);
+    if (error == 0) {
+        init(oversight, pool);
+        error = hora__measures_new(oversight, &oversight->measures);
+    }
+    if (error == 0)
+        error = hora__watch_new(oversight, &oversight->watch);
+    if (error == 0)
+        error = hora__growth_new(oversight, &oversight->growth);
+    if (error < 0) {
+        hora__watch_free(oversight->watch);
+        hora__measures_free(oversight->measures);
+        hora__free(oversight);
+        return error;
+    }
+    *ret_overseer = &oversight->base;
+    return 0;
+}

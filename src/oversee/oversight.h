@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oversight.h - the state of a pool's oversight, shared by the files of this folder
+ *
+ * How it works      A pool that is made with oversight has one of these; each of its workers has a post, which is told what the worker does
+ *                   (see exec/overseer.h, sync/thread.h). The files here each do one thing with that: measures.c counts, events.c tells
+ *                   listeners, limits.c and watch.c look after time, carry.c carries, growth.c starts and ends threads.
+ * Life              It is counted: the pool has a reference, and each extra, since futures may outlive their pool. When the pool
+ *                   goes, all that needs the pool ends (pool_gone), and what is left is memory. */
+#ifndef HORA_OVERSEE_OVERSIGHT_H
+#define HORA_OVERSEE_OVERSIGHT_H
+
+#include <hora/oversight.h>
+#include <hora/trigger.h>
+
+#include "exec/extra.h"
+#include "exec/overseer.h"
+#include "exec/pool.h"
+
+struct hora__measures;
+struct hora__sheet;
+struct hora__watch;
+struct hora__growth;
+
+struct hora__oversight {
+    struct hora__overseer base;
+    hora_pool *pool;                 /* immutable, and not to be used after pool_gone */
+    hora_oversight options;          /* copied, with defaults filled in; immutable */
+    struct hora__measures *measures; /* names and what was measured under them; immutable */
+    struct hora__watch *watch;       /* who looks after limits and stuck workers; immutable */
+    struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
+};
+
+/* What a worker runs now. Written by the worker, read by anyone: see post.c. */
+struct hora__now {
+    hora__counter version; /* odd while it is being written */
+    hora__counter name;    /* pointers as numbers: to texts that live as long as the oversight; 0: none */
+    hora__counter file;    /* to the text of HORA_TASK, which is part of the program */
+    hora__counter line;
+    hora__counter began;    /* by the pool's clock; HORA_NEVER: it runs nothing */
+    hora__counter progress; /* when it was last said, by the same; HORA_NEVER: not yet */
+    hora__counter done;
+    hora__counter of;
+    hora__counter run; /* the number of this run, counted by the worker from 1 */
+};
+
+struct hora__now_reading {
+    const char *name;
+    const char *file;
+    int line;
+    hora_ns began;
+    hora_ns progress;
+    int64_t done;
+    int64_t of;
+    int64_t run;
+};
+
+/* A task that a worker is in. There are several if one waits for another one, and runs it meanwhile. */
+struct hora__frame {
+    struct hora__sheet *sheet;      /* where it is measured */
+    struct hora__now_reading noted; /* what was noted of it in `now`, while it waits for an inner one */
+    void *carried;
+    void *before;              /* what was current before that */
+    struct hora__limit *limit; /* see limits.c; NULL: none */
+};
+
+/* What lies deeper is run, but not told of. */
+enum { HORA__FRAMES = 8 };
+
+/* A worker's. */
+struct hora__post {
+    struct hora__witness witness;
+    struct hora__oversight *oversight; /* immutable */
+    struct hora__worker *worker;       /* immutable */
+    struct hora__now now;
+    struct hora__sheets *sheets; /* what it has measured; see measures.c. Immutable */
+    int depth;                   /* how many tasks of the pool it is in; the worker's own, as what follows */
+    struct hora__frame frames[HORA__FRAMES];
+};
+
+static inline struct hora__oversight *hora__oversight_of(struct hora__overseer *overseer)
+{
+    return HORA__LIST_ENTRY(overseer, struct hora__oversight, base);
+}
+
+static inline struct hora__post *hora__post_of(struct hora__witness *witness)
+{
+    return HORA__LIST_ENTRY(witness, struct hora__post, witness);
+}
+
+/* NULL: the pool has none. */
+static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool)
+{
+    return pool->overseer != NULL ? hora__oversight_of(pool->overseer) : NULL;
+}
+
+/* ---- post.c ---- */
+
+extern const struct hora__witness_kind hora__post_kind;
+
+/* What a worker runs: false if nothing. */
+bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading);
+
+/* The frame of the task that the calling thread runs, and its post; NULL: it is in none of a pool with oversight. */
+struct hora__frame *hora__post_current(struct hora__post **ret_post);
+
+#endif
