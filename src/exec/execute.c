@@ -306,10 +306,16 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_ter
     return error;
 }
 
-int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
+/* Of one that nobody but the caller has seen. */
+static inline int place_fresh(hora_pool *pool, hora_future *future)
 {
     future->spins = pool->owner.spin > 0;
     return hora__pool_placed(pool, future, place(pool, future, FRESH));
+}
+
+int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
+{
+    return place_fresh(pool, future);
 }
 
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
@@ -318,7 +324,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
-    error = hora__pool_place_fresh(pool, future);
+    error = place_fresh(pool, future);
     if (error < 0)
         hora__future_forget(future);
     else

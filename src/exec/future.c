@@ -83,6 +83,14 @@ static void destroy_event(hora_future *future)
     hora__free(future->event);
 }
 
+/* One that is part of a member, or of what has terms. */
+static void free_larger(hora_future *future)
+{
+    if (future->kind == HORA__FUTURE_BOUND)
+        hora__extra_free(((struct hora__bound *)future)->extra);
+    hora__free(future);
+}
+
 /* The last reference is gone: nobody else can see it any more. */
 void hora__future_destroy(struct hora__object *object)
 {
@@ -96,12 +104,10 @@ void hora__future_destroy(struct hora__object *object)
     if (future->has_result)
         drop_result(future, future->result); /* I3 */
     destroy_event(future);
-    if (future->kind == HORA__FUTURE_BOUND)
-        hora__extra_free(((struct hora__bound *)future)->extra);
-    if (future->kind == HORA__FUTURE_MEMBER || future->kind == HORA__FUTURE_BOUND)
-        hora__free(future);
-    else if (future->kind == HORA__FUTURE_SCHEDULED)
+    if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
+    else if (future->kind != HORA__FUTURE_PLAIN)
+        free_larger(future);
     else if (!future->in_caller_memory)
         hora__spares_put(HORA__KEPT_PLAIN, future);
     else if (((struct hora__lodger *)future)->reclaimer != NULL)
@@ -387,16 +393,20 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Call the body, in a worker's thread. */
-static int call_body(hora_future *future, hora_thread *thread, void **ret_result)
+/* Apart, so that a thread which nobody watches does not pay for it. */
+__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__witness *witness, void **ret_result)
 {
-    struct hora__witness *witness = thread->witness;
-    if (witness == NULL)
-        return future->task.run(future->task.arg, ret_result);
     witness->kind->begins(witness, future, &future->task);
     int code = future->task.run(future->task.arg, ret_result);
     witness->kind->ended(witness, future, &future->task, code);
     return code;
+}
+
+/* Call the body, in a worker's thread. */
+static inline int call_body(hora_future *future, hora_thread *thread, void **ret_result)
+{
+    return thread->witness == NULL ? future->task.run(future->task.arg, ret_result)
+                                   : call_watched(future, thread->witness, ret_result);
 }
 
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)

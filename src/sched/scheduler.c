@@ -20,8 +20,6 @@
 #include "exec/extra.h"
 #include "exec/options.h"
 #include "sched/crew.h"
-#include "sched/plan.h"
-#include "sched/spec.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 
@@ -202,8 +200,30 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
                                          .planned = now};
 }
 
-static int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                          struct hora__scheduled **ret_scheduled);
+/* Apart, so that those who need nothing of it do not pay for it. */
+__attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora_task *task,
+                                                     const struct hora__scheduled_plan *plan,
+                                                     struct hora__scheduled **ret_scheduled)
+{
+    struct hora__scheduled_plan whole = *plan;
+    whole.copies_rules = true; /* so it has a course */
+    int error = hora__extra_new(pool, plan->rules->terms, &whole.extra);
+    if (error < 0)
+        return error;
+    error = hora__scheduled_new(task, pool->queue, &whole, ret_scheduled);
+    if (error < 0)
+        hora__extra_free(whole.extra);
+    return error;
+}
+
+/* Make a scheduled future, with what its terms and oversight need. */
+static inline int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                                 struct hora__scheduled **ret_scheduled)
+{
+    if (pool->overseer != NULL && (plan->rules->terms != NULL || pool->overseer->needs_extras))
+        return make_with_extra(pool, task, plan, ret_scheduled);
+    return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
+}
 
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
@@ -387,26 +407,9 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
     return 0;
 }
 
-/* Make a scheduled future, with what its terms and oversight need. */
-static int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                          struct hora__scheduled **ret_scheduled)
-{
-    const hora_terms *terms = plan->rules->terms;
-    if (terms == NULL && (pool->overseer == NULL || !pool->overseer->needs_extras))
-        return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
-    struct hora__scheduled_plan whole = *plan;
-    int error = hora__extra_new(pool, terms, &whole.extra);
-    if (error < 0)
-        return error;
-    error = hora__scheduled_new(task, pool->queue, &whole, ret_scheduled);
-    if (error < 0)
-        hora__extra_free(whole.extra);
-    return error;
-}
-
 /* Make a scheduled future and find its place; or, if nobody will know it, put the task in without one. */
-static int schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                    hora_future **ret_future)
+int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                             hora_future **ret_future)
 {
     hora_task own;
     struct hora__scheduled *scheduled;
@@ -442,10 +445,10 @@ static int schedule(hora_pool *pool, const hora_task *task, const struct hora__s
 static int execute(hora_pool *pool, const hora_task *task)
 {
     struct hora__scheduled_plan plan = plan_of_now(pool);
-    return schedule(pool, task, &plan, NULL);
+    return hora__scheduler_schedule(pool, task, &plan, NULL);
 }
 
-static int check(hora_pool *pool, const hora_task *task)
+int hora__scheduler_check(hora_pool *pool, const hora_task *task)
 {
     int error = hora__pool_check(pool);
     if (error < 0)
@@ -456,7 +459,7 @@ static int check(hora_pool *pool, const hora_task *task)
 static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
                            hora_ns every, hora_future **ret_future)
 {
-    int error = check(pool, task);
+    int error = hora__scheduler_check(pool, task);
     if (error < 0 || (trigger != HORA__ONCE && every <= 0))
         return error < 0 ? error : HORA_EINVAL;
     hora_ns now = hora_clock_now(pool->object.clock);
@@ -467,7 +470,7 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay
                                         .now = now,
                                         .planned = hora__ns_add(now, delay > 0 ? delay : 0),
                                         .every = every};
-    return schedule(pool, task, &plan, ret_future);
+    return hora__scheduler_schedule(pool, task, &plan, ret_future);
 }
 
 int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
@@ -485,114 +488,4 @@ int hora_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *t
                                    hora_ns delay, hora_future **ret_future)
 {
     return schedule_as_jdk(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
-}
-
-static hora_timeline line_of(const hora_pool *pool, const hora_schedule_spec *spec)
-{
-    switch (spec->clock) {
-    case HORA_SCHEDULE_CLOCK_MONOTONIC:
-        return HORA_MONOTONIC;
-    case HORA_SCHEDULE_CLOCK_BOOTTIME:
-        return HORA_BOOTTIME;
-    case HORA_SCHEDULE_CLOCK_WALL:
-        return HORA_WALL;
-    case HORA_SCHEDULE_CLOCK_DEFAULT:
-    default:
-        return spec->at.ns != 0 || hora_trigger_is_wall(spec->trigger) ? HORA_WALL
-                                                                       : hora_clock_timeline(pool->object.clock);
-    }
-}
-
-static hora_ns first_of(const hora_schedule_spec *spec, hora_timeline line, hora_ns now)
-{
-    if (spec->at.ns != 0)
-        return spec->at.ns;
-    bool asks = spec->next != NULL || spec->trigger != NULL;
-    if (!asks || spec->delay > 0)
-        return hora__ns_add(now, spec->delay > 0 ? spec->delay : 0);
-    hora_trigger_context context = {
-        .timeline = line, .now = now, .last_planned = HORA_NEVER, .last_start = HORA_NEVER, .last_end = HORA_NEVER};
-    return hora__plan_ask(spec, &context);
-}
-
-static enum hora__trigger trigger_of(const hora_schedule_spec *spec)
-{
-    if (spec->next != NULL || spec->trigger != NULL)
-        return HORA__ASKED;
-    if (spec->rate > 0)
-        return HORA__RATE;
-    return spec->gap > 0 ? HORA__GAP : HORA__ONCE;
-}
-
-/* HORA_EEMPTY: it would never run. */
-static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule_spec *spec,
-                       const struct hora__scheduled_plan *start, hora_future **ret_future)
-{
-    hora_task own = *task;
-    if (spec->name != NULL)
-        own.name = spec->name;
-    if (spec->spread > 0 && own.name == NULL)
-        return HORA_EINVAL;
-    hora_timeline line = line_of(pool, spec);
-    hora_ns now = hora__agenda_now(pool->queue, line);
-    struct hora__scheduled_plan plan = *start;
-    plan.rules = spec;
-    plan.copies_rules = plan.tells = true;
-    plan.trigger = trigger_of(spec);
-    plan.line = line;
-    plan.planned = first_of(spec, line, now);
-    plan.every = spec->rate > 0 ? spec->rate : spec->gap;
-    plan.offset = hora__plan_offset(own.name, spec->spread);
-    plan.is_given = spec->at.ns != 0 || spec->delay > 0;
-    bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
-    if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
-        return HORA_EEMPTY;
-    return schedule(pool, &own, &plan, ret_future);
-}
-
-static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec, bool paused,
-                         hora_future **ret_future)
-{
-    hora_schedule_spec own;
-    const char *reason;
-    int error = check(scheduler, task);
-    if (error == 0)
-        error = hora__options_copy(&own, sizeof own, sizeof own, spec);
-    if (error < 0)
-        return error;
-    struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
-    if (own.cron != NULL || own.trigger != NULL)
-        start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
-    if (own.terms != NULL)
-        error = hora_terms_check(scheduler, own.terms, NULL);
-    if (error == 0)
-        error = hora__spec_read(spec, scheduler->queue, &own, &reason);
-    if (error < 0)
-        return error;
-    error = schedule_by(scheduler, task, &own, &start, ret_future);
-    (void)hora_trigger_unref(own.trigger);
-    return error;
-}
-
-int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
-                       hora_future **ret_future)
-{
-    int error = schedule_with(scheduler, task, spec, false, ret_future);
-    return error == HORA_EEMPTY ? HORA_EINVAL : error;
-}
-
-int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task, hora_trigger *trigger,
-                               hora_future **ret_future)
-{
-    int error = check(scheduler, task);
-    if (error < 0 || trigger == NULL)
-        return error < 0 ? error : HORA_EINVAL;
-    return hora_schedule_with(scheduler, task, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
-                              ret_future);
-}
-
-int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
-                          hora_future **ret_future)
-{
-    return schedule_with(scheduler, task, spec, true, ret_future);
 }

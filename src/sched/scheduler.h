@@ -30,6 +30,12 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
  * too late for that. */
 int hora__scheduler_staff(hora_pool *pool);
 
+/* Whether a task can be scheduled here. HORA_EINVAL, HORA_EFORKED. And: do so, by a plan. */
+__attribute__((warn_unused_result)) int hora__scheduler_check(hora_pool *pool, const hora_task *task);
+__attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool, const hora_task *task,
+                                                                 const struct hora__scheduled_plan *plan,
+                                                                 hora_future **ret_future);
+
 /* As hora_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
  * `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
