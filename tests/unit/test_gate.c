@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gate.c - the gate, rule by rule; test_gate_history.c compares it with a model */
+#include "base/gate.h"
+
+#include "harness.h"
+
+enum { LOW, NORMAL, HIGH, URGENT, MANY = 100, TICKETS = 12 };
+
+static struct hora__gate gate;
+static struct hora__ticket t[TICKETS];
+
+static void begin_test(hora_ns ageing)
+{
+    hora__gate_init(&gate, ageing);
+}
+
+static void end_test(void)
+{
+    struct hora__ticket *ticket;
+    for (int i = 0; i < TICKETS; i++)
+        if (t[i].state == HORA__TICKET_RUNS)
+            hora__gate_end(&gate, &t[i]);
+    while ((ticket = hora__gate_first(&gate)) != NULL)
+        hora__gate_remove(&gate, ticket);
+    CHECK(hora__gate_check(&gate));
+    for (int i = 0; i < TICKETS; i++) {
+        hora__ticket_discard(&t[i]);
+        t[i] = (struct hora__ticket){.state = HORA__TICKET_OUT};
+    }
+    hora__gate_destroy(&gate);
+}
+
+static void add(int i, struct hora__gate_class *class, uint64_t key, int level, hora_ns since)
+{
+    CHECK_OK(hora__ticket_prepare(&t[i], class, key, level));
+    hora__gate_add(&gate, &t[i], since);
+    CHECK(hora__gate_check(&gate));
+}
+
+/* Number of the best, or -1. */
+static int best(hora_ns now, int threads)
+{
+    struct hora__ticket *ticket = hora__gate_best(&gate, now, threads);
+    CHECK_INT(hora__gate_next(&gate, now, threads) <= now, ticket != NULL);
+    return ticket == NULL ? -1 : (int)(ticket - t);
+}
+
+static void start(int i, hora_ns now)
+{
+    hora__gate_begin(&gate, &t[i], now);
+    CHECK(hora__gate_check(&gate));
+}
+
+static void stop(int i)
+{
+    hora__gate_end(&gate, &t[i]);
+    CHECK(hora__gate_check(&gate));
+}
+
+static struct hora__gate_reason reason;
+
+static enum hora__why why(int i, hora_ns now, int threads)
+{
+    return hora__gate_why(&gate, &t[i], now, threads, &reason);
+}
+
+TEST_REAL(gate_without_anything_is_first_in_first_out, "")
+{
+    begin_test(10);
+    CHECK_INT(best(0, MANY), -1);
+    CHECK_INT(hora__gate_next(&gate, 0, MANY), HORA_FOREVER);
+    CHECK_INT(hora__gate_oldest(&gate), HORA_FOREVER);
+    for (int i = 0; i < 4; i++)
+        add(i, NULL, 0, NORMAL, 5);
+    CHECK_POINTER(t[0].class, &gate.plain);
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(best(5, MANY), i);
+        start(i, 5);
+    }
+    CHECK_INT(gate.running, 4);
+    CHECK_INT(gate.waiting, 0);
+    end_test();
+}
+
+TEST_REAL(gate_stops_when_no_thread_is_left, "")
+{
+    begin_test(10);
+    add(0, NULL, 0, NORMAL, 0);
+    add(1, NULL, 0, NORMAL, 0);
+    CHECK_INT(best(0, 0), -1);
+    start(best(0, 1), 0);
+    CHECK_INT(best(0, 1), -1);
+    CHECK_INT(hora__gate_next(&gate, 0, 1), HORA_FOREVER);
+    CHECK_INT(why(1, 0, 1), HORA__WHY_BUSY);
+    CHECK_INT(reason.running, 1);
+    CHECK_INT(best(0, 2), 1);
+    stop(0);
+    CHECK_INT(best(0, 1), 1);
+    end_test();
+}
+
+/* A level is worth `ageing` of waiting, not more. */
+TEST_REAL(gate_levels_age, "")
+{
+    begin_test(10);
+    add(0, NULL, 0, LOW, 0);
+    add(1, NULL, 0, NORMAL, 9);
+    add(2, NULL, 0, HIGH, 18);
+    add(3, NULL, 0, URGENT, 27);
+    for (int i = 3; i >= 0; i--) {
+        CHECK_INT(best(30, MANY), i);
+        start(i, 30);
+    }
+    end_test();
+    begin_test(10);
+    add(0, NULL, 0, LOW, 0);
+    add(1, NULL, 0, NORMAL, 10); /* the same virtual time: who came first */
+    add(2, NULL, 0, URGENT, 31);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(best(31, MANY), i);
+        start(i, 31);
+    }
+    end_test();
+}
+
+TEST_REAL(gate_levels_are_strict_if_nothing_ages, "")
+{
+    static const hora_ns ageings[] = {HORA_FOREVER, HORA_FOREVER - 1, INT64_C(1) << 62};
+    for (int k = 0; k < 3; k++) {
+        begin_test(ageings[k]);
+        add(0, NULL, 0, LOW, 0);
+        add(1, NULL, 0, LOW, HORA_SECONDS(1));
+        add(2, NULL, 0, NORMAL, HORA_SECONDS(2));
+        add(3, NULL, 0, HIGH, 3);
+        add(4, NULL, 0, URGENT, (INT64_C(1) << 62) - 1);
+        add(5, NULL, 0, URGENT, HORA_FOREVER);
+        add(6, NULL, 0, HIGH, 2);
+        static const int order[] = {4, 5, 6, 3, 2, 0, 1};
+        for (int i = 0; i < 7; i++) {
+            CHECK_INT(best(100, MANY), order[i]);
+            start(order[i], 100);
+        }
+        end_test();
+    }
+}
+
+TEST_REAL(gate_ageing_of_zero_makes_levels_equal, "")
+{
+    begin_test(0);
+    add(0, NULL, 0, LOW, 1);
+    add(1, NULL, 0, URGENT, 1);
+    CHECK_INT(best(1, MANY), 0);
+    end_test();
+}
+
+/* One at a time, in the order in which they came, whatever their levels and classes; others go on. */
+TEST_REAL(gate_key_is_one_at_a_time_in_order, "")
+{
+    struct hora__gate_class other = {.name = "other"};
+    begin_test(10);
+    hora__gate_add_class(&gate, &other);
+    add(0, NULL, 7, LOW, 0);
+    add(1, &other, 7, URGENT, 0);
+    add(2, NULL, 7, HIGH, 0);
+    add(3, NULL, UINT64_MAX, LOW, 1);
+    CHECK_INT(t[1].state, HORA__TICKET_LANE);
+    CHECK_INT(why(2, 0, MANY), HORA__WHY_KEY);
+    CHECK_INT(reason.behind, 2);
+    CHECK(!reason.key_runs);
+    CHECK_POINTER(reason.first, &t[0]);
+    CHECK_INT(best(0, MANY), 0);
+    start(0, 0);
+    CHECK_INT(why(1, 0, MANY), HORA__WHY_KEY);
+    CHECK_INT(reason.behind, 1);
+    CHECK(reason.key_runs);
+    CHECK_INT(best(0, MANY), 3);
+    start(3, 0);
+    CHECK_INT(best(0, MANY), -1);
+    CHECK_INT(hora__gate_next(&gate, 0, MANY), HORA_FOREVER);
+    stop(0);
+    CHECK_INT(t[1].state, HORA__TICKET_READY);
+    CHECK_INT(best(0, MANY), 1);
+    hora__gate_remove(&gate, &t[1]); /* the next may begin then */
+    CHECK_INT(best(0, MANY), 2);
+    end_test();
+}
+
+TEST_REAL(gate_keys_can_be_walked_through, "")
+{
+    begin_test(10);
+    add(0, NULL, 3, NORMAL, 0);
+    add(1, NULL, 2, NORMAL, 0);
+    add(2, NULL, 3, NORMAL, 0);
+    start(0, 0);
+    struct hora__ticket *first = hora__gate_first_lane(&gate);
+    CHECK_POINTER(first, &t[1]);
+    CHECK_INT(hora__gate_lane_length(first), 0);
+    first = hora__gate_after_lane(first);
+    CHECK_POINTER(first, &t[0]);
+    CHECK_INT(hora__gate_lane_length(first), 1);
+    CHECK_POINTER(hora__gate_after_lane(first), NULL);
+    CHECK_POINTER(hora__gate_first_of_key(&gate, 4), NULL);
+    end_test();
+}
+
+/* Others of its key have come meanwhile, or wait in front already. */
+TEST_REAL(gate_one_that_comes_back_has_its_old_place, "")
+{
+    begin_test(10);
+    for (int i = 0; i < 4; i++)
+        add(i, NULL, 7, NORMAL, i);
+    add(4, NULL, 0, NORMAL, 1);
+    start(0, 4);
+    stop(0);
+    CHECK_INT(t[1].state, HORA__TICKET_READY);
+    hora__gate_add_again(&gate, &t[0]);
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(t[0].since, 0);
+    CHECK_INT(t[1].state, HORA__TICKET_LANE);
+    CHECK_INT(best(4, MANY), 0);
+    start(0, 4);
+    hora__gate_remove(&gate, &t[2]);
+    hora__gate_add_again(&gate, &t[2]);
+    CHECK_INT(why(3, 4, MANY), HORA__WHY_KEY);
+    CHECK_INT(reason.behind, 3);
+    CHECK_INT(why(2, 4, MANY), HORA__WHY_KEY);
+    CHECK_INT(reason.behind, 2);
+    CHECK_INT(hora__gate_oldest(&gate), 1);
+    CHECK_POINTER(hora__gate_first(&gate), &t[2]);
+    end_test();
+}
+
+TEST_REAL(gate_class_has_a_limit, "")
+{
+    struct hora__gate_class few = {.name = "few", .limit = 2};
+    begin_test(10);
+    hora__gate_add_class(&gate, &few);
+    for (int i = 0; i < 3; i++)
+        add(i, &few, 0, URGENT, 0);
+    add(3, NULL, 0, LOW, 0);
+    start(best(0, MANY), 0);
+    start(best(0, MANY), 0);
+    CHECK_INT(few.running, 2);
+    CHECK_INT(few.waiting, 1);
+    CHECK_INT(why(2, 0, MANY), HORA__WHY_LIMIT);
+    CHECK_INT(reason.limit, 2);
+    CHECK_INT(reason.class_running, 2);
+    CHECK_INT(best(0, MANY), 3);
+    few.limit = 3;
+    CHECK_INT(best(0, MANY), 2);
+    few.limit = 2;
+    stop(0);
+    CHECK_INT(best(0, MANY), 2);
+    CHECK_INT(why(2, 0, MANY), HORA__WHY_NOTHING);
+    CHECK_INT(why(3, 0, MANY), HORA__WHY_TURN);
+    CHECK_INT(reason.before, 1);
+    end_test();
+}
+
+TEST_REAL(gate_class_has_threads_of_its_own, "")
+{
+    struct hora__gate_class first = {.name = "first", .reserve = 2};
+    struct hora__gate_class second = {.name = "second", .reserve = 1};
+    begin_test(10);
+    hora__gate_add_class(&gate, &first);
+    hora__gate_add_class(&gate, &second);
+    for (int i = 0; i < 3; i++)
+        add(i, NULL, 0, URGENT, 0);
+    start(best(0, 4), 0); /* of four threads three are kept */
+    CHECK_INT(best(0, 4), -1);
+    CHECK_INT(why(1, 0, 4), HORA__WHY_RESERVED);
+    CHECK_INT(reason.reserved, 3);
+    for (int i = 3; i < 8; i++)
+        add(i, i < 6 ? &first : &second, 0, LOW, 0);
+    start(best(0, 4), 0);
+    start(best(0, 4), 0);
+    CHECK_INT(first.running, 2);
+    CHECK_INT(why(5, 0, 4), HORA__WHY_RESERVED);
+    CHECK_INT(reason.reserved, 1);
+    CHECK_INT(best(0, 4), 6);
+    start(6, 0);
+    CHECK_INT(best(0, 4), -1);
+    stop(0);
+    CHECK_INT(best(0, 4), 1); /* the thread for everybody is free again */
+    end_test();
+}
+
+/* More is reserved than there are threads: the later class gets less, and one thread is for everybody. */
+TEST_REAL(gate_reserves_are_cut, "")
+{
+    struct hora__gate_class first = {.name = "first", .reserve = 2};
+    struct hora__gate_class second = {.name = "second", .reserve = 9};
+    begin_test(10);
+    hora__gate_add_class(&gate, &first);
+    hora__gate_add_class(&gate, &second);
+    for (int i = 0; i < 4; i++)
+        add(i, &second, 0, URGENT, 0);
+    add(4, NULL, 0, LOW, 0);
+    CHECK_INT(best(0, 1), 0);
+    start(0, 0);
+    start(best(0, 4), 0);
+    CHECK_INT(best(0, 4), -1); /* two are kept for the first; it has used the one kept for it, and that of everybody */
+    CHECK_INT(why(2, 0, 4), HORA__WHY_RESERVED);
+    CHECK_INT(reason.reserved, 2);
+    CHECK_INT(why(4, 0, 4), HORA__WHY_RESERVED);
+    stop(0);
+    hora__gate_remove(&gate, &t[2]);
+    hora__gate_remove(&gate, &t[3]);
+    CHECK_INT(best(0, 4), 4);
+    end_test();
+}
+
+/* In any interval as long as `per` at most so many; each place comes back `per` after it was taken. */
+TEST_REAL(gate_class_has_a_rate, "")
+{
+    hora_ns starts[2];
+    struct hora__gate_class slow = {.name = "slow", .rate = 2, .per = 100, .starts = starts};
+    begin_test(10);
+    hora__gate_add_class(&gate, &slow);
+    for (int i = 0; i < 6; i++)
+        add(i, &slow, 0, NORMAL, 0);
+    CHECK_INT(best(0, MANY), 0);
+    start(0, 0);
+    start(1, 90);
+    stop(0);
+    CHECK_INT(best(99, MANY), -1);
+    CHECK_INT(hora__gate_next(&gate, 99, MANY), 100);
+    CHECK_INT(hora__gate_next(&gate, 99, 1), HORA_FOREVER); /* there is no thread either */
+    CHECK_INT(why(2, 99, MANY), HORA__WHY_RATE);
+    CHECK_INT(reason.until, 100);
+    CHECK_INT(best(100, MANY), 2);
+    start(2, 100);
+    CHECK_INT(hora__gate_next(&gate, 150, MANY), 190);
+    start(3, 80); /* who began it read the clock before the last one did: as if at 100 */
+    CHECK_INT(hora__gate_next(&gate, 150, MANY), 200);
+    start(4, 200);
+    CHECK_INT(hora__gate_next(&gate, 200, MANY), 200);
+    start(5, 200);
+    end_test();
+}
+
+TEST_REAL(gate_rate_can_change, "")
+{
+    hora_ns three[3];
+    hora_ns two[2];
+    hora_ns five[5];
+    struct hora__gate_class slow = {.name = "slow", .rate = 3, .per = 100, .starts = three};
+    begin_test(10);
+    hora__gate_add_class(&gate, &slow);
+    for (int i = 0; i < 8; i++)
+        add(i, &slow, 0, NORMAL, 0);
+    for (int i = 0; i < 4; i++)
+        start(i, 10 * i);
+    CHECK_POINTER(hora__gate_set_rate(&slow, 2, 50, two), three);
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(hora__gate_next(&gate, 30, MANY), 70);
+    CHECK_POINTER(hora__gate_set_rate(&slow, 5, 1000, five), two);
+    CHECK(hora__gate_check(&gate));
+    for (int i = 4; i < 7; i++) {
+        CHECK_INT(best(40, MANY), i);
+        start(i, 40);
+    }
+    CHECK_INT(hora__gate_next(&gate, 40, MANY), 1020);
+    CHECK_POINTER(hora__gate_set_rate(&slow, 0, 0, NULL), five);
+    CHECK_INT(best(40, MANY), 7);
+    CHECK_POINTER(hora__gate_set_rate(&slow, 2, 100, two), NULL);
+    CHECK_INT(best(40, MANY), 7);
+    end_test();
+}
+
+/* What goes on under another ticket keeps its key, its place in the class and its thread. */
+TEST_REAL(gate_run_passes_to_another_ticket, "")
+{
+    hora_ns starts[1];
+    struct hora__gate_class one = {.name = "one", .limit = 1, .rate = 1, .per = 5, .starts = starts};
+    begin_test(10);
+    hora__gate_add_class(&gate, &one);
+    add(0, &one, 7, NORMAL, 0);
+    add(1, NULL, 7, NORMAL, 0);
+    add(2, &one, 0, NORMAL, 0);
+    start(0, 0);
+    CHECK_OK(hora__ticket_prepare(&t[3], &one, 7, NORMAL));
+    hora__gate_pass(&gate, &t[0], &t[3]);
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(t[0].state, HORA__TICKET_OUT);
+    CHECK_INT(t[3].state, HORA__TICKET_RUNS);
+    CHECK_INT(best(10, MANY), -1);
+    CHECK_INT(one.running, 1);
+    stop(3);
+    CHECK_INT(best(10, MANY), 1);
+    CHECK_OK(hora__ticket_prepare(&t[4], NULL, 0, NORMAL));
+    start(2, 10);
+    hora__gate_pass(&gate, &t[2], &t[4]);
+    CHECK_INT(gate.running, 1);
+    end_test();
+}
+
+TEST_REAL(gate_class_and_level_can_change, "")
+{
+    struct hora__gate_class one = {.name = "one", .limit = 1};
+    begin_test(10);
+    hora__gate_add_class(&gate, &one);
+    add(0, NULL, 0, NORMAL, 0);
+    add(1, NULL, 0, NORMAL, 5);
+    add(2, NULL, 7, NORMAL, 6);
+    add(3, NULL, 7, NORMAL, 7);
+    hora__gate_change(&gate, &t[1], NULL, HIGH);
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(best(10, MANY), 1);
+    start(1, 10);
+    hora__gate_change(&gate, &t[1], &one, HIGH); /* the one that it may run */
+    hora__gate_change(&gate, &t[0], &one, LOW);
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(gate.plain.running, 0);
+    CHECK_INT(one.running, 1);
+    CHECK_INT(why(0, 10, MANY), HORA__WHY_LIMIT);
+    hora__gate_change(&gate, &t[3], &one, URGENT); /* it stays behind the other of its key */
+    CHECK(hora__gate_check(&gate));
+    CHECK_INT(one.waiting, 2);
+    CHECK_INT(best(10, MANY), 2);
+    hora__gate_remove(&gate, &t[2]);
+    stop(1);
+    CHECK_INT(best(10, MANY), 3);
+    end_test();
+}
+
+TEST_REAL(gate_can_be_walked_through, "")
+{
+    struct hora__gate_class other = {.name = "other"};
+    begin_test(10);
+    hora__gate_add_class(&gate, &other);
+    add(0, NULL, 7, LOW, 0);
+    add(1, &other, 7, URGENT, 0);
+    add(2, &other, 0, HIGH, 0);
+    add(3, NULL, 0, NORMAL, 0);
+    struct hora__ticket *ticket = hora__gate_first(&gate);
+    for (int i = 0; i < 4; i++, ticket = hora__gate_after(&gate, ticket))
+        CHECK_POINTER(ticket, &t[i]);
+    CHECK_POINTER(ticket, NULL);
+    static const int order[] = {2, 3, 0};
+    ticket = hora__gate_first_ready(&gate);
+    for (int i = 0; i < 3; i++, ticket = hora__gate_after_ready(&gate, ticket))
+        CHECK_POINTER(ticket, &t[order[i]]);
+    CHECK_POINTER(ticket, NULL);
+    end_test();
+}
+
+TEST_REAL(gate_class_can_leave, "")
+{
+    struct hora__gate_class greedy = {.name = "greedy", .reserve = 2};
+    begin_test(10);
+    hora__gate_add_class(&gate, &greedy);
+    add(0, NULL, 0, NORMAL, 0);
+    add(1, NULL, 0, NORMAL, 0);
+    start(0, 0);
+    CHECK_INT(best(0, 2), -1);
+    hora__gate_remove_class(&gate, &greedy);
+    CHECK_INT(best(0, 2), 1);
+    end_test();
+}

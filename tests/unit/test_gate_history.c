@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gate_history.c - the gate against a model that is nothing but its rules, on random histories
+ *
+ * How it works    The model is an array of what is known of each ticket, and for each class the times at which tickets began. What may
+ *                 begin, which is next, when, and why another is not, it finds by looking at all, as the rules of gate.h say it.
+ *                 The same is done to both; after each step they must agree on all that can be asked, for some number of
+ *                 threads, and the gate must be sound. At its end a history is run empty. */
+#include "base/gate.h"
+#include "harness.h"
+
+enum { MOST = 200, CLASSES = 6, KEYS = 10, MOST_RATE = 4, HISTORIES = 3000, STEPS = 250, MOST_STARTS = 1000 };
+
+struct record {
+    enum { OUT, WAITS, RUNS } state;
+    int class; /* 0: that of the gate */
+    uint64_t key;
+    int level;
+    hora_ns since;
+    uint64_t sequence;
+    bool is_known; /* it was in the gate before */
+};
+
+struct class_record {
+    hora_ns starts[MOST_STARTS]; /* that its rate has seen */
+    int start_count;
+};
+
+static struct hora__gate gate;
+static struct hora__gate_class classes[CLASSES]; /* the first is not used: the gate has its own */
+static hora_ns memory[CLASSES][2][MOST_RATE];    /* for starts: two, to move from one to the other */
+static struct hora__ticket tickets[MOST];
+
+static struct record records[MOST];
+static struct class_record class_records[CLASSES];
+static int ticket_count;
+static int class_count;
+static uint64_t next_sequence;
+static hora_ns now;
+static hora_ns ageing;
+static bool is_orderly; /* tickets come in the order of their since */
+
+/* ---- the rules ---- */
+
+static const struct hora__gate_class *settings(int class)
+{
+    return class == 0 ? &gate.plain : &classes[class];
+}
+
+static int running_of(int class)
+{
+    int count = 0;
+    for (int i = 0; i < ticket_count; i++)
+        count += records[i].state == RUNS && records[i].class == class;
+    return count;
+}
+
+static int running(void)
+{
+    int count = 0;
+    for (int class = 0; class < class_count; class ++)
+        count += running_of(class);
+    return count;
+}
+
+/* How many others of its key run, or wait and came before it. */
+static int others_before(const struct record *record, bool *ret_runs)
+{
+    int count = 0;
+    *ret_runs = false;
+    for (int i = 0; record->key != 0 && i < ticket_count; i++) {
+        const struct record *other = &records[i];
+        if (other == record || other->state == OUT || other->key != record->key)
+            continue;
+        *ret_runs = *ret_runs || other->state == RUNS;
+        count += other->state == RUNS || other->sequence < record->sequence;
+    }
+    return count;
+}
+
+static bool is_ready(const struct record *record)
+{
+    bool runs;
+    return record->state == WAITS && others_before(record, &runs) == 0;
+}
+
+static bool limit_allows(int class)
+{
+    return settings(class)->limit == 0 || running_of(class) < settings(class)->limit;
+}
+
+static bool rate_allows(int class, hora_ns time)
+{
+    int recent = 0;
+    for (int i = 0; i < class_records[class].start_count; i++)
+        recent += class_records[class].starts[i] + settings(class)->per > time;
+    return settings(class)->rate == 0 || recent < settings(class)->rate;
+}
+
+/* Threads kept for the others; one at least is for everybody. */
+static int reserved_for_others(int class, int threads)
+{
+    int granted[CLASSES];
+    int sum = 0;
+    int kept = 0;
+    for (int i = 0; i < class_count; i++)
+        sum += granted[i] = settings(i)->reserve;
+    for (int i = class_count - 1; sum > 0 && sum > threads - 1; i -= granted[i] == 0)
+        if (granted[i] > 0) {
+            granted[i]--;
+            sum--;
+        }
+    for (int i = 0; i < class_count; i++)
+        if (i != class && granted[i] > running_of(i))
+            kept += granted[i] - running_of(i);
+    return kept;
+}
+
+static bool thread_is_left(int class, int threads)
+{
+    return running() + reserved_for_others(class, threads) < threads;
+}
+
+static bool is_before(const struct record *a, const struct record *b)
+{
+    if (ageing == HORA_FOREVER && a->level != b->level)
+        return a->level > b->level;
+    hora_ns worth = ageing == HORA_FOREVER ? 0 : ageing;
+    hora_ns a_time = a->since - a->level * worth;
+    hora_ns b_time = b->since - b->level * worth;
+    return a_time < b_time || (a_time == b_time && a->sequence < b->sequence);
+}
+
+static int best_at(hora_ns time, int threads)
+{
+    bool may_begin[CLASSES];
+    int best = -1;
+    for (int i = 0; i < class_count; i++)
+        may_begin[i] = limit_allows(i) && rate_allows(i, time) && thread_is_left(i, threads);
+    for (int i = 0; i < ticket_count; i++)
+        if (records[i].state == WAITS && may_begin[records[i].class] &&
+            (best < 0 || is_before(&records[i], &records[best])) && is_ready(&records[i]))
+            best = i;
+    return best;
+}
+
+/* Nothing changes by itself but that starts become old. */
+static hora_ns next_after_now(int threads)
+{
+    hora_ns next = HORA_FOREVER;
+    for (int i = 0; i < class_count; i++)
+        for (int k = 0; k < class_records[i].start_count; k++) {
+            hora_ns time = class_records[i].starts[k] + settings(i)->per;
+            if (time > now && time < next && best_at(time, threads) >= 0)
+                next = time;
+        }
+    return next;
+}
+
+static int ready_before(const struct record *record)
+{
+    int count = 0;
+    for (int i = 0; i < ticket_count; i++)
+        count += records[i].state == WAITS && is_before(&records[i], record) && is_ready(&records[i]);
+    return count;
+}
+
+/* ---- agreement ---- */
+
+static void check_why(int i, int threads, int best)
+{
+    struct hora__gate_reason reason;
+    const struct record *record = &records[i];
+    enum hora__why why = hora__gate_why(&gate, &tickets[i], now, threads, &reason);
+    bool key_runs;
+    int behind = others_before(record, &key_runs);
+    CHECK_INT(reason.behind, behind);
+    CHECK_INT(reason.key_runs, key_runs);
+    CHECK_INT(reason.first != NULL, behind > 0);
+    CHECK_INT(reason.limit, settings(record->class)->limit);
+    CHECK_INT(reason.class_running, running_of(record->class));
+    CHECK_INT(reason.until <= now, rate_allows(record->class, now));
+    if (reason.until > now) {
+        CHECK(!rate_allows(record->class, reason.until - 1));
+        CHECK(rate_allows(record->class, reason.until));
+    }
+    CHECK_INT(reason.running, running());
+    CHECK_INT(reason.reserved, reserved_for_others(record->class, threads));
+    CHECK_INT(reason.before, ready_before(record));
+    CHECK_INT(why, behind > 0                                ? HORA__WHY_KEY
+                   : !limit_allows(record->class)            ? HORA__WHY_LIMIT
+                   : !rate_allows(record->class, now)        ? HORA__WHY_RATE
+                   : running() >= threads                    ? HORA__WHY_BUSY
+                   : !thread_is_left(record->class, threads) ? HORA__WHY_RESERVED
+                   : i != best                               ? HORA__WHY_TURN
+                                                             : HORA__WHY_NOTHING);
+}
+
+static void check_states(void)
+{
+    int waiting[CLASSES] = {0};
+    for (int i = 0; i < ticket_count; i++) {
+        const struct record *record = &records[i];
+        enum hora__ticket_state state = record->state == OUT    ? HORA__TICKET_OUT
+                                        : record->state == RUNS ? HORA__TICKET_RUNS
+                                        : is_ready(record)      ? HORA__TICKET_READY
+                                                                : HORA__TICKET_LANE;
+        CHECK_INT(tickets[i].state, state);
+        waiting[record->class] += record->state == WAITS;
+        if (state != HORA__TICKET_OUT) {
+            CHECK_POINTER(tickets[i].class, settings(record->class));
+            CHECK_INT(tickets[i].sequence, record->sequence);
+        }
+    }
+    for (int i = 0; i < class_count; i++) {
+        CHECK_INT(settings(i)->waiting, waiting[i]);
+        CHECK_INT(settings(i)->running, running_of(i));
+    }
+}
+
+/* The walks meet all that wait, in order. */
+static void check_walks(void)
+{
+    int waiting = 0;
+    int ready = 0;
+    hora_ns oldest = HORA_FOREVER;
+    for (int i = 0; i < ticket_count; i++) {
+        waiting += records[i].state == WAITS;
+        ready += is_ready(&records[i]);
+        if (records[i].state == WAITS && records[i].since < oldest)
+            oldest = records[i].since;
+    }
+    if (is_orderly)
+        CHECK_INT(hora__gate_oldest(&gate), oldest);
+    const struct hora__ticket *last = NULL;
+    for (const struct hora__ticket *ticket = hora__gate_first(&gate); ticket != NULL;
+         ticket = hora__gate_after(&gate, ticket), waiting--) {
+        CHECK(last == NULL || last->is_back || (!ticket->is_back && last->sequence < ticket->sequence));
+        last = ticket;
+    }
+    CHECK_INT(waiting, 0);
+    last = NULL;
+    for (const struct hora__ticket *ticket = hora__gate_first_ready(&gate); ticket != NULL;
+         ticket = hora__gate_after_ready(&gate, ticket), ready--) {
+        CHECK(last == NULL || is_before(&records[last - tickets], &records[ticket - tickets]));
+        last = ticket;
+    }
+    CHECK_INT(ready, 0);
+}
+
+static void check_agreement(void)
+{
+    int threads = (int)test_random(12);
+    int best = best_at(now, threads);
+    CHECK_POINTER(hora__gate_best(&gate, now, threads), best < 0 ? NULL : &tickets[best]);
+    hora_ns next = hora__gate_next(&gate, now, threads);
+    if (best >= 0)
+        CHECK(next <= now);
+    else
+        CHECK_INT(next, next_after_now(threads));
+    int i = (int)test_random((uint32_t)ticket_count);
+    if (records[i].state == WAITS)
+        check_why(i, threads, best);
+    check_states();
+    CHECK(hora__gate_check(&gate));
+    if (test_random(8) == 0)
+        check_walks();
+}
+
+/* ---- steps ---- */
+
+/* One in this state, searched for from a random place; -1 if there is none. */
+static int random_ticket(int state)
+{
+    int start = (int)test_random((uint32_t)ticket_count);
+    for (int i = 0; i < ticket_count; i++)
+        if ((int)records[(start + i) % ticket_count].state == state)
+            return (start + i) % ticket_count;
+    return -1;
+}
+
+static struct hora__gate_class *class_or_null(int class)
+{
+    return class == 0 ? NULL : &classes[class];
+}
+
+static void add(void)
+{
+    int i = random_ticket(OUT);
+    if (i < 0)
+        return;
+    struct record *record = &records[i];
+    if (record->is_known && test_random(4) == 0) {
+        hora__gate_add_again(&gate, &tickets[i]);
+    } else if (record->is_known && test_random(4) == 0) { /* a series, as new */
+        record->since = is_orderly ? now : (hora_ns)test_random((uint32_t)now + 1);
+        record->sequence = next_sequence++;
+        hora__gate_add(&gate, &tickets[i], record->since);
+    } else {
+        record->class = (int)test_random((uint32_t)class_count);
+        record->key = test_random(2) == 0 ? 0 : UINT64_MAX - test_random(KEYS) * (UINT64_MAX / KEYS);
+        record->level = (int)test_random(HORA__LEVELS);
+        record->since = is_orderly ? now : (hora_ns)test_random((uint32_t)now + 1);
+        record->sequence = next_sequence++;
+        record->is_known = true;
+        hora__ticket_discard(&tickets[i]);
+        CHECK_OK(hora__ticket_prepare(&tickets[i], class_or_null(record->class), record->key, record->level));
+        hora__gate_add(&gate, &tickets[i], record->since);
+    }
+    record->state = WAITS;
+}
+
+static void take_out(void)
+{
+    int i = random_ticket(WAITS);
+    if (i < 0)
+        return;
+    hora__gate_remove(&gate, &tickets[i]);
+    records[i].state = OUT;
+}
+
+static void start(int threads)
+{
+    int i = best_at(now, threads);
+    if (i < 0)
+        return;
+    hora__gate_begin(&gate, &tickets[i], now);
+    records[i].state = RUNS;
+    struct class_record *class = &class_records[records[i].class];
+    if (settings(records[i].class)->rate > 0)
+        class->starts[class->start_count++] = now;
+}
+
+static void end(void)
+{
+    int i = random_ticket(RUNS);
+    if (i < 0)
+        return;
+    hora__gate_end(&gate, &tickets[i]);
+    records[i].state = OUT;
+}
+
+static void change(void)
+{
+    int i = random_ticket(test_random(3) == 0 ? RUNS : WAITS);
+    if (i < 0)
+        return;
+    records[i].class = (int)test_random((uint32_t)class_count);
+    records[i].level = (int)test_random(HORA__LEVELS);
+    hora__gate_change(&gate, &tickets[i], class_or_null(records[i].class), records[i].level);
+}
+
+static void pass(void)
+{
+    int from = random_ticket(RUNS);
+    int to = random_ticket(OUT);
+    if (from < 0 || to < 0)
+        return;
+    hora__gate_pass(&gate, &tickets[from], &tickets[to]);
+    records[to] = records[from];
+    records[from].state = OUT;
+    records[from].is_known = false; /* there cannot be two with one number */
+}
+
+/* Another rate: of those that began, the last are remembered, no more than the old and the new rate. */
+static void set_rate(int class, int rate)
+{
+    struct class_record *record = &class_records[class];
+    int old_rate = classes[class].rate;
+    int keep = old_rate < rate ? old_rate : rate;
+    hora_ns *old = classes[class].starts;
+    hora_ns *memory_for_new = memory[class][old == memory[class][0]];
+    CHECK_POINTER(hora__gate_set_rate(&classes[class], rate, 1 + (hora_ns)test_random(40), memory_for_new), old);
+    for (; record->start_count > keep; record->start_count--)
+        for (int i = 1; i < record->start_count; i++)
+            record->starts[i - 1] = record->starts[i];
+}
+
+static void set_class(void)
+{
+    int class = (int)test_random((uint32_t)class_count);
+    if (class == 0)
+        return;
+    classes[class].limit = (int)test_random(4);
+    classes[class].reserve = test_random(2) == 0 ? (int)test_random(4) : 0;
+    if (test_random(2) == 0)
+        set_rate(class, (int)test_random(MOST_RATE + 1));
+}
+
+/* grow: of 8 steps so many add. */
+static void step(uint32_t grow)
+{
+    static void (*const others[])(void) = {take_out, end, end, end, change, change, pass, set_class};
+    uint32_t choice = test_random(16);
+    if (choice < grow * 2)
+        add();
+    else if (test_random(3) == 0)
+        start(1 + (int)test_random(12));
+    else if (test_random(4) == 0)
+        now += test_random(20);
+    else
+        others[test_random(8)]();
+}
+
+/* ---- histories ---- */
+
+static void make_classes(void)
+{
+    class_count = 1 + (int)test_random(CLASSES);
+    class_records[0].start_count = 0;
+    for (int i = 1; i < class_count; i++) {
+        class_records[i].start_count = 0;
+        classes[i] = (struct hora__gate_class){.starts = memory[i][0], .per = 1 + (hora_ns)test_random(40)};
+        classes[i].limit = (int)test_random(4);
+        classes[i].reserve = test_random(2) == 0 ? (int)test_random(4) : 0;
+        classes[i].rate = test_random(2) == 0 ? (int)test_random(MOST_RATE + 1) : 0;
+        hora__gate_add_class(&gate, &classes[i]);
+    }
+}
+
+/* All begins and ends at last, whatever the rules, if there is a thread, and classes have some limit or none. */
+static void run_empty(void)
+{
+    while (gate.waiting > 0 || gate.running > 0) {
+        hora_ns next = hora__gate_next(&gate, now, 1);
+        if (next <= now) {
+            start(1);
+        } else if (gate.running > 0) {
+            end();
+        } else {
+            CHECK(next != HORA_FOREVER);
+            now = next;
+        }
+        check_agreement();
+    }
+    for (int i = 0; i < class_count; i++)
+        CHECK_INT(settings(i)->waiting, 0);
+    CHECK(hora__tree_is_empty(&gate.lanes));
+    hora__gate_destroy(&gate);
+}
+
+static void history(int most)
+{
+    static const hora_ns ageings[] = {0, 7, 50, HORA_FOREVER};
+    uint32_t grow = 5;
+    ageing = ageings[test_random(4)];
+    is_orderly = test_random(2) == 0;
+    now = test_random(100);
+    next_sequence = 0;
+    ticket_count = 1 + (int)test_random((uint32_t)most);
+    hora__gate_init(&gate, ageing);
+    make_classes();
+    for (int i = 0; i < ticket_count; i++) {
+        records[i] = (struct record){.state = OUT};
+        CHECK_OK(hora__ticket_prepare(&tickets[i], NULL, 0, 0));
+    }
+    for (int i = 0; i < STEPS; i++) {
+        if (i % 50 == 49)
+            grow = test_random(7);
+        step(grow);
+        check_agreement();
+    }
+    run_empty();
+}
+
+TEST_REAL(gate_agrees_with_its_rules, "")
+{
+    for (int i = 0; i < HISTORIES; i++)
+        history(30);
+}
+
+TEST_REAL(gate_agrees_with_its_rules_when_many_wait, "")
+{
+    for (int i = 0; i < HISTORIES / 20; i++)
+        history(MOST);
+}
