@@ -142,6 +142,13 @@ static inline void hora__counter_add_alone(hora__counter *counter, int64_t value
     atomic_store_explicit(&counter->value, before + value, memory_order_relaxed);
 }
 
+/* The greatest value of all, where no two threads raise it at the same time. */
+static inline void hora__counter_raise_alone(hora__counter *counter, int64_t value)
+{
+    if (__builtin_expect(value > atomic_load_explicit(&counter->value, memory_order_relaxed), 0))
+        atomic_store_explicit(&counter->value, value, memory_order_relaxed);
+}
+
 /* Counts by one and returns the new value: a number that nobody else gets, and that rises from one call to the next. */
 static inline int64_t hora__counter_next(hora__counter *counter)
 {

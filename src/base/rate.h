@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rate.h - how many nanoseconds go to how many ticks of a counter, and spans of one as spans of the other
+ *
+ * Where the counter counts nanoseconds (the two numbers are the same) nothing is rounded. Elsewhere results are rounded
+ * down, and good to one part in 2^52 or better: far better than the rate itself was measured. */
+#ifndef HORA_BASE_RATE_H
+#define HORA_BASE_RATE_H
+
+#include <stdint.h>
+
+struct hora__rate {
+    int64_t ns; /* both positive */
+    int64_t ticks;
+};
+
+#define HORA__RATE_ONE ((struct hora__rate){1, 1})
+
+/* How a reading of ticks becomes times. That of the bounds of a histogram stays as it was first measured: a bound that moved, if only a
+ * little, would let the number of values below it fall from one reading to the next. */
+struct hora__scale {
+    struct hora__rate values;
+    struct hora__rate bounds;
+};
+
+#define HORA__SCALE_NS ((struct hora__scale){HORA__RATE_ONE, HORA__RATE_ONE})
+
+/* amount * numerator / denominator, of numbers that are not negative; INT64_MAX if that is too large. */
+static inline int64_t hora__rate_scale(int64_t amount, int64_t numerator, int64_t denominator)
+{
+    if (numerator == denominator)
+        return amount;
+    long double scaled = (long double)amount * (long double)numerator / (long double)denominator;
+    return scaled >= 0x1p63L ? INT64_MAX : (int64_t)scaled;
+}
+
+static inline int64_t hora__rate_to_ns(struct hora__rate rate, int64_t ticks)
+{
+    return hora__rate_scale(ticks, rate.ns, rate.ticks);
+}
+
+static inline int64_t hora__rate_to_ticks(struct hora__rate rate, int64_t ns)
+{
+    return hora__rate_scale(ns, rate.ticks, rate.ns);
+}
+
+#endif

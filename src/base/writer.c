@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer.c - numbers and strings as text, collected in a buffer until it is full
+ *
+ * Invariants        W1 used is less than the size of the buffer, between calls.
+ *                   W2 after an error nothing is handed over. */
+#include "base/writer.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/ns.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+static void flush(struct hora__writer *out)
+{
+    if (out->used > 0 && out->error == 0) /* W2 */
+        out->error = out->write(out->buffer, out->used, out->context);
+    out->used = 0;
+}
+
+void hora__writer_begin(struct hora__writer *out, hora_write_fn write, void *context)
+{
+    out->write = write;
+    out->context = context;
+    out->error = 0;
+    out->used = 0;
+}
+
+int hora__writer_end(struct hora__writer *out)
+{
+    flush(out);
+    return out->error;
+}
+
+void hora__writer_char(struct hora__writer *out, char character)
+{
+    assert(out->used < sizeof out->buffer); /* W1 */
+    out->buffer[out->used++] = character;
+    if (out->used == sizeof out->buffer)
+        flush(out);
+}
+
+void hora__writer_text(struct hora__writer *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hora__writer_char(out, *text);
+}
+
+/* ---- numbers ---- */
+
+enum { DIGITS_MAX = 20 };
+
+static void add_number(struct hora__writer *out, uint64_t number, int digits)
+{
+    char text[DIGITS_MAX + 1];
+    struct hora__text all = hora__text_begin(text, sizeof text);
+    hora__text_add_number(&all, number, digits);
+    (void)hora__text_end(&all);
+    hora__writer_text(out, text);
+}
+
+static uint64_t magnitude(int64_t number)
+{
+    return number < 0 ? -(uint64_t)number : (uint64_t)number;
+}
+
+void hora__writer_int(struct hora__writer *out, int64_t number)
+{
+    if (number < 0)
+        hora__writer_char(out, '-');
+    add_number(out, magnitude(number), 1);
+}
+
+void hora__writer_long_seconds(struct hora__writer *out, uint64_t seconds, uint32_t nanoseconds)
+{
+    assert(nanoseconds < HORA__SECOND);
+    int digits = 9;
+    for (; nanoseconds % 10 == 0 && digits > 1; nanoseconds /= 10)
+        digits--;
+    add_number(out, seconds, 1);
+    hora__writer_char(out, '.');
+    add_number(out, nanoseconds, digits);
+}
+
+void hora__writer_seconds(struct hora__writer *out, int64_t ns)
+{
+    uint64_t length = magnitude(ns);
+    if (ns < 0)
+        hora__writer_char(out, '-');
+    hora__writer_long_seconds(out, length / (uint64_t)HORA__SECOND, (uint32_t)(length % (uint64_t)HORA__SECOND));
+}
+
+void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
+{
+    assert(ns >= 0);
+    bool is_small = ns > 0 && ns < HORA__SECOND / 10000;
+    if (!is_small && ns / HORA__SECOND < 1000000) {
+        hora__writer_seconds(out, ns);
+        return;
+    }
+    int exponent = -9;
+    uint64_t place = 1; /* of the first digit */
+    for (; (uint64_t)ns / place >= 10; place *= 10)
+        exponent++;
+    uint64_t rest = (uint64_t)ns % place;
+    add_number(out, (uint64_t)ns / place, 1);
+    if (rest > 0)
+        hora__writer_char(out, '.');
+    for (; rest > 0; rest %= place) {
+        place /= 10;
+        hora__writer_char(out, (char)('0' + rest / place));
+    }
+    hora__writer_char(out, 'e');
+    hora__writer_char(out, exponent < 0 ? '-' : '+');
+    add_number(out, magnitude(exponent), 2);
+}
+
+/* ---- strings ---- */
+
+/* Copy one character, or what stands for a byte that is none; returns what is behind it. */
+static const char *add_character(struct hora__writer *out, const char *at)
+{
+    int length = hora__utf8_length(at);
+    if (length == 0) {
+        hora__writer_text(out, "\xEF\xBF\xBD");
+        return at + 1;
+    }
+    for (int i = 0; i < length; i++)
+        hora__writer_char(out, at[i]);
+    return at + length;
+}
+
+/* The letter that stands behind the backslash for this character in JSON; 0: none. */
+static char json_letter(char character)
+{
+    static const char from[] = "\"\\\b\f\n\r\t";
+    static const char to[] = "\"\\bfnrt";
+    const char *found = strchr(from, character);
+    return found == NULL ? '\0' : to[found - from];
+}
+
+void hora__writer_json(struct hora__writer *out, const char *string)
+{
+    static const char hex[] = "0123456789abcdef";
+    if (string == NULL) {
+        hora__writer_text(out, "null");
+        return;
+    }
+    hora__writer_char(out, '"');
+    while (*string != '\0') {
+        unsigned char byte = (unsigned char)*string;
+        char letter = json_letter(*string);
+        if (letter == '\0' && byte >= ' ') {
+            string = add_character(out, string);
+            continue;
+        }
+        hora__writer_text(out, letter != '\0' ? "\\" : "\\u00");
+        if (letter == '\0')
+            hora__writer_char(out, hex[byte / 16]);
+        hora__writer_char(out, letter != '\0' ? letter : hex[byte % 16]);
+        string++;
+    }
+    hora__writer_char(out, '"');
+}
+
+static void add_escaped(struct hora__writer *out, const char *text, bool escapes_quotes)
+{
+    while (*text != '\0') {
+        if (*text != '\\' && *text != '\n' && (*text != '"' || !escapes_quotes)) {
+            text = add_character(out, text);
+            continue;
+        }
+        hora__writer_char(out, '\\');
+        hora__writer_char(out, *text == '\n' ? 'n' : *text);
+        text++;
+    }
+}
+
+void hora__writer_label(struct hora__writer *out, const char *value)
+{
+    hora__writer_char(out, '"');
+    add_escaped(out, value == NULL ? "" : value, true);
+    hora__writer_char(out, '"');
+}
+
+void hora__writer_help(struct hora__writer *out, const char *text, bool escapes_quotes)
+{
+    add_escaped(out, text, escapes_quotes);
+}
