@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_executor.c - submitting over an executor that the user supplies */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "invoke_support.h"
 
 enum { CODE = 7 };
@@ -180,55 +177,4 @@ TEST(executor_may_run_it_later, "")
     CHECK_JOB(&jobs[0], 1);
     CHECK_JOB(&jobs[1], 0);
     fixture_close(&f);
-}
-
-/* ---- in the child of a fork ---- */
-
-/* How many calls on the parent's objects did not return HORA_EFORKED, or forgot a task. */
-static int wrong_in_child(struct venue *v, hora_completion_service *service, hora_group *group)
-{
-    struct job jobs[2] = {A_JOB(&v->r), A_JOB(&v->r)};
-    hora_future *future;
-    int wrong = 0;
-
-    wrong += hora_submit(&v->executor, JOB(&jobs[0]), &future) != HORA_EFORKED;
-    wrong += hora_completion_service_submit(service, JOB(&jobs[0]), &future) != HORA_EFORKED;
-    wrong += hora_completion_service_take(service, &future) != HORA_EFORKED;
-    wrong += hora_completion_service_poll(service, &future) != HORA_EFORKED;
-    wrong += hora_completion_service_free(service) != HORA_EFORKED;
-    wrong += hora_group_submit(group, &v->executor, JOB(&jobs[0]), &future) != HORA_EFORKED;
-    wrong += hora_group_wait(group) != HORA_EFORKED;
-    wrong += hora_group_cancel(group, true) != HORA_EFORKED;
-    wrong += hora_group_pending(group) != HORA_EFORKED;
-    wrong += hora_group_failed(group) != HORA_EFORKED;
-    wrong += hora_group_fd(group) != HORA_EFORKED;
-    wrong += hora_group_free(group) != HORA_EFORKED;
-    wrong += jobs[0].drops != 0;
-    wrong += hora_pool_invoke_all(v->r.pool, (const hora_task *[]){JOB(&jobs[0])}, 1, &future) != HORA_EFORKED;
-    wrong += hora_pool_invoke_any(v->r.pool, (const hora_task *[]){JOB(&jobs[1])}, 1, NULL, NULL) != HORA_EFORKED;
-    wrong += jobs[0].drops != 1 || jobs[1].drops != 1;
-    return wrong;
-}
-
-TEST_REAL(executor_calls_are_refused_in_a_child, "")
-{
-    struct venue v;
-    hora_completion_service *service;
-    hora_group *group;
-    int status = -1;
-
-    venue_open(&v, POOL);
-    CHECK_OK(hora_completion_service_new(&v.executor, NULL, &service));
-    CHECK_OK(hora_group_new(NULL, &group));
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        _exit(wrong_in_child(&v, service, group));
-    }
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_INT(WEXITSTATUS(status), 0);
-    CHECK_OK(hora_group_free(group));
-    CHECK_OK(hora_completion_service_free(service));
-    venue_close(&v);
 }

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "child.h"
 #include "scheduler_support.h"
 
 enum { JOBS = 4 };
@@ -389,34 +388,4 @@ TEST_REAL(schedule_by_value_of_many, "")
     pass(&r, A_WHILE);
     CHECK_INT(runs, 3 * MANY + 3 * (MANY / 5));
     rig_close(&r);
-}
-
-/* ---- fork ---- */
-
-struct family {
-    struct rig r;
-    struct job job;
-};
-
-static void call_scheduler(struct family *family)
-{
-    hora_future_list list = HORA_FUTURE_LIST_INIT;
-
-    CHILD_FORKED(hora_schedule(family->r.pool, JOB(&family->job), 0, NULL));
-    CHILD_FORKED(hora_pool_execute(family->r.pool, JOB(&family->job)));
-    CHILD_FORKED(hora_pool_stop(family->r.pool, &list));
-    CHILD_FORKED(hora_pool_purge(family->r.pool));
-    CHILD_CHECK(family->job.drops == 0 && family->job.runs == 0);
-}
-
-TEST_REAL(schedule_by_value_stays_the_parents, "")
-{
-    struct family family = {.job = A_JOB(&family.r)};
-
-    open_plain(&family.r);
-    CHECK_OK(hora_schedule(family.r.pool, JOB(&family.job), A_WHILE, NULL));
-    in_child(call_scheduler, &family);
-    pass(&family.r, A_WHILE);
-    CHECK_JOB(&family.job, 1);
-    rig_close(&family.r);
 }

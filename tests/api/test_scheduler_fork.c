@@ -125,3 +125,28 @@ TEST_REAL(scheduler_can_be_made_after_fork, "")
     if (!BUILT_WITH_TSAN)
         fork_family(use_new_scheduler);
 }
+
+/* Without a future that anybody has: what the child finds in the queue are no futures either. */
+static void call_scheduler_of_values(struct family *family)
+{
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+
+    CHILD_FORKED(hora_schedule(family->r.pool, JOB(&family->job), 0, NULL));
+    CHILD_FORKED(hora_pool_execute(family->r.pool, JOB(&family->job)));
+    CHILD_FORKED(hora_pool_stop(family->r.pool, &list));
+    CHILD_FORKED(hora_pool_purge(family->r.pool));
+    CHILD_CHECK(family->job.drops == 0 && family->job.runs == 0);
+}
+
+/* Not settled before: the worker may just be starting. */
+TEST_REAL(schedule_by_value_stays_the_parents, "")
+{
+    struct family family = {.job = A_JOB(&family.r)};
+
+    scheduler_open(&family.r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    CHECK_OK(hora_schedule(family.r.pool, JOB(&family.job), A_WHILE, NULL));
+    in_child(call_scheduler_of_values, &family);
+    pass(&family.r, A_WHILE);
+    CHECK_JOB(&family.job, 1);
+    rig_close(&family.r);
+}
