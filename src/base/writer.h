@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <hora/measure.h>
+#include <hora/oversight.h>
 
 enum { HORA__WRITER_BUFFER = 512 };
 
