@@ -21,7 +21,6 @@
 #include <assert.h>
 
 #include "base/ns.h"
-#include "base/touch.h"
 
 static const hora_ns longest = INT64_C(1) << 62;
 
@@ -48,6 +47,7 @@ void hora__gate_add_class(struct hora__gate *gate, struct hora__gate_class *clas
     class->ready = (struct hora__tree){NULL, NULL};
     class->running = 0;
     class->waiting = 0;
+    class->started = 0;
     class->start_count = 0;
     class->start_next = 0;
     hora__list_add_last(&gate->classes, &class->link);
@@ -62,21 +62,19 @@ void hora__gate_remove_class(struct hora__gate *gate, struct hora__gate_class *c
 
 hora_ns *hora__gate_set_rate(struct hora__gate_class *class, int rate, hora_ns per, hora_ns *starts)
 {
+    assert(rate == 0 || (starts != NULL && per > 0));
     hora_ns *old = class->starts;
-    int count = class->start_count < rate ? class->start_count : rate;
-    HORA__TOUCH_PREPAID(count);
-    for (int i = 0; i < count; i++) /* the last ones, oldest first */
-        starts[i] = old[(class->start_next + class->rate - count + i) % class->rate];
     class->rate = rate;
     class->per = per;
     class->starts = starts;
-    class->start_count = count;
-    class->start_next = count < rate ? count : 0;
+    class->start_count = 0;
+    class->start_next = 0;
     return old;
 }
 
 static void note_start(struct hora__gate_class *class, hora_ns now)
 {
+    class->started++;
     if (class->rate == 0)
         return;
     int last = (class->start_next > 0 ? class->start_next : class->rate) - 1;

@@ -37,6 +37,7 @@ struct hora__gate_class {
     struct hora__tree ready;
     int running;
     int waiting;     /* READY and LANE */
+    int64_t started; /* that have begun */
     int start_count; /* starts that are remembered: the last, at most `rate` */
     int start_next;  /* where the next is written: if all are in use, over the oldest */
 };
@@ -84,7 +85,7 @@ void hora__gate_destroy(struct hora__gate *gate);
 void hora__gate_add_class(struct hora__gate *gate, struct hora__gate_class *class);
 void hora__gate_remove_class(struct hora__gate *gate, struct hora__gate_class *class);
 
-/* Another rate, with memory for so many times; returns the old memory. What began remains counted, as far as it fits. */
+/* Another rate, with memory for so many times; returns the old memory. It starts anew: what began before is forgotten. */
 hora_ns *hora__gate_set_rate(struct hora__gate_class *class, int rate, hora_ns per, hora_ns *starts);
 
 /* A ticket that is out, for a task of this class (NULL: of none) and key (0: none). No lock is needed. It needs no memory now, and returns 0;
