@@ -104,7 +104,7 @@ void hora__ticket_discard(struct hora__ticket *ticket)
 hora_ns hora__gate_virtual_time(const struct hora__gate *gate, const struct hora__ticket *ticket)
 {
     hora_ns since = ticket->since < 0 ? 0 : ticket->since < longest ? ticket->since : longest - 1;
-    return since - (ticket->level - HORA__LEVEL_NORMAL) * gate->ageing;
+    return (HORA__LEVEL_NORMAL - ticket->level) * gate->ageing + since; /* -2 * 2^62 fits, 2 * 2^62 does not */
 }
 
 static void make_ready(const struct hora__gate *gate, struct hora__ticket *ticket)
