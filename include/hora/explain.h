@@ -7,7 +7,9 @@
 #ifndef HORA_EXPLAIN_H
 #define HORA_EXPLAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <hora/base.h>
 #include <hora/error.h>
@@ -26,6 +28,26 @@ HORA_BEGIN_DECLS
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_future_explain(hora_future *future, char *text, size_t size);
+
+/* A worker as it was at one moment. */
+typedef struct hora_worker_info {
+    uint32_t struct_size; /* set by hora_pool_workers */
+    int number;           /* the pool counts its workers from 1 */
+    bool running;         /* it runs a task; what follows is of that */
+    char name[64];        /* of the task, cut if it is longer; "" if it has none */
+    char place[96];       /* from where it was submitted: "img.c:88" */
+    hora_ns running_for;
+    hora_ns quiet_for; /* since it began, or last said hora_progress */
+    int64_t done;      /* as it said then */
+    int64_t of;
+    int64_t runs; /* tasks that it has begun, so far */
+} hora_worker_info;
+
+/* hora_pool_workers - look at up to `max` workers, in the order of their numbers; returns how many there are
+ *
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (workers NULL and max > 0, max < 0), HORA_ENOTSUP (a pool without oversight), HORA_EFORKED. */
+HORA_API int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int max);
 
 /* hora_pool_dump - write down what a pool is doing, as JSON
  *
