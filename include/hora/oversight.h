@@ -43,7 +43,7 @@ typedef struct hora_event {
     const hora_task *
         task; /* whose name and place it is; NULL: none. Valid during the call, and of one that may be dropped already: */
               /* arg is not to be used */
-    hora_future *future; /* NULL: it has none. Borrowed */
+    hora_future *future; /* NULL: it has none. Borrowed. Runs of a series that overlap are told with the series */
     int worker;          /* the number of the worker, from 1 on; 0: none */
     int code;            /* failed: its failure code; thread_failed: why */
     hora_ns waited;      /* started: since it could have begun */
@@ -58,22 +58,32 @@ typedef struct hora_event {
     const char *why;     /* in words, static: of what is not clear from its name */
 } hora_event;
 
-/* With no lock of hora held, in the thread that does what is told; it may call anything of hora. */
+/* With no lock of hora held, in the thread that does what is told, which goes on when this returns: so what is slow slows that down. It may
+ * call anything of hora; but it must not free the pool nor wait for its end, must not end its thread, and in thread_failed must not give
+ * the same pool a task, which might need a thread again. A wait in it may be interrupted, as any of that thread. */
 typedef void (*hora_event_fn)(hora_pool *pool, const hora_event *event, void *context);
 
-/* Who wants to know. NULL: nobody. With started, done, failed or cancelled each task has a future, also those that are executed. */
+/* Who wants to know. NULL: nobody. With started, done, failed or woke_late each task has a future, also those that are executed.
+ *
+ * Of each run that begins the beginning and the end are told, once and in this order, in the thread that runs it; the future is not
+ * done yet then, unless it was cancelled meanwhile, and those who wait for it go on afterwards. The end of a run that was cancelled
+ * is told by what the body returned; of one that has ended its thread as failed, with HORA_EABANDONED. What never begins, since it was
+ * cancelled or a `before` hook has refused it, is not told.
+ *
+ * A task is told as rejected if the threads of the pool do not run it, once: also if the caller runs it instead, which is no run of the
+ * pool, or a handler is asked. If the oldest is dropped for it, that one is; if it waits for room, only if none comes. */
 typedef struct hora_listener {
     hora_event_fn started;       /* a run is about to begin */
     hora_event_fn done;          /* a run has succeeded */
     hora_event_fn failed;        /* a run has failed */
-    hora_event_fn rejected;      /* a task found neither thread nor room, or came after shutdown */
+    hora_event_fn rejected;      /* a task found neither thread nor room, or came after shutdown: see `why` */
     hora_event_fn expired;       /* a task has not begun, or was not done, in its time */
     hora_event_fn skipped;       /* planned times of a series were missed, and are not made up */
     hora_event_fn stuck;         /* a worker makes no progress; again after each further stuck_after */
     hora_event_fn resized;       /* the pool has grown, or shrunk, of itself: see hora_growth */
     hora_event_fn thread_failed; /* a thread could not be started */
     hora_event_fn woke_late;     /* a task that is scheduled began later than hora_oversight.late_after */
-    hora_event_fn clock_stepped; /* the clocks have parted: as hora_clock_event */
+    hora_event_fn clock_stepped; /* the clocks have parted: as hora_clock_event, after it. They are watched then */
     void *context;
 } hora_listener;
 

@@ -123,6 +123,9 @@
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")             \
     X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")        \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                         \
+    X(EVENTS_SKIP_IN_SILENCE, "planned times that are passed over are not told")                       \
+    X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits for some is told as refused")     \
+    X(EVENTS_END_TWICE, "the end of a task is told again if a hook after it ends the thread")          \
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")          \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")  \
     X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")      \

@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "exec/pool.h"
+#include "sys/probe.h"
 
 /* ---- becoming futures ---- */
 
@@ -84,12 +85,13 @@ void hora__worker_run_by_value(struct hora__worker *worker)
     }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
-    struct hora__witness *witness = worker->witness;
-    if (witness != NULL)
-        witness->kind->begins(witness, NULL, task);
+    if (worker->witness != NULL)
+        worker->witness->kind->begins(worker->witness, NULL, task);
+    HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
-    if (witness != NULL)
-        witness->kind->ended(witness, NULL, task, code);
+    HORA__PROBE(plain_done, task->name, code);
+    if (worker->witness != NULL)
+        worker->witness->kind->ended(worker->witness, NULL, task, code);
     worker->ending = ending_of(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))
         worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */

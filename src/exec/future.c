@@ -28,6 +28,7 @@
 #include "exec/spares.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
+#include "sys/probe.h"
 
 static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
 
@@ -393,20 +394,18 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Apart, so that a thread which nobody watches does not pay for it. */
-__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__witness *witness, void **ret_result)
+/* Call the body, in a worker's thread. Once in the program: perf cannot attach to a probe that stands in several places. */
+__attribute__((noinline)) static int call_body(hora_future *future, const hora_thread *thread, void **ret_result)
 {
-    witness->kind->begins(witness, future, &future->task);
+    struct hora__witness *witness = thread->witness;
+    if (witness != NULL)
+        witness->kind->begins(witness, future, &future->task);
+    HORA__PROBE(task_start, future, future->task.name);
     int code = future->task.run(future->task.arg, ret_result);
-    witness->kind->ended(witness, future, &future->task, code);
+    HORA__PROBE(task_done, future, future->task.name, code);
+    if (witness != NULL)
+        witness->kind->ended(witness, future, &future->task, code);
     return code;
-}
-
-/* Call the body, in a worker's thread. */
-static inline int call_body(hora_future *future, hora_thread *thread, void **ret_result)
-{
-    return thread->witness == NULL ? future->task.run(future->task.arg, ret_result)
-                                   : call_watched(future, thread->witness, ret_result);
 }
 
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)

@@ -24,8 +24,8 @@ struct hora__overseer_kind {
     int (*hire)(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness);
     void (*retire_locked)(struct hora__overseer *overseer, struct hora__witness *witness);
     void (*dismiss)(struct hora__overseer *overseer, struct hora__witness *witness);
-    /* A task was refused by the pool, whatever its rule makes of it. */
-    void (*rejected)(struct hora__overseer *overseer, hora_future *future, const hora_task *task);
+    /* A task was refused by the pool: its threads do not run it. `why` is static. */
+    void (*rejected)(struct hora__overseer *overseer, hora_future *future, const char *why);
     void (*thread_failed)(struct hora__overseer *overseer, int error);
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
@@ -39,6 +39,7 @@ struct hora__overseer {
     hora__atomic references; /* the pool's, and one of each extra: futures may outlive their pool */
     bool needs_futures;      /* each task has one; immutable, as what follows */
     bool needs_extras;       /* each task has that, too */
+    bool needs_clocks;       /* a scheduler watches its clocks */
 };
 
 static inline void hora__overseer_unref(struct hora__overseer *overseer)

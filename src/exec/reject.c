@@ -7,22 +7,39 @@
 #include "base/fault.h"
 #include "exec/pool.h"
 #include "sync/clock.h"
+#include "sys/probe.h"
+
+/* To those who oversee the pool, once for each task that its threads do not run. */
+static void tell(hora_pool *pool, hora_future *future, const char *why)
+{
+    HORA__PROBE(task_rejected, future, future->task.name, why);
+    if (pool->overseer != NULL)
+        pool->overseer->kind->rejected(pool->overseer, future, why);
+}
 
 static bool is_shut_down(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING;
 }
 
-static int drop(hora_future *future)
+/* If it has ended otherwise by now, it was not refused. */
+static int drop(hora_pool *pool, hora_future *future, const char *why)
 {
-    (void)hora__future_abort(future, HORA_EREJECTED);
+    if (hora__future_abort(future, HORA_EREJECTED))
+        tell(pool, future, why);
     return 0;
+}
+
+static const char *drop_reason(const hora_pool *pool)
+{
+    return is_shut_down(pool) ? "the pool is shut down: it is dropped" : "no room: it is dropped";
 }
 
 static int caller_runs(hora_pool *pool, hora_future *future)
 {
     if (is_shut_down(pool))
-        return drop(future);
+        return drop(pool, future, drop_reason(pool));
+    tell(pool, future, "no room: the caller runs it");
     int ran = hora_future_run(future);
     return ran < 0 ? ran : 0;
 }
@@ -34,7 +51,7 @@ static bool drop_oldest(hora_pool *pool)
     if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
     hora__future_dequeued(oldest, &pool->owner);
-    (void)drop(oldest);
+    (void)drop(pool, oldest, "no room: it is dropped for one that came later");
     hora__pool_end(pool, hora__ending_of(oldest));
     (void)hora_future_unref(oldest);
     return true;
@@ -53,9 +70,9 @@ static int discard_oldest(hora_pool *pool, hora_future *future)
         dropped = drop_oldest(pool);
         int error = hora__pool_place(pool, future);
         if (error != HORA_EFULL)
-            return error == HORA_ESHUTDOWN ? drop(future) : error;
+            return error == HORA_ESHUTDOWN ? drop(pool, future, drop_reason(pool)) : error;
     }
-    return drop(future); /* shut down, or a queue that takes nothing */
+    return drop(pool, future, drop_reason(pool)); /* shut down, or a queue that takes nothing */
 }
 
 void hora__pool_room(hora_pool *pool)
@@ -122,17 +139,25 @@ static int block(hora_pool *pool, hora_future *future)
     return error == HORA_ETIMEDOUT || error == HORA_ESHUTDOWN ? HORA_EREJECTED : error;
 }
 
+/* It has been accepted, or is refused after all. */
+static int block_told(hora_pool *pool, hora_future *future)
+{
+    int error = block(pool, future);
+    if ((error < 0 && error != HORA_ENOMEM) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
+        tell(pool, future, is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
+    return error;
+}
+
 static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler)
 {
+    tell(pool, future,
+         is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
     int answer = handler(pool, future, pool->context);
     return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
 }
 
 int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
 {
-    (void)why;
-    if (pool->overseer != NULL)
-        pool->overseer->kind->rejected(pool->overseer, future, &future->task);
     hora__mutex_lock(&pool->object.lock);
     hora_reject rule = pool->reject;
     hora_reject_fn handler = pool->reject_handler;
@@ -141,15 +166,16 @@ int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
     case HORA_REJECT_CALLER_RUNS:
         return caller_runs(pool, future);
     case HORA_REJECT_DISCARD:
-        return drop(future);
+        return drop(pool, future, drop_reason(pool));
     case HORA_REJECT_DISCARD_OLDEST:
         return discard_oldest(pool, future);
     case HORA_REJECT_BLOCK:
-        return block(pool, future);
+        return block_told(pool, future);
     case HORA_REJECT_CALLBACK:
         return ask(pool, future, handler);
     case HORA_REJECT_ABORT:
     default:
+        tell(pool, future, why == HORA_ESHUTDOWN ? "the pool is shut down" : "no room");
         return HORA_EREJECTED;
     }
 }

@@ -210,13 +210,13 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
 static void abandon_current(struct hora__worker *worker)
 {
     hora_future *future = worker->current;
-    worker->current = NULL;
     if (future == NULL) {
         hora__worker_abandon_by_value(worker);
         return; /* who calls this books it */
     }
     if (worker->witness != NULL)
         worker->witness->kind->ended(worker->witness, future, &future->task, HORA_EABANDONED);
+    worker->current = NULL;
     hora__future_thread_ends(future, &worker->pool->owner);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);

@@ -10,6 +10,7 @@
 #include "exec/pool.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "sys/probe.h"
 
 /* Raise the count, if the state and the bound allow it. */
 static int raise_count(hora_pool *pool, bool has_first, bool core)
@@ -67,6 +68,12 @@ static void note_thread_failure(hora_pool *pool, int error)
     pool->thread_failures++;
     pool->thread_error = error;
     hora__mutex_unlock(&pool->object.lock);
+}
+
+/* After all of it has been taken back: whoever is told may wait for the end of the pool. */
+static void tell_thread_failure(const hora_pool *pool, int error)
+{
+    HORA__PROBE(thread_failed, pool, error);
     if (pool->overseer != NULL)
         pool->overseer->kind->thread_failed(pool->overseer, error);
 }
@@ -128,13 +135,14 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
 }
 
 /* Enlist and start it; if that fails nothing of it is left but the worker itself. */
-static int launch(hora_pool *pool, struct hora__worker *worker)
+static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
     hora_factory_fn factory;
     int error = enlist(pool, worker, &factory);
     if (error < 0)
         return error;
     error = start_thread(pool, worker, factory);
+    *ret_thread_failed = error < 0;
     if (error < 0) {
         note_thread_failure(pool, error);
         delist(pool, worker);
@@ -145,12 +153,13 @@ static int launch(hora_pool *pool, struct hora__worker *worker)
 int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
 {
     struct hora__worker *worker;
+    bool thread_failed = false;
     int error = raise_count(pool, first != NULL, core);
     if (error < 0)
         return error;
     error = worker_new(pool, first, &worker);
     if (error == 0) {
-        error = launch(pool, worker);
+        error = launch(pool, worker, &thread_failed);
         if (error == 0)
             return 0;
         (void)hora_thread_unref(worker->prepared);
@@ -161,5 +170,7 @@ int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
     hora__pool_try_terminate(pool);
     if (first != NULL)
         stand_in(pool);
+    if (thread_failed)
+        tell_thread_failure(pool, error);
     return error;
 }

@@ -1,73 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c - tell listeners what happens; and static probes at the same places */
+/* events.c - tell listeners what happens; and static probes at the same places
+ *
+ * How it works      Whoever does something calls a function here, after it has let go of all locks. What counts is counted, and if the user has
+ *                   a function for it, that is called with what is known.
+ * Invariants        I1 a run that begins is told, and its end, once each and in this order, by the thread that runs it.
+ *                   I2 whatever is told is told once: by the thread that has done it. */
 #include "oversee/events.h"
 
 #include <stddef.h>
 
+#include "base/ns.h"
+#include "sched/crew.h"
+#include "sched/scheduled.h"
+#include "sys/probe.h"
+
+/* What a run is told with: that of a series, if others of it may run at the same time. */
+static hora_future *shown(hora_future *future)
+{
+    return future != NULL && future->kind == HORA__FUTURE_MEMBER ? hora__crew_series(future) : future;
+}
+
+static void tell(struct hora__oversight *oversight, hora_event_fn told, hora_event event)
+{
+    if (told == NULL || oversight->pool == NULL)
+        return;
+    event.struct_size = sizeof event;
+    told(oversight->pool, &event, oversight->options.listener.context);
+}
+
+/* ---- around a run ---- */
+
+static hora_ns at_least_zero(hora_ns time)
+{
+    return time > 0 ? time : 0;
+}
+
+/* How long after its planned time it is now, by the clock that it follows; < 0: it is not scheduled. */
+static hora_ns lateness(hora_future *future)
+{
+    struct hora__scheduled *scheduled = future != NULL ? hora__scheduled_of(shown(future)) : NULL;
+    if (scheduled == NULL)
+        return -1;
+    hora__mutex_lock(&scheduled->queue->object.lock);
+    hora_ns planned = scheduled->planned;
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+    if (future->kind == HORA__FUTURE_MEMBER)
+        planned = hora__crew_planned(future);
+    hora_ns now = hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
+    return at_least_zero(hora__ns_sub(now, hora__ns_add(planned, hora__scheduled_offset(scheduled))));
+}
+
 void hora__events_started(struct hora__post *post, hora_future *future, const hora_task *task,
                           const struct hora__start *start)
 {
-    (void)post;
-    (void)future;
-    (void)task;
-    (void)start;
+    const hora_oversight *options = &post->oversight->options;
+    const hora_listener *listener = &options->listener;
+    if (listener->started == NULL && listener->woke_late == NULL)
+        return;
+    hora_ns late = start->late >= 0 ? start->late : lateness(future);
+    hora_event event = {.task = task,
+                        .future = shown(future),
+                        .worker = post->worker->number,
+                        .waited = at_least_zero(start->waited),
+                        .late = at_least_zero(late)};
+    if (late > options->late_after) {
+        HORA__PROBE(task_late, future, task->name, late);
+        tell(post->oversight, listener->woke_late, event);
+    }
+    tell(post->oversight, listener->started, event);
 }
 
 void hora__events_ended(struct hora__post *post, hora_future *future, const hora_task *task, int code, hora_ns ran)
 {
-    (void)post;
-    (void)future;
-    (void)task;
-    (void)code;
-    (void)ran;
+    const hora_listener *listener = &post->oversight->options.listener;
+    hora_event event = {
+        .task = task, .future = shown(future), .worker = post->worker->number, .code = code, .ran = ran};
+    tell(post->oversight, code == 0 ? listener->done : listener->failed, event);
 }
 
-void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const hora_task *task)
+/* ---- other things ---- */
+
+static const char *name_of(const hora_task *task)
 {
-    (void)overseer;
-    (void)future;
-    (void)task;
+    return task != NULL ? task->name : NULL;
+}
+
+void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const char *why)
+{
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_REJECTED, 1);
+    hora_event event = {.task = &future->task, .future = future, .why = why};
+    tell(oversight, oversight->options.listener.rejected, event);
 }
 
 void hora__events_thread_failed(struct hora__overseer *overseer, int error)
 {
-    (void)overseer;
-    (void)error;
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    tell(oversight, oversight->options.listener.thread_failed, (hora_event){.code = error});
 }
 
 void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count)
 {
-    (void)overseer;
-    (void)future;
-    (void)count;
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_SKIPPED, count);
+    hora_event event = {.task = &future->task, .future = future, .count = count};
+    tell(oversight, oversight->options.listener.skipped, event);
 }
 
 void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue)
 {
-    (void)overseer;
-    (void)suspended;
-    (void)stepped;
-    (void)overdue;
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora_event event = {.suspended = suspended, .stepped = stepped, .count = overdue};
+    tell(oversight, oversight->options.listener.clock_stepped, event);
 }
 
 void hora__events_expired(struct hora__oversight *oversight, hora_future *future, const char *why)
 {
-    (void)oversight;
-    (void)future;
-    (void)why;
+    HORA__PROBE(task_expired, future, future->task.name, why);
+    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_EXPIRED, 1);
+    hora_event event = {.task = &future->task, .future = shown(future), .why = why};
+    tell(oversight, oversight->options.listener.expired, event);
 }
 
 void hora__events_stuck(struct hora__oversight *oversight, hora_future *future, const hora_event *event)
 {
-    (void)oversight;
-    (void)future;
-    (void)event;
+    hora_event own = *event;
+    own.future = future != NULL ? shown(future) : NULL;
+    if (own.task == NULL && future != NULL)
+        own.task = &future->task;
+    HORA__PROBE(task_stuck, future, name_of(own.task), own.worker, own.ran);
+    hora__measures_mishap(oversight, name_of(own.task), HORA__MISHAP_STUCK, 1);
+    tell(oversight, oversight->options.listener.stuck, own);
 }
 
 void hora__events_resized(struct hora__oversight *oversight, int before, int after, const char *why)
 {
-    (void)oversight;
-    (void)before;
-    (void)after;
-    (void)why;
+    HORA__PROBE(pool_resized, oversight->pool, before, after, why);
+    hora_event event = {.threads_before = before, .threads = after, .why = why};
+    tell(oversight, oversight->options.listener.resized, event);
 }

@@ -15,7 +15,8 @@ enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
 
 static bool tells_of_tasks(const hora_listener *listener)
 {
-    return listener->started != NULL || listener->done != NULL || listener->failed != NULL;
+    return listener->started != NULL || listener->done != NULL || listener->failed != NULL ||
+           listener->woke_late != NULL;
 }
 
 static bool carries(const hora_context_hooks *hooks)
@@ -121,6 +122,7 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     hora__atomic_init(&oversight->base.references, 1);
     oversight->base.needs_extras = carries(&own->hooks);
     oversight->base.needs_futures = oversight->base.needs_extras || own->steered || tells_of_tasks(&own->listener);
+    oversight->base.needs_clocks = own->listener.clock_stepped != NULL;
     oversight->pool = pool;
     own->names = own->names == 0 ? NAMES_DEFAULT : own->names;
     own->ageing = own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;

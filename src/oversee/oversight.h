@@ -56,6 +56,7 @@ struct hora__now_reading {
 
 /* A task that a worker is in. There are several if one waits for another one, and runs it meanwhile. */
 struct hora__frame {
+    hora_future *future;            /* whose it is; NULL: a task without one */
     struct hora__sheet *sheet;      /* where it is measured */
     struct hora__now_reading noted; /* what was noted of it in `now`, while it waits for an inner one */
     void *carried;

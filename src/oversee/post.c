@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/fault.h"
 #include "oversee/carry.h"
 #include "oversee/events.h"
 #include "oversee/limits.h"
@@ -64,13 +65,20 @@ static bool is_own(const struct hora__post *post, const hora_future *future)
     return future == NULL || post->worker->current == future;
 }
 
+/* Whether the worker is in this task: it is not, if a hook before or after the task has ended the thread. */
+static bool is_in(const struct hora__post *post, const hora_future *future)
+{
+    return post->depth > HORA__FRAMES || HORA__FAULT(EVENTS_END_TWICE) ||
+           (post->depth > 0 && post->frames[post->depth - 1].future == future);
+}
+
 static void begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
 {
     struct hora__post *post = hora__post_of(witness);
     if (!is_own(post, future) || post->depth++ >= HORA__FRAMES)
         return;
     struct hora__frame *frame = &post->frames[post->depth - 1];
-    *frame = (struct hora__frame){.sheet = NULL};
+    *frame = (struct hora__frame){.future = future};
     struct hora__now_reading reading = read_once(&post->now);
     if (post->depth > 1)
         post->frames[post->depth - 2].noted = reading;
@@ -90,7 +98,7 @@ static void begins(struct hora__witness *witness, hora_future *future, const hor
 static void ended(struct hora__witness *witness, hora_future *future, const hora_task *task, int code)
 {
     struct hora__post *post = hora__post_of(witness);
-    if (!is_own(post, future) || --post->depth >= HORA__FRAMES)
+    if (!is_own(post, future) || !is_in(post, future) || --post->depth >= HORA__FRAMES)
         return;
     struct hora__frame *frame = &post->frames[post->depth];
     hora__carry_restore(post, frame);

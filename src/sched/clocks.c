@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "sched/scheduler.h"
+#include "sys/probe.h"
 
 enum { LINES = 3 };
 
@@ -90,6 +91,8 @@ static bool take_in(hora_pool *pool, bool has_hook, hora_clock_event *ret_event)
     if (parted)
         hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
+    if (parted)
+        HORA__PROBE(clock_stepped, pool, ret_event->suspended, ret_event->stepped, ret_event->overdue);
     return parted && has_hook;
 }
 
@@ -106,10 +109,15 @@ static void go_on(hora_queue *queue)
 void hora__clocks_look(hora_pool *pool)
 {
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    struct hora__overseer *overseer = pool->overseer;
+    bool is_overseen = overseer != NULL && overseer->needs_clocks;
     hora_clock_event event;
-    if (!take_in(pool, scheduler->clock_event != NULL, &event))
+    if (!take_in(pool, scheduler->clock_event != NULL || is_overseen, &event))
         return;
-    scheduler->clock_event(pool, &event, pool->context);
+    if (scheduler->clock_event != NULL)
+        scheduler->clock_event(pool, &event, pool->context);
+    if (is_overseen)
+        overseer->kind->clock_stepped(overseer, event.suspended, event.stepped, event.overdue);
     go_on(pool->queue);
 }
 

@@ -42,6 +42,16 @@ static struct hora__member *member_of(hora_future *future)
     return (struct hora__member *)future;
 }
 
+hora_future *hora__crew_series(hora_future *member)
+{
+    return &member_of(member)->series->future;
+}
+
+hora_ns hora__crew_planned(hora_future *member)
+{
+    return member_of(member)->planned;
+}
+
 static void lock(struct hora__scheduled *series)
 {
     hora__mutex_lock(&series->queue->object.lock);
@@ -185,7 +195,7 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
 enum joining { JOINS, IS_SKIPPED, IS_HELD };
 
 /* Whether there is room for one more, which then counts as running. Held: the series was paused or re-timed meanwhile. */
-static enum joining join(struct hora__scheduled *series, struct hora__member *member, hora_ns planned)
+static enum joining join(hora_pool *pool, struct hora__scheduled *series, struct hora__member *member, hora_ns planned)
 {
     enum joining joining = IS_SKIPPED;
     hora_ns now = hora__agenda_now(series->queue, hora__scheduled_line(series));
@@ -202,15 +212,17 @@ static enum joining join(struct hora__scheduled *series, struct hora__member *me
     }
     series->course->skipped += joining == IS_SKIPPED ? 1 : 0;
     unlock(series);
+    if (joining == IS_SKIPPED)
+        hora__series_tell_skipped(pool, series, 1);
     return joining;
 }
 
-static bool is_last(struct hora__scheduled *series)
+static bool is_last(hora_pool *pool, struct hora__scheduled *series)
 {
     lock(series);
     bool last = series->course->rules->count > 0 && series->course->runs >= series->course->rules->count;
     unlock(series);
-    return last || hora__series_next(series, 0) == HORA_NEVER;
+    return last || hora__series_next(pool, series, 0) == HORA_NEVER;
 }
 
 /* No time follows: whoever ends last closes the series. Whether that is the caller, since nobody runs. */
@@ -231,7 +243,7 @@ bool hora__crew_close(struct hora__scheduled *series)
 /* Put the series back, or close it. Whether the caller still has it, and is to end its books. */
 static bool series_goes(hora_pool *pool, struct hora__scheduled *series)
 {
-    if (is_last(series))
+    if (is_last(pool, series))
         return hora__crew_close(series);
     return !hora__series_put_back(pool, &series->future);
 }
@@ -240,7 +252,7 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
 {
     hora_ns planned = series->planned;
     struct hora__member *member = member_new(series, planned); /* without memory the time is skipped */
-    enum joining joining = join(series, member, planned);
+    enum joining joining = join(pool, series, member, planned);
     if (joining != JOINS) { /* the entry's own reference goes on to whoever closes its books */
         if (member != NULL)
             (void)hora_future_unref(&member->future);

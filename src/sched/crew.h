@@ -28,6 +28,10 @@ hora_future *hora__crew_admit(struct hora_pool *pool, struct hora__scheduled *se
 /* There is no other time: complete the series, or leave that to the last member. Whether the caller is to close its books. */
 __attribute__((warn_unused_result)) bool hora__crew_close(struct hora__scheduled *series);
 
+/* The series of a member, borrowed; and the planned time of the member's run, without the offset. */
+hora_future *hora__crew_series(hora_future *member);
+hora_ns hora__crew_planned(hora_future *member);
+
 /* Run a member. And: it was not let run, or has ended the thread that ran it. */
 void hora__crew_run(struct hora_pool *pool, hora_future *future, hora_thread *thread);
 void hora__crew_abandoned(struct hora_pool *pool, hora_future *future, int code);

@@ -348,7 +348,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
     hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
-    if (own->clock_event != NULL)
+    if (own->clock_event != NULL || (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks))
         hora__clocks_watch(&scheduler->pool);
 }
 

@@ -81,7 +81,10 @@ bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue
                                hora_ns planned);
 
 /* Plan the run after the one that has ended with this code; HORA_NEVER: there is none. */
-hora_ns hora__series_next(struct hora__scheduled *scheduled, int code);
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code);
+
+/* Planned times of it have been passed over, as many as that: tell those who oversee the pool. With no lock held. */
+void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count);
 
 /* ---- clocks.c ---- */
 

@@ -26,6 +26,7 @@
 #include "sched/crew.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
+#include "sys/probe.h"
 
 static void lock(struct hora__scheduled *scheduled)
 {
@@ -56,6 +57,15 @@ static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planne
 {
     return hora__series_is_after_end(scheduled->course->rules, scheduled->queue, hora__scheduled_line(scheduled),
                                      hora__ns_add(planned, scheduled->course->offset));
+}
+
+void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count)
+{
+    if (count <= 0)
+        return;
+    HORA__PROBE(task_skipped, &scheduled->future, scheduled->future.task.name, count);
+    if (pool->overseer != NULL && !HORA__FAULT(EVENTS_SKIP_IN_SILENCE))
+        pool->overseer->kind->skipped(pool->overseer, &scheduled->future, count);
 }
 
 /* ---- back into the agenda ---- */
@@ -224,7 +234,7 @@ static enum admission settle_chance_locked(struct hora__scheduled *scheduled, co
 }
 
 /* Decide, in one visit to the agenda, unless a trigger has to be asked, which is code of the user. */
-static enum admission decide(struct hora__scheduled *scheduled)
+static enum admission decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     const struct hora__course *course = scheduled->course;
     bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0;
@@ -232,13 +242,16 @@ static enum admission decide(struct hora__scheduled *scheduled)
     bool asks = course->trigger == HORA__ASKED;
     lock(scheduled);
     struct moment moment = look_locked(scheduled, now);
+    int64_t skipped = course->skipped; /* only who has the entry counts there */
     if (asks)
         unlock(scheduled);
     struct hora__chance chance = chance_of(course, &moment);
     if (asks)
         lock(scheduled);
     enum admission admission = settle_chance_locked(scheduled, &moment, &chance);
+    skipped = course->skipped - skipped;
     unlock(scheduled);
+    hora__series_tell_skipped(pool, scheduled, skipped);
     return admission;
 }
 
@@ -256,7 +269,7 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
         return future; /* what runs once, and has been taken, cannot be steered any more */
-    switch (decide(scheduled)) {
+    switch (decide(pool, scheduled)) {
     case RUN:
         return scheduled->course->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
     case END:
@@ -339,12 +352,15 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     return over ? HORA_NEVER : next;
 }
 
-hora_ns hora__series_next(struct hora__scheduled *scheduled, int code)
+hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
     hora_ns now = now_of(scheduled);
     lock(scheduled);
+    int64_t skipped = scheduled->course->skipped;
     hora_ns next = next_locked(scheduled, code, now);
+    skipped = scheduled->course->skipped - skipped;
     unlock(scheduled);
+    hora__series_tell_skipped(pool, scheduled, skipped);
     return next;
 }
 
@@ -422,6 +438,7 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code)
 }
 
 struct run {
+    hora_pool *pool;
     struct hora__scheduled *scheduled;
     int code;
 };
@@ -455,9 +472,14 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     lock(scheduled);
     note_end_locked(scheduled, code, now);
     bool goes_on = survives_locked(scheduled->course, code) && !has_run_enough(scheduled, code);
-    if (goes_on && !hora_future_is_done(future)) /* cancelled meanwhile: there is nothing to plan */
+    int64_t skipped = 0;
+    if (goes_on && !hora_future_is_done(future)) { /* cancelled meanwhile: there is nothing to plan */
+        skipped = scheduled->course->skipped;
         goes_on = next_locked(scheduled, code, now) != HORA_NEVER;
+        skipped = scheduled->course->skipped - skipped;
+    }
     unlock(scheduled);
+    hora__series_tell_skipped(run->pool, scheduled, skipped);
     if (goes_on)
         return HORA__GOES_ON;
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
@@ -480,7 +502,7 @@ static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *sched
 {
     const struct hora__scheduler *scheduler = (const struct hora__scheduler *)pool;
     return scheduled->course == NULL && pool->before == NULL && pool->after == NULL && scheduler->failed == NULL &&
-           hora__atomic_load(&scheduled->future.object.references) == 1;
+           !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
 static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
@@ -489,7 +511,7 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
         (void)hora__future_run(&scheduled->future, thread, NULL);
         return false;
     }
-    struct run run = {.scheduled = scheduled};
+    struct run run = {.pool = pool, .scheduled = scheduled};
     struct hora__judge judge = {begins, ends, &run};
     bool goes_on = hora__future_run_judged(&scheduled->future, thread, &judge);
     hora__series_tell(pool, scheduled, run.code, !goes_on);
