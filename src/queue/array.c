@@ -82,10 +82,10 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
-static void copy(hora_queue *queue, void **items, int max)
+static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
-    for (int i = 0; i < queue->size && i < max; i++)
-        items[i] = *slot(array_of(queue), i);
+    for (int i = 0; i < queue->size && visit(*slot(array_of(queue), i), NULL, arg); i++) {
+    }
 }
 
 static void destroy(hora_queue *queue)
@@ -100,7 +100,7 @@ static const struct hora__queue_kind array_kind = {
     .peek = peek,
     .strip = strip,
     .find = find,
-    .copy = copy,
+    .each = each,
     .destroy = destroy,
 };
 

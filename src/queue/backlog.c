@@ -509,16 +509,15 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
-static void copy(hora_queue *queue, void **items, int max)
+static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     const struct backlog *backlog = backlog_of(queue);
-    int count = 0;
     recall(queue);
-    for (struct place place = backlog->front; count < max && !at_end(backlog, place); place.index++) {
+    bool goes_on = true;
+    for (struct place place = backlog->front; goes_on && !at_end(backlog, place); place.index++) {
         const struct hora__cell *entry = slot(&place);
-        assert(!hora__cell_is_task(entry)); /* see peek */
-        if (entry->item != NULL)
-            items[count++] = entry->item;
+        if (!hora__cell_is_hole(entry))
+            goes_on = visit(entry->item, entry->item == NULL ? &entry->task : NULL, arg);
     }
 }
 
@@ -544,7 +543,7 @@ static const struct hora__queue_kind bounded_kind = {
     .peek = peek,
     .strip = strip,
     .find = find,
-    .copy = copy,
+    .each = each,
     .destroy = destroy,
     .is_searched = true,
 };
@@ -555,7 +554,7 @@ static const struct hora__queue_kind unbounded_kind = {
     .peek = peek,
     .strip = strip,
     .find = find,
-    .copy = copy,
+    .each = each,
     .destroy = destroy,
     .post = post,
     .absorb = absorb,

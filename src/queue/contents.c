@@ -138,6 +138,33 @@ int hora_queue_remaining_capacity(hora_queue *queue)
     return read_size(queue, true);
 }
 
+/* ---- looking through ---- */
+
+struct copying {
+    void **items;
+    int count;
+    int max;
+};
+
+static bool copy_one(void *item, const hora_task *task, void *arg)
+{
+    struct copying *copying = arg;
+    assert(task == NULL); /* who looks has had the queue shown */
+    (void)task;
+    copying->items[copying->count++] = item;
+    return copying->count < copying->max;
+}
+
+/* Write the first elements; max > 0. */
+static void copy_locked(hora_queue *queue, void **items, int max)
+{
+    struct copying copying = {.items = items, .max = max};
+    if (queue->kind->each != NULL)
+        queue->kind->each(queue, copy_one, &copying);
+    else
+        queue->kind->copy(queue, items, max);
+}
+
 int hora_queue_snapshot(hora_queue *queue, void **items, int max)
 {
     if (max < 0 || (items == NULL && max > 0))
@@ -148,7 +175,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     int size = queue->size;
     assert(size >= 0);
     if (max > 0)
-        queue->kind->copy(queue, items, max);
+        copy_locked(queue, items, max);
     hora__mutex_unlock(&queue->object.lock);
     if (size < max)
         items[size] = NULL;
@@ -218,7 +245,7 @@ static int copy_held(hora_queue *queue, void **items, int room, void (*hold)(voi
         return error;
     int size = queue->size;
     if (size > 0 && size <= room) {
-        queue->kind->copy(queue, items, size);
+        copy_locked(queue, items, size);
         for (int i = 0; i < size && hold != NULL; i++)
             hold(items[i]);
     }
@@ -245,6 +272,35 @@ int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_it
     *ret_items = items;
     *ret_count = size;
     return 0;
+}
+
+/* Of a kind that does not know its order, so many are shown. */
+enum { FEW = 20 };
+
+static void show_few_locked(hora_queue *queue, hora__visit_fn visit, void *arg)
+{
+    void *items[FEW];
+    int few = queue->size < FEW ? queue->size : FEW;
+    if (few > 0)
+        queue->kind->copy(queue, items, few);
+    for (int i = 0; i < few && visit(items[i], NULL, arg); i++) {
+    }
+}
+
+int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    if (queue->kind->absorb != NULL)
+        queue->kind->absorb(queue);
+    int size = queue->size;
+    if (queue->kind->each != NULL)
+        queue->kind->each(queue, visit, arg);
+    else
+        show_few_locked(queue, visit, arg);
+    hora__mutex_unlock(&queue->object.lock);
+    return size;
 }
 
 int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *context), void *context)

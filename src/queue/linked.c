@@ -104,11 +104,10 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
-static void copy(hora_queue *queue, void **items, int max)
+static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
-    const struct node *node = linked_of(queue)->first;
-    for (int i = 0; node != NULL && i < max; i++, node = node->next)
-        items[i] = node->item;
+    for (const struct node *node = linked_of(queue)->first; node != NULL && visit(node->item, NULL, arg);)
+        node = node->next;
 }
 
 static void destroy(hora_queue *queue)
@@ -125,7 +124,7 @@ static const struct hora__queue_kind linked_kind = {
     .peek = peek,
     .strip = strip,
     .find = find,
-    .copy = copy,
+    .each = each,
     .destroy = destroy,
 };
 

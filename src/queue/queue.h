@@ -78,6 +78,9 @@ struct hora__hold {
     int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
 };
 
+/* Whoever looks through a queue: an element, or a task by value, and then `item` is NULL. False: it has seen enough. */
+typedef bool (*hora__visit_fn)(void *item, const hora_task *task, void *arg);
+
 struct hora__queue_kind {
     /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
     int (*prepare)(hora_queue *queue, struct hora__put *put);
@@ -93,8 +96,10 @@ struct hora__queue_kind {
     void *(*strip)(hora_queue *queue);
     /* Whether an element is there; removes its first occurrence if told so. */
     bool (*find)(hora_queue *queue, const void *item, bool remove);
-    /* Write the first `max` elements. */
+    /* One of these: write the first `max` elements; or, for kinds that know their order without memory for it, visit the elements, and tasks by
+     * value, until `visit` has seen enough. */
     void (*copy)(hora_queue *queue, void **items, int max);
+    void (*each)(hora_queue *queue, hora__visit_fn visit, void *arg);
     /* Delay queue: when the first element can be taken, HORA_FOREVER if never, and a number that tells it from all
      * others; called only with elements. NULL: at once. */
     hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
@@ -244,6 +249,10 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
  * locked, so that it can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
                                                          int *ret_count);
+
+/* Look through the elements, and tasks by value, in their order and with the queue's lock held. Returns how many there are. A kind that does not
+ * know the order by itself is asked for its first few elements only, of which the first is the first one. HORA_EDEADLK, HORA_EFORKED. */
+__attribute__((warn_unused_result)) int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg);
 
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);

@@ -12,6 +12,7 @@
 #include "base/ns.h"
 #include "base/options.h"
 #include "sched/trigger.h"
+#include "sched/zones.h"
 #include "sys/alloc.h"
 
 struct cron_trigger {
@@ -70,6 +71,11 @@ static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
 
 static const struct hora__trigger_kind cron_kind = {
     .next = next_of_cron, .free = free_cron, .refresh = refresh_cron, .describe = describe_cron};
+
+const hora_zone *hora__zones_of(const hora_trigger *trigger)
+{
+    return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone : NULL;
+}
 
 int hora_cron_trigger_new(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
                           hora_trigger **ret_trigger)

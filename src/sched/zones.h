@@ -18,4 +18,9 @@ __attribute__((warn_unused_result)) int hora__zones_get(hora_queue *queue, const
 uint32_t hora__zones_seen(hora_queue *queue);
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known);
 
+/* ---- cron_trigger.c ---- */
+
+/* The zone of a trigger of an expression; NULL: UTC, as for NULL and for all other triggers. Borrowed from it. */
+const hora_zone *hora__zones_of(const hora_trigger *trigger);
+
 #endif
