@@ -28,7 +28,7 @@ void run_in_child(const char *file, void (*run)(struct family *family), struct f
     CHECK_INT(pipe(ends), 0);
     child = fork();
     if (child == 0) {
-        alarm(HANGS_AFTER_S);
+        alarm((unsigned)(test_scale(HORA_SECONDS(HANGS_AFTER_S)) / HORA_SECONDS(1)));
         report_fd = ends[1];
         run(family);
         _exit(0);
