@@ -19,8 +19,8 @@
  *     STOP -> TIDYING        the pool is empty
  *     TIDYING -> TERMINATED  the terminated hook has returned
  *
- * Every accepted task ends in exactly one way: done, failed, cancelled, rejected, abandoned or handed back; the pool counts
- * them (hora_pool_stats) and asserts the sum at its end.
+ * Every accepted task ends in exactly one way: done, failed, cancelled, rejected, abandoned, handed back or
+ * expired (hora/terms.h); the pool counts them (hora_pool_stats) and asserts the sum at its end.
  *
  * Callbacks (factory, hooks, rejection) run with no lock of hora held and may call the pool. */
 #ifndef HORA_POOL_H
@@ -305,7 +305,7 @@ HORA_API int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reje
 typedef struct hora_pool_stats {
     uint32_t struct_size; /* set by hora_pool_get_stats */
     const char *state;    /* "Running", "Shutting down", "Stopping", "Tidying" or "Terminated" */
-    int threads;          /* workers now; 0 from TIDYING on */
+    int threads;          /* workers now, but for those that are written off; 0 from TIDYING on */
     int active;           /* workers that run a task, hooks included */
     int largest;          /* most workers ever */
     int queued;           /* tasks in the queue */
@@ -326,7 +326,9 @@ typedef struct hora_pool_stats {
     int64_t abandoned;       /* dropped by stopping, or by a task that ended its thread, */
     int64_t handed_back;     /* given back by hora_pool_stop or hora_pool_remove */
     int64_t completed;       /* tasks that workers have dealt with, in whatever way: the JDK's completed count */
-    int64_t tasks; /* completed, running and queued: the JDK's task count, which falls when tasks are removed */
+    int64_t tasks;   /* completed, running and queued: the JDK's task count, which falls when tasks are removed */
+    int64_t expired; /* of those accepted: not begun, or not done, in time: see hora_terms */
+    int written_off; /* workers that were stuck and have been replaced, and still run their task: hora_terms.replace */
 } hora_pool_stats;
 
 /* hora_pool_get_stats - look at everything at once

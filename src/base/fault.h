@@ -129,7 +129,14 @@
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")          \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")  \
     X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")      \
-    X(REGISTRAR_BINDS_AFTER_CLOSE, "what is bound while the registrar is closed is scheduled")
+    X(REGISTRAR_BINDS_AFTER_CLOSE, "what is bound while the registrar is closed is scheduled")         \
+    X(WATCH_SLEEPS_ON, "the watch is not woken for what comes before all others")                      \
+    X(LIMIT_LEAVES_IN_QUEUE, "what has expired stays in the queue")                                    \
+    X(LIMIT_BEGINS_LATE, "a worker begins what was to start by an earlier time")                       \
+    X(OVERRUN_MEETS_NEXT, "the limit of a run goes on after its end, and meets the next one")          \
+    X(PATROL_RESTS_FOR_EVER, "a worker that begins something does not rouse who looks for stuck ones") \
+    X(WRITE_OFF_IS_REVOKED, "a worker that was written off forgets it with the end of its run")        \
+    X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a worker that was written off is running")
 
 enum hora__fault {
     HORA__FAULT_NONE,

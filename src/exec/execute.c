@@ -100,6 +100,8 @@ enum hora__ending hora__ending_of(hora_future *future)
         return HORA__REJECTED;
     case HORA_EABANDONED:
         return HORA__ABANDONED;
+    case HORA_EEXPIRED:
+        return HORA__EXPIRED;
     case HORA_EAGAIN: /* a second entry, met while the first runs elsewhere: that one will count the outcome */
     case HORA_EFAILED:
     default:

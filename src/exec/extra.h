@@ -9,12 +9,15 @@
 
 #include "exec/overseer.h"
 
+struct hora__limits;
+
 struct hora__extra {
     hora_terms terms;                /* copied; immutable */
     struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
     void *carried;                   /* immutable */
     bool is_captured;                /* by the hook: to be released; immutable */
     hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
+    struct hora__limits *limits; /* see oversee/limits.c; NULL: none. Written before anybody else has seen it */
 };
 
 /* Of terms that have been checked, or NULL: all zero. Calls the capture hook, if there is one. HORA_ENOMEM. */
@@ -23,6 +26,11 @@ __attribute__((warn_unused_result)) int hora__extra_new(hora_pool *pool, const h
 
 /* Releases what was captured. */
 void hora__extra_free(struct hora__extra *extra);
+
+/* A future is about to be placed: see that it can expire in its time. Does nothing if it has no extra. HORA_ENOMEM, HORA_EAGAIN. And: it has
+ * been accepted; from now on it does. The caller has a reference. */
+__attribute__((warn_unused_result)) int hora__extra_prepare(hora_future *future);
+void hora__extra_accepted(hora_future *future);
 
 /* NULL: it has none. */
 struct hora__extra *hora__future_extra(hora_future *future);

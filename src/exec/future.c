@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future.c - the states of a future, and who may change them
  *
- * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked, from run, complete, fail, abort
+ * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked, from run, complete, fail, abort, expire
  *                   NEW -> CANCELLED                             cancel
  *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
  * How it works      All transitions are made under the lock, so the transient states are seen only by those who look without it
@@ -125,6 +125,7 @@ static void init_rest(hora_future *future, const hora_task *task, bool in_caller
     future->owes_drop = true;
     future->has_result = false;
     future->listed = false;
+    future->limit_interrupts = false;
     future->failure = 0;
     future->entries = 0;
     future->result = NULL;
@@ -318,10 +319,12 @@ static bool begin_run(hora_future *future, hora_thread *thread, const struct hor
 {
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
-    if (runs)
+    if (runs) {
         future->runner = thread;
-    else
+        future->limit_interrupts = false;
+    } else {
         leave_owner_locked(future, owner);
+    }
     hora__mutex_unlock(&future->object.lock);
     return runs;
 }
@@ -394,14 +397,15 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Call the body, in a worker's thread. Once in the program: perf cannot attach to a probe that stands in several places. */
+/* Call the body, in a worker's thread, unless who watches that does not let it begin. Once in the program: perf cannot attach to a probe that stands in several places. */
 __attribute__((noinline)) static int call_body(hora_future *future, const hora_thread *thread, void **ret_result)
 {
     struct hora__witness *witness = thread->witness;
-    if (witness != NULL)
-        witness->kind->begins(witness, future, &future->task);
+    int code = witness != NULL ? witness->kind->begins(witness, future, &future->task) : 0;
+    if (code != 0)
+        return code;
     HORA__PROBE(task_start, future, future->task.name);
-    int code = future->task.run(future->task.arg, ret_result);
+    code = future->task.run(future->task.arg, ret_result);
     HORA__PROBE(task_done, future, future->task.name, code);
     if (witness != NULL)
         witness->kind->ended(witness, future, &future->task, code);
@@ -453,6 +457,23 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
     }
     announce_locked(future, after);
     return what;
+}
+
+hora_cancel hora__future_expire(hora_future *future)
+{
+    struct aftermath after;
+    begin_aftermath(&after);
+    hora__mutex_lock(&future->object.lock);
+    hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_INTERRUPTED;
+    bool settled = settle_locked(future, NULL, HORA_EEXPIRED, &after);
+    if (settled && what == HORA_CANCEL_INTERRUPTED) {
+        future->limit_interrupts = true;
+        (void)hora_thread_interrupt(future->runner);
+    }
+    hora__mutex_unlock(&future->object.lock);
+    if (settled)
+        finish(future, &after);
+    return settled ? what : HORA_CANCEL_TOO_LATE;
 }
 
 /* It has been cancelled before it ran: who must be asked to take it out of a queue, kept alive by a reference; NULL: nobody. That entry has
@@ -514,21 +535,6 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner)
     hora__mutex_unlock(&future->object.lock);
 }
 
-void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
-{
-    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
-    hora__atomic_init(&future->object.references, references);
-    future->owner = owner;
-    future->entries = 1;
-}
-
-void hora__future_unborn(hora_future *future)
-{
-    hora__atomic_init(&future->object.references, 1);
-    future->owner = NULL;
-    future->entries = 0;
-}
-
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 {
     hora__mutex_lock(&future->object.lock);
@@ -551,17 +557,6 @@ void hora__future_delist(hora_future *future)
     future->listed = false;
     future->next = NULL;
     hora__mutex_unlock(&future->object.lock);
-}
-
-void hora__future_nudge(hora_future *future)
-{
-    struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
-    hora__mutex_lock(&future->object.lock);
-    for (struct hora__list *link = future->waiters.next; link != &future->waiters; link = link->next)
-        hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
-    hora__mutex_unlock(&future->object.lock);
-    hora__wakes_flush(&wakes);
 }
 
 /* ---- listeners ---- */

@@ -54,6 +54,7 @@ struct hora_future {
     bool owes_drop : 1;              /* task.drop has not been called */
     bool has_result : 1;             /* there is a result that nobody has taken */
     bool listed : 1;                 /* it is in a hora_future_list */
+    bool limit_interrupts : 1;       /* its run was interrupted because a time was over */
     int failure;                     /* EXCEPTIONAL: why; never 0 then */
     int entries;                     /* how often its owner is going to run it */
     void *result;                    /* NORMAL */
@@ -118,9 +119,18 @@ void hora__future_unborn(hora_future *future);
 bool hora__future_enlist(hora_future *future);
 void hora__future_delist(hora_future *future);
 
-/* Fail it without a run: HORA_EREJECTED or HORA_EABANDONED. Whether that is the outcome. Not if it runs:
+/* Fail it without a run: HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED. Whether that is the outcome. Not if it runs:
  * then that was another entry of it, which goes on. */
 bool hora__future_abort(hora_future *future, int why);
+
+/* Fail it with HORA_EEXPIRED; if it runs, interrupt it, and let its outcome not count. HORA_CANCEL_REMOVED: it did not run. An entry in a queue is
+ * the caller's to take out. */
+__attribute__((warn_unused_result)) hora_cancel hora__future_expire(hora_future *future);
+
+/* The thread that runs it was interrupted for its sake; by that thread. And: whether it was interrupted, because of that, or because it was
+ * cancelled or has expired. */
+void hora__future_note_interrupt(hora_future *future);
+bool hora__future_was_interrupted(hora_future *future);
 
 /* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run.
  * Whether it ran. */

@@ -16,6 +16,35 @@
 #include "sys/alloc.h"
 #include "sys/spin.h"
 
+void hora__future_note_interrupt(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    future->limit_interrupts = true;
+    hora__mutex_unlock(&future->object.lock);
+}
+
+bool hora__future_was_interrupted(hora_future *future)
+{
+    hora_future_state state = hora_future_get_state(future);
+    if (state == HORA_FUTURE_INTERRUPTING || state == HORA_FUTURE_INTERRUPTED)
+        return true;
+    hora__mutex_lock(&future->object.lock);
+    bool interrupted = future->limit_interrupts;
+    hora__mutex_unlock(&future->object.lock);
+    return interrupted;
+}
+
+void hora__future_nudge(hora_future *future)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&future->object.lock);
+    for (struct hora__list *link = future->waiters.next; link != &future->waiters; link = link->next)
+        hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
+    hora__mutex_unlock(&future->object.lock);
+    hora__wakes_flush(&wakes);
+}
+
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)
 {
@@ -32,7 +61,8 @@ int hora__future_outcome(hora_future *future)
     if (state != HORA_FUTURE_EXCEPTIONAL)
         return HORA_ECANCELED;
     int failure = future->failure;
-    return failure == HORA_EREJECTED || failure == HORA_EABANDONED ? failure : HORA_EFAILED;
+    bool is_own = failure == HORA_EREJECTED || failure == HORA_EABANDONED || failure == HORA_EEXPIRED;
+    return is_own ? failure : HORA_EFAILED;
 }
 
 static int answer(hora_future *future, void **ret_result)

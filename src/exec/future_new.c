@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_new.c - making futures in memory of hora's own */
+/* future_new.c - making futures in memory of hora's own; and those that nobody else has seen yet */
+#include <assert.h>
 #include <stddef.h>
 
 #include "exec/extra.h"
@@ -49,4 +50,19 @@ int hora_promise_new(void (*drop_result_fn)(void *result), hora_future **ret_fut
     if (ret_future == NULL)
         return HORA_EINVAL;
     return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
+}
+
+void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
+{
+    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
+    hora__atomic_init(&future->object.references, references);
+    future->owner = owner;
+    future->entries = 1;
+}
+
+void hora__future_unborn(hora_future *future)
+{
+    hora__atomic_init(&future->object.references, 1);
+    future->owner = NULL;
+    future->entries = 0;
 }

@@ -30,8 +30,11 @@ struct hora__overseer_kind {
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
     void (*clock_stepped)(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
-    /* The pool is being shut down, or stopped: what is to be watched ends by itself. */
-    void (*closing)(struct hora__overseer *overseer);
+    /* So many runs of a series came too late, and are dropped; or a task that runs once. */
+    void (*expired)(struct hora__overseer *overseer, hora_future *future, int64_t count);
+    /* The pool is about to be freed, and its workers are gone: end all threads that oversight has. And: whether the calling thread is one of these. */
+    void (*pool_ends)(struct hora__overseer *overseer);
+    bool (*is_me)(struct hora__overseer *overseer);
 };
 
 struct hora__overseer {

@@ -10,7 +10,7 @@
  *                   one, which ends, and does the same.
  * Invariants        I1 the state never goes back.
  *                   I2 TIDYING is entered once, with count 0; from then on no worker is added.
- *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed back.
+ *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed back + expired.
  * Locks             object.lock (rank OBJECT), never together with a queue's or a future's. */
 #include "exec/pool.h"
 
@@ -218,6 +218,21 @@ static void terminate(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
+enum tidying { BEGINS, MUST_LOOK_AGAIN, MUST_WAIT };
+
+/* I2. Workers that were written off do not count any more, but have to end first; who writes one off does both under the lock. */
+static enum tidying begin_tidying(hora_pool *pool, int32_t control)
+{
+    if (pool->overseer == NULL)
+        return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
+    hora__mutex_lock(&pool->object.lock);
+    enum tidying tidying = MUST_WAIT;
+    if (pool->written_off == 0 || HORA__FAULT(POOL_FORGETS_WRITTEN_OFF))
+        tidying = hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
+    hora__mutex_unlock(&pool->object.lock);
+    return tidying;
+}
+
 void hora__pool_try_terminate(hora_pool *pool)
 {
     for (;;) {
@@ -233,10 +248,11 @@ void hora__pool_try_terminate(hora_pool *pool)
             hora__mutex_unlock(&pool->object.lock);
             return;
         }
-        if (hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0))) { /* I2 */
+        enum tidying tidying = begin_tidying(pool, control);
+        if (tidying == BEGINS)
             terminate(pool);
+        if (tidying != MUST_LOOK_AGAIN)
             return;
-        }
     }
 }
 
@@ -477,7 +493,8 @@ int hora_pool_free(hora_pool *pool)
     if (pool == NULL)
         return 0;
     int error = hora__pool_check(pool);
-    if (error == 0 && is_needed_for_the_end(pool))
+    struct hora__overseer *overseer = error == 0 ? pool->overseer : NULL;
+    if (error == 0 && (is_needed_for_the_end(pool) || (overseer != NULL && overseer->kind->is_me(overseer))))
         error = HORA_EDEADLK;
     if (error == 0)
         error = hora_pool_stop(pool, NULL);
@@ -486,6 +503,8 @@ int hora_pool_free(hora_pool *pool)
     if (error < 0)
         return error;
     hora__workers_reap(pool);
+    if (overseer != NULL)
+        overseer->kind->pool_ends(overseer);
     hora__mutex_lock(&pool->object.lock);
     bool right = books_are_right_locked(pool);
     assert(right);

@@ -85,6 +85,7 @@ struct hora_pool {
     int largest;
     int thread_failures;
     int thread_error;
+    int written_off;   /* workers that do not count any more, and have not ended; see write_off.c */
     int64_t completed; /* of workers that have ended */
     int64_t ended_endings[HORA__ENDINGS];
     struct hora__list terminations; /* threads that wait for termination, */

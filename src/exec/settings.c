@@ -262,6 +262,8 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     read_workers_locked(pool, &stats, endings);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
         stats.threads++;
+    stats.threads -= pool->written_off;
+    stats.written_off = pool->written_off;
     stats.accepted = hora__pool_accepted(pool);
     hora__mutex_unlock(&pool->object.lock);
     if (state >= HORA__TIDYING)
@@ -272,6 +274,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     stats.rejected = endings[HORA__REJECTED];
     stats.abandoned = endings[HORA__ABANDONED];
     stats.handed_back = endings[HORA__HANDED_BACK];
+    stats.expired = endings[HORA__EXPIRED];
     stats.tasks = stats.completed + stats.active + stats.queued;
     *ret_stats = stats;
     return 0;

@@ -198,6 +198,8 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         hora__worker_run_by_value(worker);
     else if (entry != NULL)
         goes_on = run_future(worker, entry);
+    if (worker->witness != NULL && hora__worker_is_written_off(worker))
+        goes_on = false;
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
@@ -250,21 +252,15 @@ static void nested_ends(void *arg)
     nested->worker->nested = nested->below;
 }
 
-static bool is_interrupted(const hora_future *future)
-{
-    hora_future_state state = hora_future_get_state(future);
-    return state == HORA_FUTURE_INTERRUPTING || state == HORA_FUTURE_INTERRUPTED;
-}
-
 /* An interrupt that was meant for the nested task must not reach those that wait for it; one that was meant for them must. */
-static void clear_interrupt_of(const hora_future *future, const struct hora__nested *nested)
+static void clear_interrupt_of(hora_future *future, const struct hora__nested *nested)
 {
     const struct hora__worker *worker = nested->worker;
-    if (!is_interrupted(future) || !hora__thread_take_interrupt(worker->thread))
+    if (!hora__future_was_interrupted(future) || !hora__thread_take_interrupt(worker->thread))
         return;
     bool wanted = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     for (const struct hora__nested *at = nested; at != NULL && !wanted; at = at->below)
-        wanted = at->outer != NULL && is_interrupted(at->outer);
+        wanted = at->outer != NULL && hora__future_was_interrupted(at->outer);
     if (wanted)
         (void)hora_thread_interrupt(worker->thread);
 }
@@ -319,6 +315,8 @@ static void leave_list(struct hora__worker *worker)
         pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
     if (worker->witness != NULL)
         pool->overseer->kind->retire_locked(pool->overseer, worker->witness);
+    if (hora__worker_is_written_off(worker))
+        pool->written_off--;
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
 }
@@ -387,12 +385,13 @@ static void last_step(struct hora__worker *worker)
 static void process_exit(struct hora__worker *worker, bool abrupt)
 {
     hora_pool *pool = worker->pool;
-    if (abrupt)
-        hora__pool_lower_count(pool); /* else get_task has done it */
+    bool replaced = hora__worker_is_written_off(worker);
+    if (abrupt && !replaced)
+        hora__pool_lower_count(pool); /* else get_task, or who wrote it off, has done it */
     leave_list(worker);
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
         hora__pool_try_terminate(pool);
-    replace(pool, abrupt);
+    replace(pool, abrupt && !replaced);
     hora__pool_room(pool); /* if it was not replaced, a submitter that waits may start one */
     last_step(worker);
 }

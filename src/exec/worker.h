@@ -15,6 +15,7 @@ enum hora__ending {
     HORA__REJECTED,
     HORA__ABANDONED,
     HORA__HANDED_BACK,
+    HORA__EXPIRED,
     HORA__ENDINGS
 };
 
@@ -41,6 +42,7 @@ struct hora__worker {
     enum hora__ending ending;          /* and how it has ended */
     struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
+    hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
     hora__counter completed;
     hora__counter endings[HORA__ENDINGS];
@@ -58,6 +60,17 @@ void hora__worker_free(struct hora__worker *worker);
 /* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is core_threads, else
  * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
+
+/* ---- write_off.c ---- */
+
+/* A run begins, or goes on after one within it, in which the worker can be written off: its number, > 0; 0: in which it cannot. By the worker. */
+void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run);
+
+/* If the worker of this number is still in this run: it takes no other task, and does not count any more; another one is started. Whether that
+ * was done. */
+bool hora__worker_write_off(struct hora_pool *pool, int number, int32_t run);
+
+bool hora__worker_is_written_off(const struct hora__worker *worker);
 
 /* The next task: a future, with the reference of its entry, or worker->task; NULL: the worker is to end, and its count has
  * been lowered. */

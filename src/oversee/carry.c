@@ -11,14 +11,15 @@ void hora__carry_install(struct hora__post *post, struct hora__frame *frame, hor
     if (extra == NULL)
         return;
     frame->carried = extra->carried;
-    if (hooks->install != NULL)
+    frame->is_installed = hooks->install != NULL;
+    if (frame->is_installed)
         frame->before = hooks->install(extra->carried, hooks->context);
 }
 
 void hora__carry_restore(struct hora__post *post, struct hora__frame *frame)
 {
     const hora_context_hooks *hooks = &post->oversight->options.hooks;
-    if (hooks->restore != NULL)
+    if (frame->is_installed && hooks->restore != NULL)
         hooks->restore(frame->before, hooks->context);
 }
 

@@ -2,7 +2,9 @@
 /* extras.c - the beginning and end of what a task has besides: see exec/extra.h */
 #include <stddef.h>
 
+#include "oversee/limits.h"
 #include "oversee/oversight.h"
+#include "sched/crew.h"
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
@@ -33,6 +35,7 @@ void hora__extra_free(struct hora__extra *extra)
 {
     if (extra == NULL)
         return;
+    hora__limits_free(extra->limits);
     if (extra->is_captured) {
         const hora_context_hooks *hooks = &hora__oversight_of(extra->overseer)->options.hooks;
         if (hooks->release != NULL)
@@ -46,6 +49,7 @@ struct hora__extra *hora__future_extra(hora_future *future)
 {
     if (future->kind == HORA__FUTURE_BOUND)
         return ((struct hora__bound *)future)->extra;
-    const struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    hora_future *whole = future->kind == HORA__FUTURE_MEMBER ? hora__crew_series(future) : future;
+    const struct hora__scheduled *scheduled = hora__scheduled_of(whole);
     return scheduled != NULL && scheduled->course != NULL ? scheduled->course->extra : NULL;
 }

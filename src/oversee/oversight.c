@@ -7,7 +7,9 @@
 #include "base/options.h"
 #include "oversee/events.h"
 #include "oversee/growth.h"
+#include "oversee/limits.h"
 #include "oversee/measures.h"
+#include "oversee/overruns.h"
 #include "oversee/watch.h"
 #include "sys/alloc.h"
 
@@ -56,17 +58,29 @@ const char *hora__overseer_wrong(const hora_pool_options *options)
 static void free_all(struct hora__overseer *overseer)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__watch_free(oversight->watch);
     hora__measures_free(oversight->measures);
     hora__free(oversight);
+}
+
+/* From here on nobody but the caller uses the pool. */
+static void pool_ends(struct hora__overseer *overseer)
+{
+    hora__watch_close(hora__oversight_of(overseer)->watch);
+}
+
+static bool is_me(struct hora__overseer *overseer)
+{
+    return hora__watch_is_me(hora__oversight_of(overseer)->watch);
 }
 
 static void pool_gone(struct hora__overseer *overseer)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
     hora__growth_free(oversight->growth);
-    hora__watch_free(oversight->watch);
+    hora__patrol_free(oversight->patrol);
     oversight->growth = NULL;
-    oversight->watch = NULL;
+    oversight->patrol = NULL;
     oversight->pool = NULL;
     hora__overseer_unref(overseer);
 }
@@ -82,6 +96,11 @@ static int hire(struct hora__overseer *overseer, struct hora__worker *worker, st
     post->worker = worker;
     hora__counter_set(&post->now.began, HORA_NEVER);
     int error = hora__sheets_new(oversight->measures, &post->sheets);
+    if (error == 0) {
+        error = hora__overruns_hire(post);
+        if (error < 0)
+            hora__sheets_free(post->sheets);
+    }
     if (error < 0) {
         hora__free(post);
         return error;
@@ -98,6 +117,7 @@ static void retire_locked(struct hora__overseer *overseer, struct hora__witness 
 static void dismiss(struct hora__overseer *overseer, struct hora__witness *witness)
 {
     (void)overseer;
+    hora__overruns_dismiss(hora__post_of(witness));
     hora__sheets_free(hora__post_of(witness)->sheets);
     hora__free(hora__post_of(witness));
 }
@@ -112,7 +132,9 @@ static const struct hora__overseer_kind kind = {
     .thread_failed = hora__events_thread_failed,
     .skipped = hora__events_skipped,
     .clock_stepped = hora__events_clock_stepped,
-    .closing = hora__watch_closing,
+    .expired = hora__limits_expired,
+    .pool_ends = pool_ends,
+    .is_me = is_me,
 };
 
 static void init(struct hora__oversight *oversight, hora_pool *pool)
@@ -142,8 +164,13 @@ int hora__overseer_new(hora_pool *pool, const hora_oversight *options, struct ho
     if (error == 0)
         error = hora__watch_new(oversight, &oversight->watch);
     if (error == 0)
+        error = hora__patrol_new(oversight, &oversight->patrol);
+    if (error == 0)
         error = hora__growth_new(oversight, &oversight->growth);
     if (error < 0) {
+        if (oversight->watch != NULL)
+            hora__watch_close(oversight->watch);
+        hora__patrol_free(oversight->patrol);
         hora__watch_free(oversight->watch);
         hora__measures_free(oversight->measures);
         hora__free(oversight);

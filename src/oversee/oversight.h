@@ -3,7 +3,7 @@
  *
  * How it works      A pool that is made with oversight has one of these; each of its workers has a post, which is told what the worker does
  *                   (see exec/overseer.h, sync/thread.h). The files here each do one thing with that: measures.c counts, events.c tells
- *                   listeners, limits.c and watch.c look after time, carry.c carries, growth.c starts and ends threads.
+ *                   listeners, watch.c, limits.c and overruns.c look after time, carry.c carries, growth.c starts and ends threads.
  * Life              It is counted: the pool has a reference, and each extra, since futures may outlive their pool. When the pool
  *                   goes, all that needs the pool ends (pool_gone), and what is left is memory. */
 #ifndef HORA_OVERSEE_OVERSIGHT_H
@@ -15,11 +15,13 @@
 #include "exec/extra.h"
 #include "exec/overseer.h"
 #include "exec/pool.h"
+#include "oversee/reminder.h"
 
 struct hora__measures;
 struct hora__sheet;
 struct hora__watch;
 struct hora__growth;
+struct hora__patrol;
 
 struct hora__oversight {
     struct hora__overseer base;
@@ -27,6 +29,7 @@ struct hora__oversight {
     hora_oversight options;          /* copied, with defaults filled in; immutable */
     struct hora__measures *measures; /* names and what was measured under them; immutable */
     struct hora__watch *watch;       /* who looks after limits and stuck workers; immutable */
+    struct hora__patrol *patrol;     /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
 };
 
@@ -60,8 +63,22 @@ struct hora__frame {
     struct hora__sheet *sheet;      /* where it is measured */
     struct hora__now_reading noted; /* what was noted of it in `now`, while it waits for an inner one */
     void *carried;
-    void *before;              /* what was current before that */
-    struct hora__limit *limit; /* see limits.c; NULL: none */
+    void *before;                  /* what was current before that */
+    bool is_installed;             /* and is to be restored */
+    struct hora__watched_run *run; /* what the watch knows of it; NULL: it has no limits */
+};
+
+/* A run with limits of its own. Written by the worker before the watch is told of it, and after that guarded by the watch's lock. */
+struct hora__watched_run {
+    struct hora__reminder reminder;
+    struct hora__post *post; /* immutable */
+    const hora_terms *terms;
+    hora_future *future;
+    hora_thread *thread;
+    hora_ns began;
+    hora_ns told; /* as stuck, the last time; HORA_NEVER: not yet */
+    int number;   /* among those of the worker */
+    bool is_interrupted;
 };
 
 /* What lies deeper is run, but not told of. */
@@ -76,6 +93,12 @@ struct hora__post {
     struct hora__sheets *sheets; /* what it has measured; see measures.c. Immutable */
     int depth;                   /* how many tasks of the pool it is in; the worker's own, as what follows */
     struct hora__frame frames[HORA__FRAMES];
+    int numbers; /* of runs with limits */
+    struct hora__watched_run runs[HORA__FRAMES];
+    hora__counter
+        has_own_limit; /* 1: the task that it runs, or one that waits for that; then the pool's rule does not hold */
+    int64_t told_run;  /* the run that was told as stuck by the pool's rule last, and */
+    hora_ns told;      /* when; of the watch's thread, as told_run */
 };
 
 static inline struct hora__oversight *hora__oversight_of(struct hora__overseer *overseer)

@@ -14,6 +14,7 @@
 #include "oversee/events.h"
 #include "oversee/limits.h"
 #include "oversee/measures.h"
+#include "oversee/overruns.h"
 #include "oversee/oversight.h"
 #include "sync/clock.h"
 
@@ -72,11 +73,15 @@ static bool is_in(const struct hora__post *post, const hora_future *future)
            (post->depth > 0 && post->frames[post->depth - 1].future == future);
 }
 
-static void begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
+static int begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
 {
     struct hora__post *post = hora__post_of(witness);
-    if (!is_own(post, future) || post->depth++ >= HORA__FRAMES)
-        return;
+    if (!is_own(post, future))
+        return 0;
+    if (hora__limits_refuse(post, future))
+        return HORA_EEXPIRED;
+    if (post->depth++ >= HORA__FRAMES)
+        return 0;
     struct hora__frame *frame = &post->frames[post->depth - 1];
     *frame = (struct hora__frame){.future = future};
     struct hora__now_reading reading = read_once(&post->now);
@@ -91,8 +96,12 @@ static void begins(struct hora__witness *witness, hora_future *future, const hor
                                                  .progress = HORA_NEVER,
                                                  .run = reading.run + 1});
     hora__events_started(post, future, task, &start);
-    hora__limits_begins(post, frame, future, now);
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    if (extra != NULL)
+        hora__limits_begun(extra->limits);
+    hora__overruns_begins(post, frame, future, now);
     hora__carry_install(post, frame, future);
+    return 0;
 }
 
 static void ended(struct hora__witness *witness, hora_future *future, const hora_task *task, int code)
@@ -102,7 +111,7 @@ static void ended(struct hora__witness *witness, hora_future *future, const hora
         return;
     struct hora__frame *frame = &post->frames[post->depth];
     hora__carry_restore(post, frame);
-    hora__limits_ended(post, frame, future);
+    hora__overruns_ended(post, frame, future);
     hora_ns began = hora__counter_read(&post->now.began);
     hora_ns now = hora_clock_now(post->oversight->pool->object.clock);
     hora__measures_ended(post, frame, future, code, now - began);

@@ -19,14 +19,19 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_terms *term
     int error = hora__pool_make_bound(pool, task, terms, &future);
     if (error < 0)
         return error;
-    error = hora__pool_place_fresh(pool, future);
-    if (error < 0)
+    error = hora__extra_prepare(future);
+    if (error == 0)
+        error = hora__pool_place_fresh(pool, future);
+    if (error < 0) {
         hora__future_forget(future);
-    else if (ret_future != NULL)
+        return error;
+    }
+    hora__extra_accepted(future);
+    if (ret_future != NULL)
         *ret_future = future;
     else
         (void)hora_future_unref(future);
-    return error;
+    return 0;
 }
 
 int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)

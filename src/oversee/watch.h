@@ -1,34 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.h - a thread beside a pool that looks after time: limits of tasks, stuck workers, dumps that were asked for, growth
+/* watch.h - a thread beside a pool that looks after time: limits of tasks, stuck workers, growth
  *
- * It is started when it is first needed, and ends with the pool. */
+ * It is started when it is first needed, and ends in hora_pool_free, after the last worker. What is left of the watch then is memory. */
 #ifndef HORA_OVERSEE_WATCH_H
 #define HORA_OVERSEE_WATCH_H
 
 #include "oversee/oversight.h"
+#include "oversee/reminder.h"
+#include "sync/object.h"
+#include "sys/thread.h"
+
+struct hora__watch {
+    struct hora__object object;
+    struct hora__oversight *oversight; /* immutable */
+    bool is_attached;                  /* to the pool's virtual clock; its thread's own */
+    hora__atomic thread_id;            /* hora__thread_id() of its thread; 0: it has none yet */
+
+    /* guarded by object.lock */
+    struct hora__timers reminders; /* those that are set; and a slot for each that may be */
+    uint64_t sequence;
+    hora_ns sleeps_until; /* when its thread will look by itself; HORA_NEVER: it is about to */
+    struct hora__list sleepers;
+    bool has_thread;
+    bool is_closed; /* nothing is set any more */
+    hora_thread *prepared;
+    hora__os_thread os_thread;
+};
 
 __attribute__((warn_unused_result)) int hora__watch_new(struct hora__oversight *oversight,
                                                         struct hora__watch **ret_watch);
 void hora__watch_free(struct hora__watch *watch);
 
-/* See struct hora__overseer_kind. */
-void hora__watch_closing(struct hora__overseer *overseer);
+/* The pool is at its end, and its workers are gone: end the thread, and drop what is set. Not in that thread. */
+void hora__watch_close(struct hora__watch *watch);
 
-/* Start the watch if it is not there yet. HORA_ENOMEM, HORA_EAGAIN. */
-__attribute__((warn_unused_result)) int hora__watch_begin(struct hora__oversight *oversight);
+/* Whether the calling thread is the watch's. */
+bool hora__watch_is_me(struct hora__watch *watch);
 
-/* Call look(context) in the thread of the watch, at a time of the pool's clock, again and again until it returns HORA_FOREVER; else it
- * returns when next. What `context` points to is the caller's, and must live until hora__watch_forget has returned, or look has said
- * HORA_FOREVER. */
-struct hora__reminder {
-    struct hora__watch *watch;
-    hora_ns (*look)(struct hora__reminder *reminder, hora_ns now);
-    hora_future *timer;
-};
-__attribute__((warn_unused_result)) int hora__watch_set(struct hora__oversight *oversight,
-                                                        struct hora__reminder *reminder, hora_ns at);
+/* Start its thread, if it has none yet. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__watch_begin(struct hora__watch *watch);
 
-/* Let it not look any more; if it is just looking, wait for that. Not from look itself. */
-void hora__watch_forget(struct hora__reminder *reminder);
+/* Promise room for so many reminders, so that to set them cannot fail. HORA_ENOMEM, HORA_EFULL. And: give it back. */
+__attribute__((warn_unused_result)) int hora__watch_keep(struct hora__watch *watch, int reminders);
+void hora__watch_give_back(struct hora__watch *watch, int reminders);
+
+void hora__reminder_init(struct hora__reminder *reminder,
+                         hora_ns (*look)(struct hora__reminder *reminder, hora_ns now, struct hora__deed *deed),
+                         void (*dropped)(struct hora__reminder *reminder));
+
+/* Look at a time of the pool's clock; if it is set already, at the earlier of the two. Room has been promised. Whether it is set now: false
+ * if the watch is at its end. */
+bool hora__watch_set(struct hora__watch *watch, struct hora__reminder *reminder, hora_ns at);
+
+/* Do not look. Whether it was set: if not, the watch has looked, or is about to do the deed. */
+bool hora__watch_unset(struct hora__watch *watch, struct hora__reminder *reminder);
+
+/* The same, with the lock held; the first notes whom to wake. */
+bool hora__watch_set_locked(struct hora__watch *watch, struct hora__reminder *reminder, hora_ns at,
+                            struct hora__wakes *wakes);
+bool hora__watch_unset_locked(struct hora__watch *watch, struct hora__reminder *reminder);
 
 #endif

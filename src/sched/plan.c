@@ -158,6 +158,26 @@ struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns pl
     return (struct hora__chance){.runs = true, .planned = planned, .skipped = 0};
 }
 
+int64_t hora__plan_start_by(const hora_schedule_spec *spec, hora_ns every, const hora_trigger_context *context,
+                            hora_ns start_by, struct hora__chance *chance)
+{
+    hora_schedule_spec rules = *spec; /* as a grace period, and nothing but that */
+    rules.missed = HORA_MISSED_BURST;
+    rules.grace = start_by > 1 ? start_by - 1 : 1; /* later than that is too late */
+    struct hora__chance late;
+    if (spec->rate > 0)
+        late = hora__plan_rate(&rules, every, chance->planned, context->now);
+    else if (spec->next != NULL || spec->trigger != NULL)
+        late = hora__plan_asked(&rules, context, chance->planned);
+    else
+        late = hora__plan_single(&rules, chance->planned, context->now);
+    if (spec->gap > 0 && !late.runs)
+        late.planned = hora__ns_add(context->now, every);
+    chance->runs = late.runs;
+    chance->planned = late.planned;
+    return late.skipped;
+}
+
 enum { BACK_OFF_S = 1, BACK_OFF_MAX_S = 300 };
 
 hora_ns hora__plan_pause(const hora_schedule_spec *spec, int64_t failures)

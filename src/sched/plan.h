@@ -28,6 +28,11 @@ struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_
 /* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
 struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns planned, hora_ns now);
 
+/* What is to run may come too late, by a limit that is no rule of the schedule: then that run, and those after it that do, too, are dropped.
+ * Returns how many. `every` is that of a rate or gap. */
+int64_t hora__plan_start_by(const hora_schedule_spec *spec, hora_ns every, const hora_trigger_context *context,
+                            hora_ns start_by, struct hora__chance *chance);
+
 /* The first time of a rate that is at or after `from`; planned is one of its times. */
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from);
 

@@ -210,6 +210,14 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
+hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
+{
+    hora__mutex_lock(&scheduled->queue->object.lock);
+    hora_ns planned = hora__ns_add(scheduled->planned, hora__scheduled_offset(scheduled));
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+    return hora__ns_sub(hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
+}
+
 /* How far off it is by now. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {

@@ -162,6 +162,9 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 /* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled);
 
+/* How long after its planned time it is now; negative: that has not come. */
+hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled);
+
 /* Check that it is a future of a scheduler and take its agenda's lock; and let go. HORA_EINVAL, HORA_EFORKED, HORA_EDEADLK. */
 __attribute__((warn_unused_result)) int hora__scheduled_enter(hora_future *future,
                                                               struct hora__scheduled **ret_scheduled);

@@ -399,6 +399,8 @@ static bool is_plain(const struct hora__scheduled_plan *plan)
 static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
 {
     int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__crew_new(scheduled) : 0;
+    if (error == 0 && scheduled->course->extra != NULL)
+        error = hora__extra_prepare(&scheduled->future);
     if (error < 0)
         return error;
     if (plan->line != hora_clock_timeline(pool->object.clock))
@@ -426,20 +428,20 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     if (error < 0)
         return error;
     error = scheduled->course != NULL ? prepare_course(pool, scheduled, plan) : 0;
-    if (error < 0) {
-        hora__future_forget(&scheduled->future);
-        return error;
-    }
-    error = post_or_place(pool, scheduled, plan->now);
+    if (error == 0)
+        error = post_or_place(pool, scheduled, plan->now);
     if (error < 0) {
         hora__crew_forget(scheduled);
         hora__future_forget(&scheduled->future);
-    } else if (ret_future != NULL) {
-        *ret_future = &scheduled->future;
-    } else {
-        (void)hora_future_unref(&scheduled->future);
+        return error;
     }
-    return error;
+    if (scheduled->course != NULL && scheduled->course->extra != NULL)
+        hora__extra_accepted(&scheduled->future);
+    if (ret_future != NULL)
+        *ret_future = &scheduled->future;
+    else
+        (void)hora_future_unref(&scheduled->future);
+    return 0;
 }
 
 static int execute(hora_pool *pool, const hora_task *task)

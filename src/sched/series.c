@@ -23,6 +23,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "exec/extra.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
@@ -207,11 +208,30 @@ static struct hora__chance chance_of(const struct hora__course *course, const st
     return chance;
 }
 
+static hora_ns start_by_of(const struct hora__course *course)
+{
+    return course->extra != NULL ? course->extra->terms.start_by : 0;
+}
+
+/* What the rules let run may come too late by its terms. Returns how many runs are dropped by that. */
+static int64_t drop_expired(const struct hora__course *course, const struct moment *moment, struct hora__chance *chance)
+{
+    hora_ns start_by = start_by_of(course);
+    if (!chance->runs || start_by == 0 || HORA__FAULT(LIMIT_BEGINS_LATE))
+        return 0;
+    return hora__plan_start_by(course->rules, moment->every, &moment->context, start_by, chance);
+}
+
 enum admission { RUN, MOVE, END };
 
+struct decision {
+    enum admission admission;
+    int64_t expired; /* so many runs were dropped by the terms */
+};
+
 /* Note what was decided; what others have asked for meanwhile goes first. */
-static enum admission settle_chance_locked(struct hora__scheduled *scheduled, const struct moment *moment,
-                                           const struct hora__chance *chance)
+static struct decision settle_chance_locked(struct hora__scheduled *scheduled, const struct moment *moment,
+                                            const struct hora__chance *chance, int64_t expired)
 {
     struct hora__course *course = scheduled->course;
     assert(scheduled->entry.place == HORA__TAKEN);
@@ -223,21 +243,21 @@ static enum admission settle_chance_locked(struct hora__scheduled *scheduled, co
     } else if (!is_new) {
         course->skipped += chance->skipped;
         course->is_given &= scheduled->planned == chance->planned;
-        course->has_skipped |= chance->skipped > 0;
+        course->has_skipped |= chance->skipped > 0 || expired > 0;
         scheduled->planned = chance->planned;
     }
     enum admission admission = waits || !chance->runs ? MOVE : RUN;
     if (admission == MOVE && !waits &&
         (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
         admission = END;
-    return admission;
+    return (struct decision){admission, waits ? 0 : expired};
 }
 
 /* Decide, in one visit to the agenda, unless a trigger has to be asked, which is code of the user. */
-static enum admission decide(hora_pool *pool, struct hora__scheduled *scheduled)
+static struct decision decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     const struct hora__course *course = scheduled->course;
-    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0;
+    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0 || start_by_of(course) > 0;
     hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), course->offset) : 0;
     bool asks = course->trigger == HORA__ASKED;
     lock(scheduled);
@@ -246,20 +266,25 @@ static enum admission decide(hora_pool *pool, struct hora__scheduled *scheduled)
     if (asks)
         unlock(scheduled);
     struct hora__chance chance = chance_of(course, &moment);
+    int64_t expired = drop_expired(course, &moment, &chance);
     if (asks)
         lock(scheduled);
-    enum admission admission = settle_chance_locked(scheduled, &moment, &chance);
+    struct decision decision = settle_chance_locked(scheduled, &moment, &chance, expired);
     skipped = course->skipped - skipped;
     unlock(scheduled);
     hora__series_tell_skipped(pool, scheduled, skipped);
-    return admission;
+    if (decision.expired > 0 && hora__scheduled_is_series(scheduled))
+        pool->overseer->kind->expired(pool->overseer, &scheduled->future, decision.expired);
+    return decision;
 }
 
 /* No time is left: a series has reached its end, and a single task has come too late. */
-static void end_without_run(struct hora__scheduled *scheduled)
+static void end_without_run(hora_pool *pool, struct hora__scheduled *scheduled, bool expired)
 {
     if (hora__scheduled_is_series(scheduled))
         (void)hora_future_complete(&scheduled->future, NULL);
+    else if (expired && hora__future_abort(&scheduled->future, HORA_EEXPIRED))
+        pool->overseer->kind->expired(pool->overseer, &scheduled->future, 1);
     else
         (void)hora_future_cancel(&scheduled->future, false);
 }
@@ -269,13 +294,14 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
         return future; /* what runs once, and has been taken, cannot be steered any more */
-    switch (decide(pool, scheduled)) {
+    struct decision decision = decide(pool, scheduled);
+    switch (decision.admission) {
     case RUN:
         return scheduled->course->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
     case END:
         if (scheduled->course->crew != NULL)
             return hora__crew_close(scheduled) ? future : NULL;
-        end_without_run(scheduled);
+        end_without_run(pool, scheduled, decision.expired > 0);
         return future;
     case MOVE:
     default:

@@ -133,6 +133,8 @@ static const char *wrong_rest(const hora_schedule_spec *spec)
         return "spread is negative";
     if (spec->rate > 0 && spec->spread > spec->rate)
         return "spread is greater than rate: the planned times would change places";
+    if (spec->terms != NULL && spec->terms->done_by != 0 && (spec->rate > 0 || spec->gap > 0 || is_asked(spec)))
+        return "terms: done_by is not for a task that runs more than once";
     return NULL;
 }
 

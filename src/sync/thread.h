@@ -19,7 +19,8 @@ struct hora__witness;
 /* Who watches what a thread of a pool runs; NULL in all others. Called around the body of each future that the thread runs as a worker, or of a
  * task without a future, by that thread, with no lock held. */
 struct hora__witness_kind {
-    void (*begins)(struct hora__witness *witness, struct hora_future *future, const hora_task *task);
+    /* 0, or the code with which the future fails instead: then its body is not called, and `ended` neither. */
+    int (*begins)(struct hora__witness *witness, struct hora_future *future, const hora_task *task);
     void (*ended)(struct hora__witness *witness, struct hora_future *future, const hora_task *task, int code);
 };
 

@@ -150,7 +150,7 @@ void check_books(const char *file, int line, hora_pool *pool)
 
     test_check_error(file, line, "stats", hora_pool_get_stats(pool, &s), 0);
     test_check_int(file, line, "sum of all ends",
-                   s.done + s.failed + s.cancelled + s.rejected + s.abandoned + s.handed_back, s.accepted);
+                   s.done + s.failed + s.cancelled + s.rejected + s.abandoned + s.handed_back + s.expired, s.accepted);
 }
 
 /* ---- jobs ---- */

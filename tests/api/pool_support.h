@@ -70,7 +70,7 @@ hora_pool_stats rig_stats(struct rig *r);
 /* The same without waiting: for tasks. */
 hora_pool_stats rig_stats_now(struct rig *r);
 
-/* accepted = done + failed + cancelled + rejected + abandoned + handed back */
+/* accepted = done + failed + cancelled + rejected + abandoned + handed back + expired */
 void check_books(const char *file, int line, hora_pool *pool);
 #define CHECK_BOOKS(pool) check_books(__FILE__, __LINE__, (pool))
 

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_limits.c - start by, done by and run for: see hora_terms
+ *
+ * In virtual time each limit is exact: nothing happens one nanosecond before it, and at its moment it does. */
+#include "limits_support.h"
+
+/* ---- start by ---- */
+
+TEST(limits_start_by_expires_in_the_queue, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    pass(&r, SEC(5) - 1);
+    CHECK_NOT_DONE(future);
+    CHECK_INT(rig_stats(&r).queued, 1);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_JOB(&second, 0);
+    hora_pool_stats stats = rig_stats(&r);
+    CHECK_INT(stats.queued, 0);
+    CHECK_INT(stats.expired, 1);
+    CHECK_INT(seen.expired, 1);
+    CHECK_POINTER(seen.future, future);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_start_by_lets_begin_in_time, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    pass(&r, SEC(5) - 1);
+    rig_open_gate(&r);
+    settle(&r.f);
+    CHECK_DONE(future, 0, &second);
+    pass(&r, SEC(10));
+    CHECK_INT(seen.expired, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* A run that has begun in time may take as long as it likes. */
+TEST(limits_start_by_is_over_when_it_has_begun, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job job = A_WAITING_JOB(&r);
+    hora_future *future = submit_under(&r, &job, HORA_TERMS(.start_by = SEC(5)));
+    pass(&r, SEC(60));
+    CHECK_NOT_DONE(future);
+    rig_open_gate(&r);
+    settle(&r.f);
+    CHECK_DONE(future, 0, &job);
+    CHECK_INT(job.interrupts, 0);
+    CHECK_INT(seen.expired, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_end_with_a_cancel, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5), .done_by = SEC(6)));
+    settle(&r.f);
+    CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
+    pass(&r, SEC(10));
+    CHECK_DONE(future, HORA_ECANCELED, NULL);
+    CHECK_INT(seen.expired, 0);
+    CHECK_INT(rig_stats(&r).expired, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* Nobody has a handle: it expires all the same, and is dropped. */
+TEST(limits_hold_without_a_handle, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TERMS(.start_by = SEC(5)), NULL));
+    pass(&r, SEC(5));
+    CHECK_JOB(&second, 0);
+    CHECK_INT(rig_stats(&r).expired, 1);
+    CHECK_INT(seen.expired, 1);
+    rig_close(&r);
+}
+
+/* ---- done by ---- */
+
+TEST(limits_done_by_expires_in_the_queue, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.done_by = SEC(5)));
+    pass(&r, SEC(5) - 1);
+    CHECK_NOT_DONE(future);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_JOB(&second, 0);
+    CHECK_INT(rig_stats(&r).queued, 0);
+    CHECK_INT(seen.expired, 1);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_done_by_interrupts_a_run_and_drops_its_outcome, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job job = A_WAITING_JOB(&r);
+    struct job next = A_JOB(&r);
+    hora_future *future = submit_under(&r, &job, HORA_TERMS(.done_by = SEC(5)));
+    execute_job(&r, &next);
+    pass(&r, SEC(5) - 1);
+    CHECK_NOT_DONE(future);
+    CHECK_INT(job.interrupts, 0);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_INT(job.interrupts, 1);
+    CHECK_JOB(&job, 1);
+    CHECK_INT(job.result_drops, 1);
+    CHECK_JOB(&next, 1);
+    CHECK_INT(next.interrupts, 0);
+    hora_pool_stats stats = rig_stats(&r);
+    CHECK_INT(stats.expired, 1);
+    CHECK_INT(stats.done, 1);
+    CHECK_INT(seen.expired, 1);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_done_by_is_kept, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job job = A_WAITING_JOB(&r);
+    hora_future *future = submit_under(&r, &job, HORA_TERMS(.done_by = SEC(5)));
+    pass(&r, SEC(5) - 1);
+    rig_open_gate(&r);
+    settle(&r.f);
+    CHECK_DONE(future, 0, &job);
+    pass(&r, SEC(10));
+    CHECK_INT(seen.expired, 0);
+    CHECK_INT(job.interrupts, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* ---- run for ---- */
+
+TEST(limits_run_for_interrupts_that_run_alone, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job job = A_WAITING_JOB(&r);
+    struct job next = A_WAITING_JOB(&r);
+    hora_future *futures[3] = {submit_job(&r, &first)};
+    pass(&r, SEC(7)); /* it counts from the beginning of the run */
+    futures[1] = submit_under(&r, &job, HORA_TERMS(.run_for = SEC(5)));
+    futures[2] = submit_job(&r, &next);
+    pass(&r, SEC(7));
+    CHECK_INT(hora_future_cancel(futures[0], true), HORA_CANCEL_INTERRUPTED);
+    pass(&r, SEC(5) - 1);
+    CHECK_INT(job.interrupts, 0);
+    pass(&r, 1);
+    CHECK_INT(job.interrupts, 1);
+    CHECK_DONE(futures[1], 0, &job); /* what it makes of the interrupt is its own affair */
+    pass(&r, SEC(60));
+    CHECK_INT(next.interrupts, 0);
+    CHECK_NOT_DONE(futures[2]);
+    CHECK_INT(seen.expired, 0);
+    rig_open_gate(&r);
+    for (int i = 0; i < 3; i++)
+        (void)hora_future_unref(futures[i]);
+    rig_close(&r);
+}
+
+TEST(limits_run_for_is_kept, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job job = A_WAITING_JOB(&r);
+    hora_future *future = submit_under(&r, &job, HORA_TERMS(.run_for = SEC(5)));
+    pass(&r, SEC(5) - 1);
+    rig_open_gate(&r);
+    pass(&r, SEC(10));
+    CHECK_DONE(future, 0, &job);
+    CHECK_INT(job.interrupts, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* ---- on a scheduler ---- */
+
+TEST(limits_start_by_counts_from_the_planned_time, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    hora_future *future;
+    execute_job(&r, &first);
+    CHECK_OK(hora_schedule_with(r.pool, JOB(&second),
+                                HORA_SCHEDULE(.delay = SEC(10), .terms = HORA_TERMS(.start_by = SEC(5))), &future));
+    pass(&r, SEC(15) - 1);
+    CHECK_NOT_DONE(future);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_JOB(&second, 0);
+    CHECK_INT(seen.expired, 1);
+    CHECK_INT(rig_stats(&r).expired, 1);
+    CHECK_INT(rig_stats(&r).queued, 0);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_follow_a_task_that_is_retimed, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    hora_future *future;
+    execute_job(&r, &first);
+    CHECK_OK(hora_schedule_with(r.pool, JOB(&second),
+                                HORA_SCHEDULE(.delay = SEC(10), .terms = HORA_TERMS(.start_by = SEC(5))), &future));
+    CHECK_OK(hora_scheduled_retime(future, SEC(20), 0));
+    pass(&r, SEC(25) - 1);
+    CHECK_NOT_DONE(future);
+    pass(&r, 1);
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    CHECK_INT(seen.expired, 1);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* Planned at 0 2 4 6 8 10; the thread is taken from 1 to 7. Those of 2 and 4 come too late then; that of 6 does not. */
+TEST(limits_start_by_drops_single_runs_of_a_series, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct beat beat = A_BEAT(&r, 0);
+    struct beat other = A_BEAT(&r, SEC(6));
+    hora_future *future;
+    hora_future *once;
+    CHECK_OK(hora_schedule_with(
+        r.pool, BEAT(&beat),
+        HORA_SCHEDULE(.rate = SEC(2), .missed = HORA_MISSED_BURST, .terms = HORA_TERMS(.start_by = SEC(2))), &future));
+    CHECK_OK(hora_schedule(r.pool, BEAT(&other), SEC(1), &once));
+    pass_in_steps(&r, SEC(1), 11);
+    CHECK_BEATS(&beat, 0, SEC(7), SEC(8), SEC(10));
+    CHECK_NOT_DONE(future);
+    CHECK_INT(seen.expired, 1); /* both at once */
+    hora_schedule_info info;
+    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_INT(info.skipped, 0);
+    CHECK_INT(rig_stats(&r).expired, 0); /* none of its own ended */
+    CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
+    (void)hora_future_unref(future);
+    (void)hora_future_unref(once);
+    rig_close(&r);
+}
+
+TEST(limits_run_for_holds_for_each_run_of_a_series, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct beat beat = A_BEAT(&r, SEC(3));
+    hora_future *future;
+    CHECK_OK(hora_schedule_with(r.pool, BEAT(&beat),
+                                HORA_SCHEDULE(.rate = SEC(5), .terms = HORA_TERMS(.run_for = SEC(1))), &future));
+    pass_in_steps(&r, SEC(1), 12);
+    CHECK_BEATS(&beat, 0, SEC(5), SEC(10));
+    CHECK_INT(beat.interrupts, 3);
+    CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_done_by_is_not_for_a_series, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open_scheduler(&r, &seen, 1);
+    struct beat beat = A_BEAT(&r, 0);
+    hora_future *future;
+    const char *reason = NULL;
+    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_terms terms = HORA_TERMS_INIT;
+    terms.done_by = SEC(1);
+    spec.rate = SEC(1);
+    spec.terms = &terms;
+    CHECK_ERROR(hora_schedule_with(r.pool, BEAT(&beat), &spec, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_schedule_check(&spec, &reason), HORA_EINVAL);
+    CHECK(reason != NULL);
+    CHECK_INT(beat.drops, 0);
+    rig_close(&r);
+}
+
+/* ---- with others ---- */
+
+static int get_nested(void *arg, void **ret_result)
+{
+    struct rig *r = arg;
+    (void)ret_result;
+    struct job job = A_WAITING_JOB(r);
+    hora_future *future = submit_under(r, &job, HORA_TERMS(.run_for = SEC(2)));
+    void *result;
+    CHECK_OK(hora_future_get(future, &result));
+    CHECK_INT(job.interrupts, 1);
+    CHECK(!hora_interrupted()); /* that was for the other one */
+    (void)hora_future_unref(future);
+    return 0;
+}
+
+/* The only worker waits for a task, and so runs it itself: its interrupt does not reach the one that waits. */
+TEST(limits_of_a_nested_task_do_not_reach_the_outer, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    hora_future *future;
+    CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(get_nested, &r), &future));
+    pass(&r, SEC(10));
+    CHECK_DONE(future, 0, NULL);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+static int get_nested_done_by(void *arg, void **ret_result)
+{
+    struct rig *r = arg;
+    (void)ret_result;
+    struct job job = A_WAITING_JOB(r);
+    hora_future *future = submit_under(r, &job, HORA_TERMS(.done_by = SEC(2)));
+    CHECK_ERROR(hora_future_get(future, NULL), HORA_EEXPIRED);
+    CHECK_INT(job.interrupts, 1);
+    CHECK(!hora_interrupted());
+    (void)hora_future_unref(future);
+    return 0;
+}
+
+TEST(limits_done_by_of_a_nested_task_does_not_reach_the_outer, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    hora_future *future;
+    CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(get_nested_done_by, &r), &future));
+    pass(&r, SEC(10));
+    CHECK_DONE(future, 0, NULL);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+/* What was handed back is the user's: its limit still holds while the pool is there, and ends with it. */
+TEST(limits_end_with_the_pool, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5), .done_by = SEC(6)));
+    settle(&r.f);
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_INT(list.count, 1);
+    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_free(r.pool));
+    r.pool = NULL;
+    pass(&r, SEC(10));
+    CHECK_NOT_DONE(future);
+    CHECK_INT(hora_future_run(future), 1);
+    CHECK_DONE(future, 0, &second);
+    hora_future_list_release(&list);
+    (void)hora_future_unref(future);
+    CHECK_INT(seen.expired, 0);
+    rig_close(&r);
+}
+
+/* A pool that is shut down goes on watching until all has ended. */
+TEST(limits_hold_after_shutdown, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    settle(&r.f);
+    CHECK_OK(hora_pool_shutdown(r.pool));
+    pass(&r, SEC(5));
+    CHECK_DONE(future, HORA_EEXPIRED, NULL);
+    (void)hora_future_unref(future);
+    rig_close(&r);
+}
+
+TEST(limits_of_a_task_that_is_refused_do_not_count, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    limits_open(&r, &seen, 1);
+    struct job job = A_JOB(&r);
+    hora_future *future = NULL;
+    CHECK_OK(hora_pool_shutdown(r.pool));
+    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TERMS(.start_by = SEC(5)), &future), HORA_EREJECTED);
+    pass(&r, SEC(10));
+    CHECK_INT(job.drops, 0);
+    CHECK_INT(seen.expired, 0);
+    rig_close(&r);
+}
+
+static void free_pool(hora_pool *pool, const hora_event *event, void *context)
+{
+    (void)event;
+    struct seen *seen = context;
+    CHECK_ERROR(hora_pool_free(pool), HORA_EDEADLK);
+    atomic_fetch_add(&seen->expired, 1);
+}
+
+/* A listener is called by the watch: it may call anything, but not wait for its own end. */
+TEST(limits_a_listener_cannot_free_the_pool, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1,
+                               .oversight = HORA_OVERSIGHT(.listener = {.expired = free_pool, .context = &seen})));
+    struct job first = A_WAITING_JOB(&r);
+    struct job second = A_JOB(&r);
+    execute_job(&r, &first);
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TERMS(.start_by = SEC(5)), NULL));
+    pass(&r, SEC(5));
+    CHECK_INT(seen.expired, 1);
+    rig_close(&r);
+}
