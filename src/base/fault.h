@@ -126,6 +126,9 @@
     X(EVENTS_SKIP_IN_SILENCE, "planned times that are passed over are not told")                       \
     X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits for some is told as refused")     \
     X(EVENTS_END_TWICE, "the end of a task is told again if a hook after it ends the thread")          \
+    X(EXPLAIN_POOL_UNREFERENCED, "a pool may be freed while a task of it is explained")                \
+    X(EXPLAIN_QUEUE_UNREFERENCED, "a queue may be freed while a task of it is explained")              \
+    X(DUMP_COUNTS_WORKERS_ONCE, "workers that come while there is no room for them are left out")      \
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")          \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")  \
     X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")      \

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 
+#include "base/fault.h"
 #include "base/ns.h"
 #include "sched/scheduled.h"
 #include "sync/clock.h"
@@ -33,8 +34,11 @@ static void open_matter(struct hora__matter *matter, hora_future *future)
     matter->runner = hora_thread_ref(future->runner);
     if (future->owner != NULL) {
         matter->pool = pool_of(future->owner);
-        hora__object_ref(&matter->pool->object);
-        hora__object_ref(&matter->pool->queue->object);
+        matter->queue = matter->pool->queue;
+        if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
+            hora__object_ref(&matter->pool->object);
+        if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
+            hora__object_ref(&matter->queue->object);
     }
     matter->now = hora_clock_now(future->object.clock);
     hora__mutex_unlock(&future->object.lock);
@@ -45,9 +49,10 @@ static void close_matter(struct hora__matter *matter)
     (void)hora_thread_unref(matter->runner);
     if (matter->pool == NULL)
         return;
-    struct hora__object *queue = &matter->pool->queue->object;
-    hora__object_leave(&matter->pool->object); /* this may be the end of it */
-    hora__object_leave(queue);
+    if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
+        hora__object_leave(&matter->pool->object); /* this may be the end of it */
+    if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
+        hora__object_leave(&matter->queue->object);
 }
 
 /* ---- the pool ---- */
@@ -312,7 +317,7 @@ static void say_somewhere(struct hora__text *out, int size)
 
 static void say_queued(struct hora__text *out, const struct hora__matter *matter)
 {
-    hora_queue *queue = matter->pool->queue;
+    hora_queue *queue = matter->queue;
     struct hora__crowd crowd;
     struct search search = {.future = matter->future, .oldest = HORA_NEVER};
     bool is_ordered = queue->kind->each != NULL;

@@ -15,8 +15,9 @@ struct hora__matter {
     int failure;
     bool is_listed;
     hora_thread *runner; /* a reference; NULL: nobody runs it */
-    hora_pool *pool;     /* who is going to run it: a reference to it, and one to its queue; NULL: nobody */
-    hora_ns now;         /* by the clock of the future */
+    hora_pool *pool;     /* who is going to run it, and its queue: references; NULL: nobody */
+    hora_queue *queue;
+    hora_ns now; /* by the clock of the future */
 };
 
 /* What was true of a pool while its lock was held. */

@@ -511,14 +511,17 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
 
 static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
-    const struct backlog *backlog = backlog_of(queue);
     recall(queue);
-    bool goes_on = true;
-    for (struct place place = backlog->front; goes_on && !at_end(backlog, place); place.index++) {
+    for (struct place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
         const struct hora__cell *entry = slot(&place);
-        if (!hora__cell_is_hole(entry))
-            goes_on = visit(entry->item, entry->item == NULL ? &entry->task : NULL, arg);
+        if (!hora__cell_is_hole(entry) && !visit(entry->item, entry->item == NULL ? &entry->task : NULL, arg))
+            return;
     }
+}
+
+static bool is_free(hora_queue *queue)
+{
+    return hora__mutex_is_free(&backlog_of(queue)->inbox_lock);
 }
 
 /* ---- making ---- */
@@ -566,6 +569,7 @@ static const struct hora__queue_kind unbounded_kind = {
     .offer = offer,
     .follow = follow,
     .let_go = let_go,
+    .is_free = is_free,
     .is_searched = true,
 };
 

@@ -303,6 +303,11 @@ int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
     return size;
 }
 
+bool hora__queue_is_free(hora_queue *queue)
+{
+    return hora__mutex_is_free(&queue->object.lock) && (queue->kind->is_free == NULL || queue->kind->is_free(queue));
+}
+
 int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *context), void *context)
 {
     void **items;

@@ -137,6 +137,8 @@ struct hora__queue_kind {
     bool (*follow)(hora_queue *queue, struct hora__hold *hold);
     void (*let_go)(hora_queue *queue, struct hora__hold *hold);
     void (*recall)(hora_queue *queue);
+    /* Whether nobody holds a lock that the kind has besides the queue's, at this moment. NULL: it has none. */
+    bool (*is_free)(hora_queue *queue);
     bool inserts_always; /* putting never waits, and so never looks at interrupts */
     bool is_searched;    /* takers are told to look, one at a time, instead of being handed elements; see settle.c */
 };
@@ -253,6 +255,9 @@ __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void
 /* Look through the elements, and tasks by value, in their order and with the queue's lock held. Returns how many there are. A kind that does not
  * know the order by itself is asked for its first few elements only, of which the first is the first one. HORA_EDEADLK, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg);
+
+/* Whether nobody holds a lock of the queue at this moment. */
+bool hora__queue_is_free(hora_queue *queue);
 
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);

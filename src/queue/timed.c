@@ -421,6 +421,11 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return found;
 }
 
+static bool is_free(hora_queue *queue)
+{
+    return hora__mutex_is_free(&timed_of(queue)->inbox_lock);
+}
+
 static void copy(hora_queue *queue, void **items, int max)
 {
     hora__runs_copy(&timed_of(queue)->runs, items, max);
@@ -447,6 +452,7 @@ static const struct hora__queue_kind timed_kind = {
     .strip = strip,
     .find = find,
     .copy = copy,
+    .is_free = is_free,
     .next_due = next_due,
     .destroy = destroy,
     .absorb = absorb,

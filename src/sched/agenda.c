@@ -515,6 +515,7 @@ static const struct hora__queue_kind agenda_kind = {
     .expect = hora__agenda_expect,
     .seal = hora__agenda_seal,
     .leave = hora__agenda_leave,
+    .is_free = hora__agenda_is_free,
     .take = take,
     .take_first = take_first,
     .inserts_always = true,

@@ -73,6 +73,7 @@ void hora__agenda_absorb(hora_queue *queue);
 bool hora__agenda_expect(hora_queue *queue, hora_ns until);
 void hora__agenda_seal(hora_queue *queue);
 void hora__agenda_leave(hora_queue *queue);
+bool hora__agenda_is_free(hora_queue *queue);
 
 /* ---- agenda_errands.c ---- */
 

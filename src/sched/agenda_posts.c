@@ -131,3 +131,12 @@ void hora__agenda_move_out(hora_queue *queue, int shard)
     if (hora__shards_move_out(agenda_of(queue)->shards, shard))
         hora__object_leave(&queue->object);
 }
+
+bool hora__agenda_is_free(hora_queue *queue)
+{
+    struct hora__shards *shards = agenda_of(queue)->shards;
+    bool is_free = true;
+    for (int i = 0; i < shards->count && is_free; i++)
+        is_free = hora__mutex_is_free(&shards->shards[i].lock);
+    return is_free;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.h - the contents of a file, as a whole */
+/* file.h - the contents of a file, as a whole; and writing to a descriptor */
 #ifndef HORA_SYS_FILE_H
 #define HORA_SYS_FILE_H
 
@@ -10,5 +10,8 @@
  * cannot be read, or may not be), HORA_EMFILE, HORA_ENFILE, HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__file_read(const char *path, size_t most, void **ret_data,
                                                         size_t *ret_size);
+
+/* Write all of it to a descriptor, and wait for it to take it if need be, also if it says that it does not wait. HORA_EIO. */
+__attribute__((warn_unused_result)) int hora__file_write(int fd, const char *data, size_t size);
 
 #endif

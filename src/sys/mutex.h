@@ -40,6 +40,9 @@ typedef struct hora__mutex {
 __attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
 void hora__mutex_destroy(hora__mutex *mutex);
 
+/* Whether nobody holds the lock at this moment. For those who must not wait for a thread that a debugger has stopped. */
+bool hora__mutex_is_free(hora__mutex *mutex);
+
 #ifdef HORA__MUTEX_IS_INLINE
 #include "sys/posix/quick_mutex.h"
 #else

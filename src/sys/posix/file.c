@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - reading a file as a whole; the simulator has this too, for files are no threads
+/* file.c - reading a file as a whole, and writing to a descriptor; the simulator has this too, for files are no threads
  *
  * It is opened so that nothing but a regular file can make anybody wait: a pipe in its place would otherwise. */
 #include "sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,4 +92,34 @@ int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_
     int error = read_open(fd, most, ret_data, ret_size);
     (void)close(fd);
     return error;
+}
+
+/* ---- writing ---- */
+
+/* Wait until a descriptor that does not wait itself takes more. If it cannot be asked, the next write says why. */
+static bool await_room(int fd)
+{
+    struct pollfd ask = {.fd = fd, .events = POLLOUT};
+    int found;
+    do
+        found = poll(&ask, 1, -1);
+    while (found < 0 && errno == EINTR);
+    return found > 0;
+}
+
+int hora__file_write(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t taken = write(fd, data, size);
+        if (taken >= 0) {
+            data += taken;
+            size -= (size_t)taken;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            if (!await_room(fd))
+                return HORA_EIO;
+        } else if (errno != EINTR) {
+            return HORA_EIO;
+        }
+    }
+    return 0;
 }

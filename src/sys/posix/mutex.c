@@ -64,6 +64,14 @@ static void destroy_native(hora__native_mutex *native)
     (void)error;
 }
 
+static bool is_free(hora__native_mutex *native)
+{
+    bool is_free = pthread_mutex_trylock(native) == 0;
+    if (is_free)
+        (void)pthread_mutex_unlock(native);
+    return is_free;
+}
+
 static void lock_native(hora__native_mutex *native)
 {
     int error = pthread_mutex_lock(native);
@@ -90,6 +98,11 @@ static void destroy_native(const hora__native_mutex *native)
 {
     assert(hora__atomic_load_relaxed(native) == HORA__LOCK_FREE);
     (void)native;
+}
+
+static bool is_free(const hora__native_mutex *native)
+{
+    return hora__atomic_load_relaxed(native) == HORA__LOCK_FREE;
 }
 
 #ifndef HORA__MUTEX_IS_INLINE
@@ -120,6 +133,11 @@ int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
 void hora__mutex_destroy(hora__mutex *mutex)
 {
     destroy_native(&mutex->native);
+}
+
+bool hora__mutex_is_free(hora__mutex *mutex)
+{
+    return is_free(&mutex->native);
 }
 
 #ifdef HORA__MUTEX_IS_INLINE

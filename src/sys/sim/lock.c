@@ -126,6 +126,13 @@ void hora__mutex_unlock(hora__mutex *mutex)
     hora__sim_after();
 }
 
+bool hora__mutex_is_free(hora__mutex *mutex)
+{
+    hora__sim_point();
+    check_alive(mutex, "looking at the state");
+    return mutex->native.owner == 0;
+}
+
 bool hora__mutex_held(const hora__mutex *mutex)
 {
     return mutex->native.owner == own_number();

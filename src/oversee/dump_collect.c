@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump_collect.c - copy what a pool is doing: see dump.h
+ *
+ * Locks      one at a time: the pool's, for its workers; that of its queue, for what waits.
+ * Memory     for more workers than are expected; all else is bounded. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "base/utf8.h"
+#include "oversee/dump.h"
+#include "sched/agenda_view.h"
+#include "sched/errand.h"
+#include "sched/scheduler.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+/* ---- tasks ---- */
+
+/* As much of a name as there is room for, in whole characters. */
+static void copy_name(struct hora__dump_task *task, const char *name)
+{
+    size_t length = 0;
+    task->has_name = name != NULL;
+    while (name != NULL && name[length] != '\0') {
+        int more = hora__utf8_length(name + length);
+        size_t next = length + (size_t)(more > 0 ? more : 1);
+        if (next >= sizeof task->name)
+            break;
+        memcpy(task->name + length, name + length, next - length);
+        length = next;
+    }
+    task->name[length] = '\0';
+}
+
+static void copy_task(struct hora__dump_task *to, const hora_task *task)
+{
+    *to = (struct hora__dump_task){.file = task->file, .line = task->line, .waited = HORA_NEVER};
+    copy_name(to, task->name);
+}
+
+static bool copy_head(void *item, const hora_task *task, void *arg)
+{
+    struct hora__dump *dump = arg;
+    struct hora__dump_task *head = &dump->head[dump->heads++];
+    hora_future *future = item;
+    copy_task(head, future != NULL ? &future->task : task);
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    if (extra != NULL)
+        head->waited = hora__ns_sub(dump->now, extra->came);
+    return dump->heads < HORA__DUMP_TASKS;
+}
+
+/* ---- what stands in an agenda ---- */
+
+static void copy_entry(struct hora__dump_task *to, const struct hora__agenda_view *view, struct hora__entry *entry)
+{
+    hora_task errand = {.run = NULL};
+    if (entry->is_errand)
+        errand = hora__errand_task(hora__errand_of(entry));
+    copy_task(to, entry->is_errand ? &errand : &hora__entry_future(entry)->task);
+    const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
+    to->in = hora__agenda_view_off(view, entry);
+    to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
+}
+
+static void collect_agenda(struct hora__dump *dump)
+{
+    hora_queue *queue = dump->pool->queue;
+    struct hora__agenda_view view;
+    struct hora__entry *entries[HORA__DUMP_TASKS];
+    hora__mutex_lock(&queue->object.lock);
+    hora__agenda_view_begin(&view, queue);
+    dump->heads = hora__agenda_view_first(&view, true, entries, HORA__DUMP_TASKS, &dump->queued);
+    for (int i = 0; i < dump->heads; i++)
+        copy_entry(&dump->head[i], &view, entries[i]);
+    dump->firings = hora__agenda_view_first(&view, false, entries, HORA__DUMP_TASKS, &dump->planned);
+    for (int i = 0; i < dump->firings; i++)
+        copy_entry(&dump->firing[i], &view, entries[i]);
+    hora__mutex_unlock(&queue->object.lock);
+}
+
+static int collect_queue(struct hora__dump *dump)
+{
+    dump->is_scheduler = hora__scheduler_of(dump->pool) != NULL;
+    if (dump->is_scheduler) {
+        collect_agenda(dump);
+        return 0;
+    }
+    int size = hora__queue_survey(dump->pool->queue, copy_head, dump);
+    dump->queued = size;
+    return size < 0 ? size : 0;
+}
+
+/* ---- workers ---- */
+
+static void copy_worker_locked(struct hora__dump_worker *to, struct hora__worker *worker)
+{
+    to->number = worker->number;
+    to->is_busy = hora__worker_is_active(worker);
+    to->completed = hora__counter_read(&worker->completed);
+    to->is_known = worker->witness != NULL && hora__post_read(hora__post_of(worker->witness), &to->now);
+}
+
+static void collect_workers(struct hora__dump *dump)
+{
+    hora_pool *pool = dump->pool;
+    dump->workers = dump->workers_left_out = 0;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        if (dump->workers < dump->worker_room)
+            copy_worker_locked(&dump->worker[dump->workers++], HORA__LIST_ENTRY(link, struct hora__worker, link));
+        else
+            dump->workers_left_out++;
+    }
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+/* There are more of them than there was room for: get room, and collect them again. HORA_ENOMEM. */
+static int collect_more_workers(struct hora__dump *dump)
+{
+    while (dump->workers_left_out > 0) {
+        int room = dump->workers + dump->workers_left_out;
+        hora__dump_release(dump);
+        dump->worker = hora__alloc((size_t)room, sizeof *dump->worker);
+        if (dump->worker == NULL)
+            return HORA_ENOMEM;
+        dump->worker_room = room;
+        collect_workers(dump);
+        if (HORA__FAULT(DUMP_COUNTS_WORKERS_ONCE))
+            break;
+    }
+    return 0;
+}
+
+/* ---- all ---- */
+
+void hora__dump_release(struct hora__dump *dump)
+{
+    if (dump->worker != dump->own_workers)
+        hora__free(dump->worker);
+    dump->worker = dump->own_workers;
+}
+
+int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_allocate)
+{
+    dump->pool = pool;
+    dump->worker = dump->own_workers;
+    dump->worker_room = HORA__DUMP_WORKERS;
+    dump->heads = dump->firings = dump->planned = 0;
+    dump->now = hora_clock_now(pool->object.clock);
+    dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA_WALL));
+    int error = hora_pool_get_stats(pool, &dump->stats);
+    if (error == 0)
+        error = collect_queue(dump);
+    if (error < 0)
+        return error;
+    collect_workers(dump);
+    error = may_allocate ? collect_more_workers(dump) : 0;
+    if (error < 0)
+        hora__dump_release(dump);
+    return error;
+}
