@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
+#include "exec/steer.h"
 #include "sync/clock.h"
 
 /* ---- books ---- */
@@ -111,12 +112,20 @@ enum hora__ending hora__ending_of(hora_future *future)
 
 /* ---- the queue ---- */
 
+/* Somebody has taken an entry out. */
+static void left_queue(hora_pool *pool)
+{
+    hora__pool_room(pool);
+    hora__pool_relieve(pool);
+    if (pool->steered && pool->kind == NULL)
+        hora__steer_nudge(pool);
+}
+
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
 {
     if (hora_queue_remove(pool->queue, future) != 1)
         return false;
-    hora__pool_room(pool);
-    hora__pool_relieve(pool);
+    left_queue(pool);
     return true;
 }
 
@@ -124,8 +133,7 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     if (!hora__queue_remove_cancelled(pool->queue, future, &pool->books))
         return;
-    hora__pool_room(pool);
-    hora__pool_relieve(pool);
+    left_queue(pool);
     tell_watchers(pool);
     (void)hora_future_unref(future);
     hora__pool_try_terminate(pool);
@@ -227,6 +235,37 @@ static bool below_core(const hora_pool *pool)
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
 }
 
+/* The same in a steered pool, where the task has to be let begin first. */
+static int start_steered(hora_pool *pool, hora_future *future, enum standing standing, bool core)
+{
+    int error = hora__steer_begin(pool, future, core);
+    if (error < 0)
+        return error;
+    error = start_with(pool, future, standing, core);
+    if (error < 0)
+        hora__steer_did_not_begin(pool, future);
+    return error;
+}
+
+static int place_steered(hora_pool *pool, hora_future *future, enum standing standing)
+{
+    if (start_steered(pool, future, standing, true) == 0)
+        return 0;
+    if (hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING)
+        return HORA_ESHUTDOWN;
+    int refused = put_into_queue(pool, future, standing);
+    if (refused == 0) {
+        refused = look_again(pool, future, standing);
+        if (refused == 0)
+            hora__steer_staff(pool);
+        return refused;
+    }
+    int error = start_steered(pool, future, standing, false);
+    if (error == 0 || error == HORA_ESHUTDOWN)
+        return error;
+    return refused == HORA_ENOMEM ? HORA_ENOMEM : HORA_EFULL;
+}
+
 /* A kind of pool takes a reference of its own. */
 static int place_by_kind(hora_pool *pool, hora_future *future, enum standing standing)
 {
@@ -240,6 +279,8 @@ static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (pool->kind != NULL)
         return place_by_kind(pool, future, standing);
+    if (pool->steered)
+        return place_steered(pool, future, standing);
     if (below_core(pool) && start_with(pool, future, standing, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;

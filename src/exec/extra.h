@@ -8,6 +8,7 @@
 #include <hora/terms.h>
 
 #include "exec/overseer.h"
+#include "queue/turns.h"
 
 struct hora__limits;
 
@@ -16,6 +17,7 @@ struct hora__extra {
     struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
     void *carried;                   /* immutable */
     bool is_captured;                /* by the hook: to be released; immutable */
+    struct hora__turn *turn; /* of a steered pool, in the same memory; NULL: it has none. Immutable */
     hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
     struct hora__limits *limits; /* see oversee/limits.c; NULL: none. Written before anybody else has seen it */
 };
@@ -33,6 +35,6 @@ __attribute__((warn_unused_result)) int hora__extra_prepare(hora_future *future)
 void hora__extra_accepted(hora_future *future);
 
 /* NULL: it has none. */
-struct hora__extra *hora__future_extra(hora_future *future);
+struct hora__extra *hora__future_extra(const hora_future *future);
 
 #endif

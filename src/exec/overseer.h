@@ -53,6 +53,9 @@ static inline void hora__overseer_unref(struct hora__overseer *overseer)
 
 /* src/oversee: NULL, or what is wrong with options; and make one for a pool that is being made. HORA_ENOMEM, HORA_EAGAIN. */
 const char *hora__overseer_wrong(const hora_pool_options *options);
+
+/* Whether options that are right want the pool steered; and then what a level of priority is worth. */
+bool hora__overseer_steers(const hora_oversight *options, hora_ns *ret_ageing);
 __attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_oversight *options,
                                                            struct hora__overseer **ret_overseer);
 

@@ -21,6 +21,7 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "exec/options.h"
+#include "exec/steer.h"
 #include "queue/backlog.h"
 #include "queue/queue.h"
 #include "sync/clock.h"
@@ -82,6 +83,9 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
         return hora_synchronous_queue_new(&own, &pool->queue);
     own.fair = false;
     int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
+    hora_ns ageing;
+    if (options->oversight != NULL && hora__overseer_steers(options->oversight, &ageing))
+        return hora__steer_make_queue(pool, capacity, &own, ageing);
     return HORA__FAST ? hora__backlog_new(capacity, &own, &pool->queue)
                       : hora_linked_queue_new(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
 }
@@ -297,7 +301,7 @@ int hora_pool_shutdown(hora_pool *pool)
 /* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is empty. */
 static void *strip(hora_pool *pool, hora_task *ret_task)
 {
-    void *entry = hora__queue_poll(pool->queue, ret_task);
+    void *entry = pool->steered ? NULL : hora__queue_poll(pool->queue, ret_task); /* nothing is to begin */
     return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_task);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "exec/pool.h"
+#include "exec/steer.h"
 #include "sync/clock.h"
 #include "sys/probe.h"
 
@@ -47,9 +48,16 @@ static int caller_runs(hora_pool *pool, hora_future *future)
 /* Whether there was one to drop. */
 static bool drop_oldest(hora_pool *pool)
 {
-    void *oldest;
-    if (hora_queue_poll(pool->queue, &oldest) < 0)
+    hora_task none;
+    void *oldest = NULL;
+    if (pool->steered) /* also one that may not begin yet */
+        oldest = hora__queue_remove_first(pool->queue, &none);
+    else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
+    if (oldest == NULL)
+        return false;
+    if (pool->steered)
+        hora__steer_nudge(pool);
     hora__future_dequeued(oldest, &pool->owner);
     (void)drop(pool, oldest, "no room: it is dropped for one that came later");
     hora__pool_end(pool, hora__ending_of(oldest));

@@ -24,6 +24,7 @@
 
 #include "base/fault.h"
 #include "exec/pool.h"
+#include "exec/steer.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -103,8 +104,26 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
     (void)hora_future_unref(future);
 }
 
+/* The turn of a task is over, whether it was run or not. */
+static void end_turn(struct hora__worker *worker, hora_future *future)
+{
+    if (worker->pool->steered && worker->pool->kind == NULL && hora__steer_ended(worker->pool, future))
+        worker->owes_look = true;
+}
+
+/* What has ended may let something begin that this worker does not take. */
+static void pay_look(struct hora__worker *worker)
+{
+    if (!worker->owes_look)
+        return;
+    worker->owes_look = false;
+    if (!HORA__FAULT(GATE_WAKES_NOBODY))
+        hora__queue_look(worker->pool->queue);
+}
+
 static void book_end(struct hora__worker *worker)
 {
+    pay_look(worker);
     if (worker->hold.finished > 0 || worker->hold.segment != NULL)
         hora__pool_leave_queue(worker->pool, &worker->hold);
 }
@@ -151,9 +170,12 @@ static void *take_next(struct hora__worker *worker)
         return NULL;
     void *next = hora__queue_next(pool->queue, &worker->hold, &worker->task, &pool->books);
     if (next != NULL) {
+        worker->owes_look = false; /* who takes settles */
         hora__pool_room(pool);
-        if (pool->kind != NULL)
-            hora__pool_relieve(pool); /* in a plain pool nobody lingers: what is queued there can be taken at once */
+        if (pool->kind != NULL || pool->steered)
+            hora__pool_relieve(pool); /* else nobody lingers: what is queued there can be taken at once */
+        if (pool->steered && pool->kind == NULL)
+            hora__steer_staff(pool);
     }
     return next;
 }
@@ -175,10 +197,12 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
     bool goes_back;
     bool goes_on = run_with_hooks(worker, future, &goes_back);
     worker->current = NULL;
-    if (goes_back && put_back(pool, future))
+    if (goes_back && put_back(pool, future)) {
         hora__counter_add_alone(&worker->completed, 1);
-    else
+    } else {
+        end_turn(worker, future);
         close_entry(worker, future, hora__ending_of(future));
+    }
     return goes_on;
 }
 
@@ -224,6 +248,7 @@ static void abandon_current(struct hora__worker *worker)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->after != NULL)
         worker->pool->after(worker->pool, future, HORA_EABANDONED, worker->pool->context);
+    end_turn(worker, future);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
     book_end(worker);
 }
@@ -265,16 +290,19 @@ static void clear_interrupt_of(hora_future *future, const struct hora__nested *n
         (void)hora_thread_interrupt(worker->thread);
 }
 
-hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
+/* Take a future out of the queue, to run it out of turn, or another one that has to go before it: as take_out of struct hora__pool_kind. */
+static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
-    const struct hora__pool_kind *kind = worker->pool->kind;
-    hora_ns from = HORA_FOREVER;
-    if (kind != NULL)
-        from = kind->take_out(worker->pool, future);
-    else if (hora__pool_withdraw(worker->pool, future))
-        from = INT64_MIN;
-    if (from != INT64_MIN)
-        return from;
+    *ret_future = future;
+    if (pool->kind != NULL)
+        return pool->kind->take_out(pool, future);
+    if (pool->steered)
+        return hora__steer_take_out(pool, future, ret_future);
+    return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
+}
+
+static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
+{
     struct hora__nested nested = {worker, worker->current, worker->nested};
     worker->current = future;
     worker->nested = &nested;
@@ -282,9 +310,21 @@ hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future
     worker->current = nested.outer;
     worker->nested = nested.below;
     clear_interrupt_of(future, &nested);
+    end_turn(worker, future);
     close_entry(worker, future, hora__ending_of(future));
     book_end(worker);
-    return HORA_FOREVER;
+}
+
+hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
+{
+    hora_future *taken;
+    hora_ns from;
+    do {
+        from = take_out(worker->pool, future, &taken);
+        if (from == INT64_MIN)
+            run_out_of_turn(worker, taken);
+    } while (from == INT64_MIN && taken != future);
+    return from == INT64_MIN ? HORA_FOREVER : from;
 }
 
 /* ---- the end of a worker ---- */

@@ -40,6 +40,7 @@ struct hora__worker {
     hora_task task;                    /* a task by value that it has taken; its own, as what follows */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
+    bool owes_look;                    /* of a steered pool: what it has ended may let others begin; its own */
     struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */

@@ -8,12 +8,30 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
+struct steered_extra {
+    struct hora__extra base;
+    struct hora__turn turn;
+};
+
+static void add_turn(struct hora__extra *extra, const hora_terms *terms)
+{
+    struct hora__turn *turn = &((struct steered_extra *)extra)->turn;
+    if (terms == NULL)
+        hora__turn_init(turn, NULL, 0, HORA__LEVEL_NORMAL);
+    else
+        hora__turn_init(turn, terms->task_class != NULL ? &terms->task_class->gate_class : NULL, terms->key,
+                        HORA__LEVEL_NORMAL + terms->priority);
+    extra->turn = turn;
+}
+
 int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra **ret_extra)
 {
     struct hora__oversight *oversight = hora__pool_oversight(pool);
-    struct hora__extra *extra = hora__alloc(1, sizeof *extra);
+    struct hora__extra *extra = hora__alloc(1, pool->steered ? sizeof(struct steered_extra) : sizeof *extra);
     if (extra == NULL)
         return HORA_ENOMEM;
+    if (pool->steered)
+        add_turn(extra, terms);
     if (terms != NULL) {
         extra->terms = *terms;
         extra->carried = terms->carried;
@@ -45,11 +63,13 @@ void hora__extra_free(struct hora__extra *extra)
     hora__free(extra);
 }
 
-struct hora__extra *hora__future_extra(hora_future *future)
+struct hora__extra *hora__future_extra(const hora_future *future)
 {
     if (future->kind == HORA__FUTURE_BOUND)
-        return ((struct hora__bound *)future)->extra;
-    hora_future *whole = future->kind == HORA__FUTURE_MEMBER ? hora__crew_series(future) : future;
-    const struct hora__scheduled *scheduled = hora__scheduled_of(whole);
-    return scheduled != NULL && scheduled->course != NULL ? scheduled->course->extra : NULL;
+        return ((const struct hora__bound *)future)->extra;
+    const hora_future *whole = future->kind == HORA__FUTURE_MEMBER ? hora__crew_series_of(future) : future;
+    if (whole->kind != HORA__FUTURE_SCHEDULED)
+        return NULL;
+    const struct hora__scheduled *scheduled = (const struct hora__scheduled *)whole;
+    return scheduled->course != NULL ? scheduled->course->extra : NULL;
 }

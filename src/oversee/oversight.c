@@ -11,6 +11,7 @@
 #include "oversee/measures.h"
 #include "oversee/overruns.h"
 #include "oversee/watch.h"
+#include "sched/agenda.h"
 #include "sys/alloc.h"
 
 enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
@@ -44,13 +45,43 @@ static const char *wrong_values(const hora_oversight *own)
     return NULL;
 }
 
+/* A scheduler gives its agenda as the queue, and says so in other ways what does not go with it. */
+static const char *wrong_with_steered(const hora_pool_options *options)
+{
+    if (options->queue != NULL && !hora__queue_is_agenda(options->queue))
+        return "oversight: a steered pool has a queue of its own: leave out queue";
+    if (options->queue == NULL && options->queue_capacity < 0)
+        return "oversight: a steered pool needs a queue that has room: queue_capacity is negative";
+    if (options->keep_cancelled)
+        return "oversight: keep_cancelled does not go with steered: what is cancelled would take the turn of others";
+    if (options->spin > 0)
+        return "oversight: spin has no effect in a steered pool";
+    return NULL;
+}
+
 const char *hora__overseer_wrong(const hora_pool_options *options)
 {
     hora_oversight own;
     if (hora__options_copy(&own, sizeof own, sizeof own, options->oversight) < 0)
         return "oversight: struct_size is wrong: start from HORA_OVERSIGHT or HORA_OVERSIGHT_INIT";
     const char *wrong = wrong_values(&own);
+    if (wrong == NULL && own.steered)
+        wrong = wrong_with_steered(options);
     return wrong != NULL ? wrong : hora__growth_wrong(options, &own.growth);
+}
+
+static hora_ns ageing_of(const hora_oversight *own)
+{
+    return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
+}
+
+bool hora__overseer_steers(const hora_oversight *options, hora_ns *ret_ageing)
+{
+    hora_oversight own;
+    if (hora__options_copy(&own, sizeof own, sizeof own, options) < 0 || !own.steered)
+        return false;
+    *ret_ageing = ageing_of(&own);
+    return true;
 }
 
 /* ---- what the pool tells ---- */
@@ -60,6 +91,7 @@ static void free_all(struct hora__overseer *overseer)
     struct hora__oversight *oversight = hora__oversight_of(overseer);
     hora__watch_free(oversight->watch);
     hora__measures_free(oversight->measures);
+    hora__classes_free(oversight->classes);
     hora__free(oversight);
 }
 
@@ -142,12 +174,12 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     hora_oversight *own = &oversight->options;
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
-    oversight->base.needs_extras = carries(&own->hooks);
-    oversight->base.needs_futures = oversight->base.needs_extras || own->steered || tells_of_tasks(&own->listener);
+    oversight->base.needs_extras = carries(&own->hooks) || own->steered;
+    oversight->base.needs_futures = oversight->base.needs_extras || tells_of_tasks(&own->listener);
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;
     oversight->pool = pool;
     own->names = own->names == 0 ? NAMES_DEFAULT : own->names;
-    own->ageing = own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
+    own->ageing = ageing_of(own);
     own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;
 }
 

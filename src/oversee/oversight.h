@@ -31,6 +31,7 @@ struct hora__oversight {
     struct hora__watch *watch;       /* who looks after limits and stuck workers; immutable */
     struct hora__patrol *patrol;     /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
+    hora_class *classes;             /* of a steered pool, the latest first; guarded by the lock of its queue */
 };
 
 /* What a worker runs now. Written by the worker, read by anyone: see post.c. */
@@ -116,6 +117,22 @@ static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool
 {
     return pool->overseer != NULL ? hora__oversight_of(pool->overseer) : NULL;
 }
+
+/* ---- classes.c ---- */
+
+/* A class of tasks. What is the gate's is guarded by the lock of the pool's queue. */
+struct hora_class {
+    struct hora__gate_class gate_class;
+    struct hora__oversight *oversight; /* immutable, as what follows */
+    hora_class *next;
+    char name[];
+};
+
+/* Of a steered pool. */
+struct hora__turns *hora__pool_turns(hora_pool *pool);
+
+/* The pool and all extras are gone. */
+void hora__classes_free(hora_class *first);
 
 /* ---- post.c ---- */
 

@@ -6,12 +6,82 @@
 #include "oversee/oversight.h"
 #include "sched/scheduler.h"
 
+/* ---- checking ---- */
+
+static const char *wrong_times(const hora_terms *own)
+{
+    if (own->start_by < 0)
+        return "start_by is negative";
+    if (own->run_for < 0)
+        return "run_for is negative";
+    if (own->stuck_after < 0)
+        return "stuck_after is negative";
+    return own->done_by < 0 ? "done_by is negative" : NULL;
+}
+
+static const char *wrong_terms(const struct hora__oversight *oversight, const hora_terms *own)
+{
+    if ((int)own->priority < HORA_PRIORITY_LOW || own->priority > HORA_PRIORITY_URGENT)
+        return "priority is none of the HORA_PRIORITY_ levels";
+    if (own->task_class != NULL && own->task_class->oversight != oversight)
+        return "task_class is a class of another pool";
+    if (own->replace && own->stuck_after == 0 && oversight->options.stuck_after == 0)
+        return "replace has no effect: neither the terms nor the pool have a stuck_after";
+    return wrong_times(own);
+}
+
+static bool is_steered_by(const hora_terms *own)
+{
+    return own->task_class != NULL || own->key != 0 || own->priority != HORA_PRIORITY_NORMAL;
+}
+
+static int check(hora_pool *pool, const hora_terms *terms, const char **ret_reason)
+{
+    hora_terms own;
+    *ret_reason = "the pool is NULL, or of a process that has forked";
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    *ret_reason = "struct_size is wrong: start from HORA_TERMS or HORA_TERMS_INIT";
+    if (terms == NULL || hora__options_copy(&own, sizeof own, sizeof own, terms) < 0)
+        return HORA_EINVAL;
+    const struct hora__oversight *oversight = hora__pool_oversight(pool);
+    *ret_reason = "this pool has no oversight: see hora_pool_options";
+    if (oversight == NULL)
+        return HORA_ENOTSUP;
+    *ret_reason = "task_class, key and priority have no effect: the pool is not steered, see hora_oversight";
+    if (!pool->steered && is_steered_by(&own))
+        return HORA_ENOTSUP;
+    *ret_reason = wrong_terms(oversight, &own);
+    return *ret_reason != NULL ? HORA_EINVAL : 0;
+}
+
 int hora_terms_check(hora_pool *pool, const hora_terms *terms, const char **reterr_reason)
 {
-    (void)reterr_reason;
-    int error = hora__pool_check(pool);
-    return error < 0 || terms != NULL ? error : HORA_EINVAL;
+    const char *reason;
+    int error = check(pool, terms, &reason);
+    if (error < 0 && reterr_reason != NULL)
+        *reterr_reason = reason;
+    return error;
 }
+
+/* ---- keys ---- */
+
+/* FNV-1a, and a mixer, so that texts which differ in little have keys that differ in much. */
+uint64_t hora_key_of(const char *text)
+{
+    if (text == NULL)
+        return 0;
+    uint64_t key = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        key = (key ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    key ^= key >> 31;
+    return key != 0 ? key : 1;
+}
+
+/* ---- submitting ---- */
 
 static int submit(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)
 {

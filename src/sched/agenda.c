@@ -522,6 +522,11 @@ static const struct hora__queue_kind agenda_kind = {
     .is_searched = true,
 };
 
+bool hora__queue_is_agenda(const hora_queue *queue)
+{
+    return queue->kind == &agenda_kind;
+}
+
 int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
 {
     hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;

@@ -76,6 +76,9 @@ struct hora__entry *hora__entries_next(struct hora__entries *entries);
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue);
 
+/* Whether a queue is an agenda. */
+bool hora__queue_is_agenda(const hora_queue *queue);
+
 /* The places where futures are posted count for the books of the pool. */
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);
 

@@ -42,6 +42,12 @@ static struct hora__member *member_of(hora_future *future)
     return (struct hora__member *)future;
 }
 
+const hora_future *hora__crew_series_of(const hora_future *member)
+{
+    assert(member->kind == HORA__FUTURE_MEMBER);
+    return &((const struct hora__member *)member)->series->future;
+}
+
 hora_future *hora__crew_series(hora_future *member)
 {
     return &member_of(member)->series->future;

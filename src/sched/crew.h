@@ -30,6 +30,7 @@ __attribute__((warn_unused_result)) bool hora__crew_close(struct hora__scheduled
 
 /* The series of a member, borrowed; and the planned time of the member's run, without the offset. */
 hora_future *hora__crew_series(hora_future *member);
+const hora_future *hora__crew_series_of(const hora_future *member);
 hora_ns hora__crew_planned(hora_future *member);
 
 /* Run a member. And: it was not let run, or has ended the thread that ran it. */

@@ -2,6 +2,7 @@
 /* pool_support.c - see pool_support.h */
 #include "pool_support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- rigs ---- */
@@ -43,12 +44,27 @@ void rig_prepare(struct rig *r, bool hooked)
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r->f.view), &r->gate));
 }
 
+bool rigs_are_steered(void)
+{
+    return getenv("HORA_TEST_STEERED") != NULL;
+}
+
+static bool goes_with_steering(const hora_pool_options *options)
+{
+    return options->oversight == NULL && options->queue == NULL && options->queue_capacity >= 0 &&
+           !options->keep_cancelled && options->spin == 0;
+}
+
 int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **reterr_reason)
 {
     hora_pool_options own = *options;
+    hora_oversight steered = HORA_OVERSIGHT_INIT;
 
+    steered.steered = true;
     own.clock = r->f.view;
     own.context = r;
+    if (rigs_are_steered() && goes_with_steering(&own))
+        own.oversight = &steered;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;

@@ -52,6 +52,8 @@ void rig_open(struct rig *r, bool hooked, const hora_pool_options *options);
 void rig_prepare(struct rig *r, bool hooked);
 int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **reterr_reason);
 void rig_pool(struct rig *r, const hora_pool_options *options);
+/* With HORA_TEST_STEERED in the environment the pools of rigs are steered, where that is possible: without terms everything else is as ever. */
+bool rigs_are_steered(void);
 /* A pool that never gets a thread. */
 void rig_open_threadless(struct rig *r);
 

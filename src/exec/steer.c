@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steer.c - see steer.h
+ *
+ * Threads           What the queue reckons with is the number of core threads, or that of the workers, if it is greater. When it rises by a
+ *                   worker, that one looks for itself; when core_threads is raised, whoever does that settles the queue.
+ * The end of a run  is told to the queue once, by the worker, after the hooks and before the reference of the entry is given back: the turn
+ *                   belongs to the future. Mostly the worker takes the next task right after that, and so nobody else is woken
+ *                   before; but if code of the user may come in between, it is. */
+#include "exec/steer.h"
+
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/extra.h"
+#include "queue/steered.h"
+
+/* ---- the queue ---- */
+
+static struct hora__turn *turn_of(const void *context, const void *item)
+{
+    const hora_pool *pool = context;
+    const struct hora__extra *extra = hora__future_extra(item);
+    return extra != NULL && extra->overseer == pool->overseer ? extra->turn : NULL;
+}
+
+int hora__steer_threads(const void *context)
+{
+    const hora_pool *pool = context;
+    int core = hora__atomic_load(&pool->core_threads);
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    return core > count ? core : count;
+}
+
+int hora__steer_make_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)
+{
+    struct hora__steered_use use = {.turn_of = turn_of, .threads = hora__steer_threads, .context = pool};
+    pool->steered = true;
+    return hora__steered_new(capacity, options, ageing, &use, &pool->queue);
+}
+
+/* ---- what runs ---- */
+
+/* Whether giving back the last reference may run code of the user. */
+static bool ends_with_user_code(hora_future *future)
+{
+    const struct hora__extra *extra = hora__future_extra(future);
+    return future->task.drop_result != NULL || (extra != NULL && extra->is_captured);
+}
+
+bool hora__steer_ended(hora_pool *pool, hora_future *future)
+{
+    bool settles = ends_with_user_code(future);
+    hora__steered_ended(pool->queue, future, settles);
+    hora__steer_nudge(pool);
+    hora__pool_room(pool); /* one that waits for room may begin on a thread of its own */
+    return !settles;
+}
+
+int hora__steer_begin(hora_pool *pool, hora_future *future, bool core)
+{
+    int most = hora__atomic_load(core ? &pool->core_threads : &pool->max_threads);
+    bool has_thread = hora__count_of(hora__atomic_load(&pool->control)) < most;
+    return has_thread ? hora__steered_begin(pool->queue, future, !core) : HORA_EFULL;
+}
+
+void hora__steer_did_not_begin(hora_pool *pool, hora_future *future)
+{
+    hora__steered_ended(pool->queue, future, true);
+    hora__steer_nudge(pool);
+}
+
+/* ---- what is awaited ---- */
+
+hora_ns hora__steer_take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
+{
+    void *item;
+    hora_ns from = hora__steered_help(pool->queue, future, &item);
+    if (from != INT64_MIN)
+        return from;
+    hora__pool_room(pool);
+    hora__pool_relieve(pool);
+    *ret_future = item;
+    return from;
+}
+
+static void hold(void *item)
+{
+    (void)hora_future_ref(item);
+}
+
+void hora__steer_nudge(hora_pool *pool)
+{
+    hora_future *future;
+    if (!hora__turns_are_awaited(hora__steered_turns(pool->queue)))
+        return;
+    while ((future = hora__steered_next_awaited(pool->queue, hold)) != NULL) {
+        hora__future_nudge(future);
+        (void)hora_future_unref(future);
+    }
+}
+
+/* ---- workers ---- */
+
+static bool below_core(const hora_pool *pool)
+{
+    return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
+}
+
+void hora__steer_staff(hora_pool *pool)
+{
+    while (below_core(pool) && hora__steered_has_more(pool->queue))
+        if (hora__worker_add(pool, NULL, true) < 0) /* that is noted, and the pool runs with what it has */
+            return;
+}

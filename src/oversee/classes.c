@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* classes.c - the classes of a steered pool, and moving tasks between them
+ *
+ * How it works      A class is one of the gate's, with a name. It is made before the lock of the pool's queue is taken, and found again by its name under
+ *                   it. Whatever may let a task begin is followed by settling the queue, and by workers, if some have ended meanwhile.
+ * Life              Classes are never removed; they go with the oversight, since extras may look at them that outlive the pool. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "exec/steer.h"
+#include "oversee/oversight.h"
+#include "queue/steered.h"
+#include "sched/scheduler.h"
+#include "sys/alloc.h"
+
+enum { NAME_MOST = 63, CLASSES_MOST = 64, RATE_MOST = 65536 };
+
+static int refuse(int error, const char *reason, const char **reterr_reason)
+{
+    if (reterr_reason != NULL)
+        *reterr_reason = reason;
+    return error;
+}
+
+struct hora__turns *hora__pool_turns(hora_pool *pool)
+{
+    return hora__steered_turns(pool->queue);
+}
+
+/* The queue has been changed: let begin what may. */
+static void let_begin(hora_pool *pool)
+{
+    hora__queue_look(pool->queue);
+    hora__steer_staff(pool);
+}
+
+/* ---- what is refused ---- */
+
+static const char *wrong_options(const hora_class_options *own)
+{
+    if (own->limit < 0 || own->reserve < 0 || own->rate < 0 || own->per < 0)
+        return "limit, reserve, rate or per is negative";
+    if (own->limit > 0 && own->reserve > own->limit)
+        return "a reserve greater than the limit has no effect";
+    if (own->rate > RATE_MOST)
+        return "rate is greater than 65536";
+    if (own->rate > 0 && own->per == 0)
+        return "a rate needs a time: per is 0";
+    if (own->rate == 0 && own->per > 0)
+        return "per has no effect without a rate";
+    return NULL;
+}
+
+static const char *wrong_name(const char *name)
+{
+    if (name == NULL || name[0] == '\0')
+        return "a class needs a name";
+    return strlen(name) > NAME_MOST ? "the name is longer than 63 bytes" : NULL;
+}
+
+static int read_options(hora_class_options *own, const hora_class_options *given, const char **reterr_reason)
+{
+    if (given == NULL || hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
+        return refuse(HORA_EINVAL, "struct_size is wrong: start from HORA_CLASS_OPTIONS or HORA_CLASS_OPTIONS_INIT",
+                      reterr_reason);
+    const char *wrong = wrong_options(own);
+    return wrong != NULL ? refuse(HORA_EINVAL, wrong, reterr_reason) : 0;
+}
+
+static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, const char **reterr_reason)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return refuse(error, "the pool is NULL, or of a process that has forked", reterr_reason);
+    *ret_oversight = hora__pool_oversight(pool);
+    return pool->steered ? 0 : refuse(HORA_ENOTSUP, "the pool is not steered: see hora_oversight", reterr_reason);
+}
+
+/* How many threads the pool may have at most. */
+static int most_threads(const hora_pool *pool)
+{
+    struct hora__bounds bounds = hora__pool_bounds(pool);
+    bool grows = pool->kind == NULL && pool->queue->capacity != HORA_UNBOUNDED;
+    if (grows || hora__pool_oversight(pool)->options.growth.wait_bound > 0)
+        return bounds.max_threads;
+    return bounds.core_threads > 0 ? bounds.core_threads : 1;
+}
+
+/* With the lock of the queue: whether so much can be reserved for a class, or a new one. */
+static bool can_reserve(const struct hora__oversight *oversight, const hora_class *task_class, int reserve)
+{
+    int64_t all = reserve;
+    for (const hora_class *at = oversight->classes; at != NULL; at = at->next)
+        all += at != task_class ? at->gate_class.reserve : 0;
+    return reserve == 0 || all < most_threads(oversight->pool);
+}
+
+static const char *const too_much_reserved =
+    "all reserves together, and one thread for everybody, are more than the pool's threads";
+
+/* ---- making ---- */
+
+static hora_class *find(const struct hora__oversight *oversight, const char *name)
+{
+    hora_class *at = oversight->classes;
+    while (at != NULL && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+static void free_one(hora_class *task_class)
+{
+    hora__free(task_class->gate_class.starts);
+    hora__free(task_class);
+}
+
+void hora__classes_free(hora_class *first)
+{
+    while (first != NULL) {
+        hora_class *next = first->next;
+        free_one(first);
+        first = next;
+    }
+}
+
+/* NULL: there is no memory. */
+static hora_class *make(struct hora__oversight *oversight, const hora_class_options *own)
+{
+    size_t size = strlen(own->name) + 1;
+    hora_class *made = hora__alloc(1, sizeof *made + size);
+    if (made == NULL)
+        return NULL;
+    memcpy(made->name, own->name, size);
+    made->oversight = oversight;
+    made->gate_class.name = made->name;
+    made->gate_class.limit = own->limit;
+    made->gate_class.reserve = own->reserve;
+    made->gate_class.rate = own->rate;
+    made->gate_class.per = own->per;
+    if (own->rate > 0)
+        made->gate_class.starts = hora__alloc((size_t)own->rate, sizeof(hora_ns));
+    if (own->rate == 0 || made->gate_class.starts != NULL)
+        return made;
+    hora__free(made);
+    return NULL;
+}
+
+/* With the lock of the queue. NULL, or what is wrong. */
+static const char *add_locked(struct hora__oversight *oversight, hora_class *made)
+{
+    int count = 0;
+    for (const hora_class *at = oversight->classes; at != NULL; at = at->next)
+        count++;
+    if (count >= CLASSES_MOST)
+        return "the pool has 64 classes already";
+    if (find(oversight, made->name) != NULL)
+        return "the pool has a class of this name already";
+    if (!can_reserve(oversight, NULL, made->gate_class.reserve))
+        return too_much_reserved;
+    made->next = oversight->classes;
+    oversight->classes = made;
+    hora__gate_add_class(&hora__pool_turns(oversight->pool)->gate, &made->gate_class);
+    return NULL;
+}
+
+int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
+                   const char **reterr_reason)
+{
+    hora_class_options own;
+    struct hora__oversight *oversight;
+    if (ret_class == NULL)
+        return refuse(HORA_EINVAL, "ret_class is NULL", reterr_reason);
+    int error = steered_of(pool, &oversight, reterr_reason);
+    if (error == 0)
+        error = read_options(&own, options, reterr_reason);
+    if (error < 0)
+        return error;
+    const char *wrong = wrong_name(own.name);
+    if (wrong != NULL)
+        return refuse(HORA_EINVAL, wrong, reterr_reason);
+    hora_class *made = make(oversight, &own);
+    if (made == NULL)
+        return refuse(HORA_ENOMEM, "there is no memory", reterr_reason);
+    hora__mutex_lock(&pool->queue->object.lock);
+    wrong = add_locked(oversight, made);
+    hora__mutex_unlock(&pool->queue->object.lock);
+    if (wrong != NULL) {
+        free_one(made);
+        return refuse(HORA_EINVAL, wrong, reterr_reason);
+    }
+    *ret_class = made;
+    return 0;
+}
+
+/* ---- changing ---- */
+
+/* With the lock of the queue. `starts` is memory for a new rate; that which is to be freed comes back in it. */
+static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
+{
+    struct hora__gate_class *gate_class = &task_class->gate_class;
+    if (!can_reserve(task_class->oversight, task_class, own->reserve))
+        return too_much_reserved;
+    gate_class->limit = own->limit;
+    gate_class->reserve = own->reserve;
+    if (gate_class->rate != own->rate || gate_class->per != own->per)
+        *starts = hora__gate_set_rate(gate_class, own->rate, own->per, *starts);
+    return NULL;
+}
+
+int hora_class_set(hora_class *task_class, const hora_class_options *options, const char **reterr_reason)
+{
+    hora_class_options own;
+    if (task_class == NULL)
+        return refuse(HORA_EINVAL, "task_class is NULL", reterr_reason);
+    struct hora__oversight *oversight;
+    hora_pool *pool = task_class->oversight->pool;
+    int error = steered_of(pool, &oversight, reterr_reason);
+    if (error == 0)
+        error = read_options(&own, options, reterr_reason);
+    if (error < 0)
+        return error;
+    if (own.name != NULL && strcmp(own.name, task_class->name) != 0)
+        return refuse(HORA_EINVAL, "the name of a class stays", reterr_reason);
+    hora_ns *starts = NULL;
+    if (own.rate > 0 && (starts = hora__alloc((size_t)own.rate, sizeof *starts)) == NULL)
+        return refuse(HORA_ENOMEM, "there is no memory", reterr_reason);
+    hora__mutex_lock(&pool->queue->object.lock);
+    const char *wrong = set_locked(task_class, &own, &starts);
+    hora__mutex_unlock(&pool->queue->object.lock);
+    hora__free(starts);
+    if (wrong != NULL)
+        return refuse(HORA_EINVAL, wrong, reterr_reason);
+    if (!HORA__FAULT(GATE_CHANGE_UNSEEN))
+        let_begin(pool);
+    return 0;
+}
+
+/* ---- looking ---- */
+
+hora_class *hora_class_find(hora_pool *pool, const char *name)
+{
+    struct hora__oversight *oversight;
+    if (name == NULL || steered_of(pool, &oversight, NULL) < 0)
+        return NULL;
+    hora__mutex_lock(&pool->queue->object.lock);
+    hora_class *found = find(oversight, name);
+    hora__mutex_unlock(&pool->queue->object.lock);
+    return found;
+}
+
+int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
+{
+    if (task_class == NULL || ret_info == NULL)
+        return HORA_EINVAL;
+    hora_pool *pool = task_class->oversight->pool;
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    const struct hora__gate_class *gate_class = &task_class->gate_class;
+    hora__mutex_lock(&pool->queue->object.lock);
+    *ret_info = (hora_class_info){
+        .struct_size = sizeof *ret_info,
+        .name = task_class->name,
+        .limit = gate_class->limit,
+        .reserve = gate_class->reserve,
+        .rate = gate_class->rate,
+        .per = gate_class->per,
+        .running = gate_class->running,
+        .waiting = gate_class->waiting,
+        .started = gate_class->started,
+    };
+    hora__mutex_unlock(&pool->queue->object.lock);
+    return 0;
+}
+
+/* ---- moving tasks ---- */
+
+/* What is to change. */
+struct change {
+    bool sets_class;
+    struct hora__gate_class *gate_class; /* NULL: none */
+    int level;
+};
+
+/* With the lock of the queue. HORA_EBUSY: it has begun, and runs only once, or is over. */
+static int change_locked(struct hora__turns *turns, struct hora__turn *turn, const struct change *change, bool once)
+{
+    if (turn == NULL || turn->ticket.state == HORA__TICKET_OUT || (once && hora__turn_runs(turn)))
+        return HORA_EBUSY;
+    struct hora__gate_class *gate_class = change->sets_class ? change->gate_class : turn->ticket.class;
+    hora__gate_change(&turns->gate, &turn->ticket, gate_class,
+                      change->sets_class ? turn->ticket.level : change->level);
+    return 0;
+}
+
+/* The pool that is going to run a future, with a reference to its object; NULL: none. */
+static hora_pool *owner_of(hora_future *future)
+{
+    hora_pool *pool = NULL;
+    hora__mutex_lock(&future->object.lock);
+    if (future->owner != NULL) {
+        pool = HORA__LIST_ENTRY(future->owner, struct hora_pool, owner);
+        hora__object_ref(&pool->object);
+    }
+    hora__mutex_unlock(&future->object.lock);
+    return pool;
+}
+
+static int change_plain(hora_pool *pool, hora_future *future, const struct change *change)
+{
+    hora__mutex_lock(&pool->queue->object.lock);
+    int error = change_locked(hora__pool_turns(pool), hora__steered_find(pool->queue, future), change, true);
+    hora__mutex_unlock(&pool->queue->object.lock);
+    if (error == 0)
+        let_begin(pool);
+    return error;
+}
+
+static int change_task(hora_future *future, const struct change *change, const hora_class *task_class)
+{
+    if (future == NULL)
+        return HORA_EINVAL;
+    int error = hora__object_check(&future->object);
+    const struct hora__extra *extra = hora__future_extra(future);
+    if (error < 0 || extra == NULL || extra->turn == NULL)
+        return error < 0 ? error : HORA_ENOTSUP;
+    if (task_class != NULL && &task_class->oversight->base != extra->overseer)
+        return HORA_EINVAL;
+    hora_pool *pool = owner_of(future);
+    if (pool == NULL)
+        return hora_future_is_done(future) ? HORA_EBUSY : HORA_ENOTSUP; /* nobody is going to run it */
+    error = pool->overseer == extra->overseer ? change_plain(pool, future, change) : HORA_ENOTSUP;
+    hora__object_leave(&pool->object);
+    return error;
+}
+
+int hora_future_set_class(hora_future *future, hora_class *task_class)
+{
+    struct change change = {.sets_class = true};
+    change.gate_class = task_class != NULL ? &task_class->gate_class : NULL;
+    return change_task(future, &change, task_class);
+}
+
+int hora_future_set_priority(hora_future *future, hora_priority priority)
+{
+    if ((int)priority < HORA_PRIORITY_LOW || priority > HORA_PRIORITY_URGENT)
+        return HORA_EINVAL;
+    struct change change = {.level = HORA__LEVEL_NORMAL + (int)priority};
+    return change_task(future, &change, NULL);
+}

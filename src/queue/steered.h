@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steered.h - the queue of a pool whose tasks are steered: a gate decides which element is next
+ *
+ * To those who wait it is timed and searched, as an agenda (see standby.c): the time at which the next element can be taken is now, or when the
+ * rate of a class lets one begin, or never, as long as nothing ends. Workers take what begins then, and say when it has ended; others
+ * only take elements out. */
+#ifndef HORA_QUEUE_STEERED_H
+#define HORA_QUEUE_STEERED_H
+
+#include "queue/queue.h"
+#include "queue/turns.h"
+
+/* What the pool says of its elements. All is called with the queue's lock held, or before an element is put. */
+struct hora__steered_use {
+    /* The turn that the element brings along; NULL: none, or not one for this queue. */
+    struct hora__turn *(*turn_of)(const void *context, const void *item);
+    int (*threads)(const void *context);
+    const void *context;
+};
+
+/* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
+__attribute__((warn_unused_result)) int hora__steered_new(int capacity, const hora_queue_options *options,
+                                                          hora_ns ageing, const struct hora__steered_use *use,
+                                                          hora_queue **ret_queue);
+
+struct hora__turns *hora__steered_turns(hora_queue *queue);
+
+/* A worker has ended what it took, or what was begun by one of the following. Unless `settles`, somebody has to settle the queue soon. */
+void hora__steered_ended(hora_queue *queue, void *item, bool settles);
+
+/* Begin something that is not in the queue, if it may begin: as the next of all, or, `on_more`, on a thread more, whatever waits. HORA_EFULL:
+ * it may not. HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__steered_begin(hora_queue *queue, void *item, bool on_more);
+
+/* A worker waits for an element: see hora__turns_help. With INT64_MIN the element that has begun, and has left the queue, is told. */
+hora_ns hora__steered_help(hora_queue *queue, void *item, void **ret_item);
+
+/* Something that somebody awaits, and could run now; `hold` is called for it under the lock. NULL: there is nothing. */
+void *hora__steered_next_awaited(hora_queue *queue, void (*hold)(void *item));
+
+/* Whether something that waits could begin now. */
+bool hora__steered_has_more(hora_queue *queue);
+
+/* With the lock: the turn of an element that waits, or runs; NULL: it does neither. */
+struct hora__turn *hora__steered_find(hora_queue *queue, const void *item);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steer_support.h - what the tests of classes, keys and priorities share
+ *
+ * A trial is a rig whose pool is steered, and a list of the tasks in the order in which they began. An act is such a task; it waits at a gate
+ * of its own until it is let end, or ends at once. */
+#ifndef HORA_TESTS_API_STEER_SUPPORT_H
+#define HORA_TESTS_API_STEER_SUPPORT_H
+
+#include "pool_support.h"
+
+enum { MOST_ACTS = 40 };
+
+struct act {
+    struct trial *trial;
+    hora_latch *gate; /* NULL: it does not wait */
+    hora_future *future;
+    int id;
+    int code;
+    atomic_int begun;
+    atomic_int ended;
+};
+
+struct trial {
+    struct rig r;
+    struct act acts[MOST_ACTS];
+    int count;
+    int order[MOST_ACTS];
+    atomic_int begun;
+};
+
+/* A pool with so many core threads, steered, with this ageing (0: the default). */
+void trial_open(struct trial *t, int threads, hora_ns ageing);
+/* The same with options; oversight is added. And only the clock: the pool is made by the caller. */
+void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns ageing);
+void trial_prepare(struct trial *t);
+/* All acts that wait are let end; then everything is freed. */
+void trial_close(struct trial *t);
+
+/* A class of the trial's pool. NULL only after a failed check. */
+hora_class *trial_class(struct trial *t, const hora_class_options *options);
+
+/* An act that waits until it is let end; one that ends at once. With terms, or NULL. Their ids count from 0. */
+struct act *act_waiting(struct trial *t, const hora_terms *terms);
+struct act *act_quick(struct trial *t, const hora_terms *terms);
+/* Only the act: the caller runs act_run by itself. */
+struct act *act_new(struct trial *t, bool waits);
+int act_run(void *act, void **ret_result);
+
+/* Let it end, and everything come to rest. */
+void act_let_end(struct act *act);
+
+/* Time passes, and everything comes to rest. */
+void time_passes(struct trial *t, hora_ns time);
+
+/* Everything has come to rest, and these have begun, in this order, and no other. */
+void check_begun(const char *file, int line, struct trial *t, int count, const int *ids);
+#define CHECK_BEGUN(trial, ...)                                                                   \
+    check_begun(__FILE__, __LINE__, (trial), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
+                (const int[]){__VA_ARGS__})
+
+hora_class_info class_info(hora_class *task_class);
+
+#endif
