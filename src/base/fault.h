@@ -54,11 +54,12 @@
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")              \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                              \
     X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")          \
-    X(GATE_COUNTS_ON, "a task that has ended goes on counting in its class")                          \
-    X(GATE_COUNTS_A_THREAD_MORE, "the gate reckons with one thread too many")                         \
-    X(GATE_FORGETS_RATE, "nobody wakes up when the rate of a class lets a task begin")                \
-    X(GATE_FORGETS_AWAITED, "whoever waits for a task behind its key is not told that the key is free")\
+    X(GATE_COUNTS_ON, "a task that has ended goes on counting in its class")                           \
+    X(GATE_COUNTS_A_THREAD_MORE, "the gate reckons with one thread too many")                          \
+    X(GATE_FORGETS_RATE, "nobody wakes up when the rate of a class lets a task begin")                 \
+    X(GATE_FORGETS_AWAITED, "who waits for a task behind its key is not told that it is free")         \
     X(GATE_WAKES_NOBODY, "the end of a task lets others begin, and nobody is told")                    \
+    X(FUTURE_NUDGE_UNSEEN, "a worker about to wait for a task is not told that it may run it")         \
     X(GATE_CHANGE_UNSEEN, "a class is given another limit, and nobody is told")                        \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                     \
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")         \

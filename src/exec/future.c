@@ -126,6 +126,7 @@ static void init_rest(hora_future *future, const hora_task *task, bool in_caller
     future->has_result = false;
     future->listed = false;
     future->limit_interrupts = false;
+    future->nudged = false;
     future->failure = 0;
     future->entries = 0;
     future->result = NULL;

@@ -55,6 +55,7 @@ struct hora_future {
     bool has_result : 1;             /* there is a result that nobody has taken */
     bool listed : 1;                 /* it is in a hora_future_list */
     bool limit_interrupts : 1;       /* its run was interrupted because a time was over */
+    bool nudged : 1;                 /* since a worker has tried to run it that is about to wait for it */
     int failure;                     /* EXCEPTIONAL: why; never 0 then */
     int entries;                     /* how often its owner is going to run it */
     void *result;                    /* NORMAL */

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fault.h"
 #include "exec/future.h"
 #include "exec/help.h"
 #include "sync/clock.h"
@@ -39,6 +40,7 @@ void hora__future_nudge(hora_future *future)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&future->object.lock);
+    future->nudged = true;
     for (struct hora__list *link = future->waiters.next; link != &future->waiters; link = link->next)
         hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
     hora__mutex_unlock(&future->object.lock);
@@ -80,6 +82,10 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
     if (hora_future_is_done(future)) {
         hora__mutex_unlock(&future->object.lock);
         return 0;
+    }
+    if (future->nudged && thread->worker != NULL && !HORA__FAULT(FUTURE_NUDGE_UNSEEN)) {
+        hora__mutex_unlock(&future->object.lock);
+        return HORA_EAGAIN;
     }
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
 }

@@ -17,6 +17,7 @@ hora_ns hora__help(hora_future *future, hora_thread *thread)
     if (worker == NULL)
         return HORA_FOREVER;
     hora__mutex_lock(&future->object.lock);
+    future->nudged = false; /* what changes from now on is seen before the worker sleeps */
     bool ours = future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
     hora__mutex_unlock(&future->object.lock);
     return ours ? hora__worker_run_queued(worker, future) : HORA_FOREVER;

@@ -64,7 +64,7 @@ struct hora_pool {
     hora_queue *queue;   /* these are immutable */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
-    bool steered;     /* tasks begin as a gate lets them: the queue is a steered one, or that of a scheduler has turns */
+    bool steered; /* tasks begin as a gate lets them: the queue is a steered one, or that of a scheduler has turns */
     bool frozen;
     size_t stack_size;
     char name[32];

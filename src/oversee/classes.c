@@ -290,8 +290,7 @@ static int change_locked(struct hora__turns *turns, struct hora__turn *turn, con
     if (turn == NULL || turn->ticket.state == HORA__TICKET_OUT || (once && hora__turn_runs(turn)))
         return HORA_EBUSY;
     struct hora__gate_class *gate_class = change->sets_class ? change->gate_class : turn->ticket.class;
-    hora__gate_change(&turns->gate, &turn->ticket, gate_class,
-                      change->sets_class ? turn->ticket.level : change->level);
+    hora__gate_change(&turns->gate, &turn->ticket, gate_class, change->sets_class ? turn->ticket.level : change->level);
     return 0;
 }
 

@@ -309,8 +309,8 @@ int hora__steered_begin(hora_queue *queue, void *item, bool on_more)
     hora__mutex_lock(&queue->object.lock);
     hora_ns now = now_of(steered);
     come(steered, turn, item);
-    bool may = on_more ? hora__turns_may_begin(&steered->turns, turn, now)
-                       : hora__turns_best(&steered->turns, now) == turn;
+    bool may =
+        on_more ? hora__turns_may_begin(&steered->turns, turn, now) : hora__turns_best(&steered->turns, now) == turn;
     may = may && !queue->closed;
     if (may)
         hora__turns_begin(&steered->turns, turn, now);

@@ -24,8 +24,8 @@ struct hora__turn {
 
 struct hora__turns {
     struct hora__gate gate;
-    struct hora__list awaited;   /* LANE, and a worker that waits for it would run it */
-    hora__atomic awaited_count;  /* how many these are; read by anyone */
+    struct hora__list awaited;           /* LANE, and a worker that waits for it would run it */
+    hora__atomic awaited_count;          /* how many these are; read by anyone */
     int (*threads)(const void *context); /* how many the pool may use now */
     const void *context;
 };
@@ -52,8 +52,7 @@ bool hora__turns_may_begin(const struct hora__turns *turns, const struct hora__t
 
 /* A worker waits for this one, and would run it: INT64_MIN if it has begun, aside, or the first of its key has, which must go before it. Else
  * when to try again; HORA_FOREVER: it will be told. */
-hora_ns hora__turns_help(struct hora__turns *turns, struct hora__turn *turn, hora_ns now,
-                         struct hora__turn **ret_turn);
+hora_ns hora__turns_help(struct hora__turns *turns, struct hora__turn *turn, hora_ns now, struct hora__turn **ret_turn);
 
 /* One that is awaited, and that nothing of its key holds back any more: it is not awaited from now on. NULL: there is none. */
 struct hora__turn *hora__turns_next_awaited(struct hora__turns *turns);

@@ -54,7 +54,7 @@ void time_passes(struct trial *t, hora_ns time);
 
 /* Everything has come to rest, and these have begun, in this order, and no other. */
 void check_begun(const char *file, int line, struct trial *t, int count, const int *ids);
-#define CHECK_BEGUN(trial, ...)                                                                   \
+#define CHECK_BEGUN(trial, ...)                                                                 \
     check_begun(__FILE__, __LINE__, (trial), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
                 (const int[]){__VA_ARGS__})
 

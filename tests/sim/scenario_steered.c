@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_steered.c - pools whose tasks are steered: limits, reserves, keys and rates hold, nothing is lost, all runs in the end
+ *
+ * The oracle is in the tasks themselves: each counts how many of its class, of its key and of all run at the same time. */
+#include <stdatomic.h>
+
+#include "harness.h"
+
+enum { SPAN = 1000, MOST = 8 };
+
+static hora_pool *pool;
+static hora_class *narrow; /* of which `limit` may run at a time */
+static int limit;
+static int threads; /* how many tasks may run at the same time at all */
+
+struct run {
+    hora_class *of;
+    uint64_t key;
+    int number; /* among those of its key, as they came */
+    hora_future *future;
+};
+
+static struct run runs[MOST];
+static atomic_int running;
+static atomic_int narrow_running;
+static atomic_int key_running;
+static atomic_int key_next;
+static atomic_int done;
+static atomic_int drops;
+static hora_ns starts[MOST];
+
+static int work(void *arg, void **ret_result)
+{
+    const struct run *run = arg;
+    (void)ret_result;
+    starts[run - runs] = hora_clock_now(NULL);
+    CHECK(++running <= threads);
+    CHECK(run->of != narrow || narrow == NULL || ++narrow_running <= limit);
+    if (run->key != 0) {
+        CHECK(++key_running == 1);
+        CHECK(key_next <= run->number); /* those before it have run, or were taken out */
+        key_next = run->number + 1;
+        key_running--;
+    }
+    if (run->of == narrow && narrow != NULL)
+        narrow_running--;
+    running--;
+    done++;
+    return 0;
+}
+
+static void count_drop(void *arg)
+{
+    (void)arg;
+    drops++;
+}
+
+static void begin(int core_threads)
+{
+    running = narrow_running = key_running = key_next = done = drops = 0;
+    narrow = NULL;
+    threads = core_threads;
+    for (int i = 0; i < MOST; i++)
+        runs[i] = (struct run){.of = NULL};
+    CHECK_OK(hora_pool_new(
+        HORA_POOL_OPTIONS(.core_threads = core_threads, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL));
+}
+
+static void make_narrow(int most)
+{
+    limit = most;
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = most), &narrow, NULL));
+}
+
+static void submit(int i, hora_class *of, uint64_t key, int number)
+{
+    runs[i] = (struct run){.of = of, .key = key, .number = number};
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
+                                   HORA_TERMS(.task_class = of, .key = key), &runs[i].future));
+}
+
+static void forget(int count)
+{
+    for (int i = 0; i < count; i++)
+        runs[i].future = hora_future_unref(runs[i].future);
+}
+
+static void end(void)
+{
+    CHECK_OK(hora_pool_free(pool));
+}
+
+/* All that was submitted runs. */
+static void all_run(int count)
+{
+    for (int i = 0; i < count; i++)
+        CHECK_OK(hora_future_get(runs[i].future, NULL));
+    forget(count);
+    end();
+    CHECK_INT(done, count);
+    CHECK_INT(drops, count);
+}
+
+LARGE_SCENARIO(steered_class_keeps_its_limit)
+{
+    begin(2);
+    make_narrow(1);
+    for (int i = 0; i < 3; i++)
+        submit(i, narrow, 0, 0);
+    all_run(3);
+}
+
+LARGE_SCENARIO(steered_key_is_kept_in_order)
+{
+    begin(2);
+    for (int i = 0; i < 3; i++)
+        submit(i, NULL, 7, i);
+    all_run(3);
+}
+
+LARGE_SCENARIO(steered_classes_and_keys_together)
+{
+    begin(2);
+    make_narrow(1);
+    submit(0, narrow, 7, 0);
+    submit(1, NULL, 7, 1);
+    submit(2, narrow, 0, 0);
+    submit(3, NULL, 0, 0);
+    all_run(4);
+}
+
+/* One thread is kept: those of no class run one at a time, and one that it is kept for does not wait for them. */
+LARGE_SCENARIO(steered_reserve_is_kept)
+{
+    hora_class *dear;
+    begin(2);
+    threads = 1;
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "dear", .reserve = 1), &dear, NULL));
+    for (int i = 0; i < 3; i++)
+        submit(i, NULL, 0, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(hora_future_get(runs[i].future, NULL));
+    threads = 2;
+    submit(3, dear, 0, 0);
+    all_run(4);
+}
+
+/* There are never more than the pool has threads for, also if workers come and go. */
+LARGE_SCENARIO(steered_tasks_have_a_thread_each)
+{
+    begin(1);
+    CHECK_OK(hora_pool_prestart(pool) < 0 ? -1 : 0);
+    CHECK_OK(hora_pool_set_max_threads(pool, 2));
+    for (int i = 0; i < 3; i++)
+        submit(i, NULL, 0, 0);
+    all_run(3);
+}
+
+SCENARIO(steered_rate_is_in_time)
+{
+    hora_class *polite;
+    begin(1);
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = SPAN), &polite, NULL));
+    for (int i = 0; i < 3; i++)
+        submit(i, polite, 0, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(hora_future_get(runs[i].future, NULL));
+    CHECK(starts[1] >= starts[0] + SPAN && starts[2] >= starts[1] + SPAN);
+    if (test_is_exact())
+        CHECK_INT(starts[2], starts[0] + 2 * SPAN);
+    all_run(3);
+}
+
+static void cancel_second(void *arg)
+{
+    *(int *)arg = hora_future_cancel(runs[1].future, false);
+}
+
+/* The second of three of a key: it runs, or it does not, and the third runs in any case. */
+LARGE_SCENARIO(steered_cancel_meets_begin)
+{
+    int what = 0;
+    begin(2);
+    make_narrow(1);
+    for (int i = 0; i < 3; i++)
+        submit(i, narrow, 7, i);
+    test_thread *other = test_thread_start(NULL, cancel_second, &what);
+    CHECK_OK(hora_future_get(runs[2].future, NULL));
+    test_thread_join(other);
+    CHECK_OK(hora_future_get(runs[0].future, NULL));
+    CHECK(hora_future_is_done(runs[1].future));
+    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_INT(done, what == HORA_CANCEL_REMOVED ? 2 : 3);
+    CHECK_INT(drops, 3);
+    forget(3);
+    end();
+}
+
+static void stop(void *arg)
+{
+    CHECK_OK(hora_pool_stop(pool, arg));
+}
+
+/* Each has run, or is handed back; and the pool ends. */
+LARGE_SCENARIO(steered_stop_meets_the_end_of_a_task)
+{
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+    begin(2);
+    make_narrow(1);
+    for (int i = 0; i < 3; i++)
+        submit(i, i < 2 ? narrow : NULL, i < 2 ? 7 : 0, i);
+    test_thread *other = test_thread_start(NULL, stop, &list);
+    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    test_thread_join(other);
+    CHECK_INT(done + list.count, 3);
+    hora_future_list_release(&list);
+    CHECK_INT(drops, 3);
+    forget(3);
+    end();
+}
+
+static void widen(void *arg)
+{
+    (void)arg;
+    limit = 2;
+    CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 2), NULL));
+}
+
+LARGE_SCENARIO(steered_class_is_widened_while_tasks_end)
+{
+    begin(2);
+    make_narrow(1);
+    test_thread *other = test_thread_start(NULL, widen, NULL);
+    for (int i = 0; i < 3; i++)
+        submit(i, narrow, 0, 0);
+    test_thread_join(other);
+    all_run(3);
+}
+
+static int wait_for_the_gate(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    return hora_latch_await(arg);
+}
+
+/* A class that lets nothing begin is widened: whatever runs meanwhile does not end by itself. */
+LARGE_SCENARIO(steered_class_is_widened_for_those_who_wait)
+{
+    hora_latch *gate;
+    hora_future *first;
+    begin(2);
+    make_narrow(1);
+    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate), HORA_TERMS(.task_class = narrow), &first));
+    submit(0, narrow, 0, 0);
+    widen(NULL);
+    CHECK_OK(hora_future_get(runs[0].future, NULL));
+    CHECK_OK(hora_latch_count_down(gate));
+    CHECK_OK(hora_future_get(first, NULL));
+    (void)hora_future_unref(first);
+    forget(1);
+    end();
+    CHECK_OK(hora_latch_free(gate));
+}
+
+static void move_second(void *arg)
+{
+    *(int *)arg = hora_future_set_class(runs[1].future, NULL);
+}
+
+/* It is moved, or has begun. */
+LARGE_SCENARIO(steered_move_meets_begin)
+{
+    int moved = 0;
+    begin(2);
+    make_narrow(2); /* what runs may be more than the class says, if it has been moved since */
+    for (int i = 0; i < 3; i++)
+        submit(i, narrow, 0, 0);
+    test_thread *other = test_thread_start(NULL, move_second, &moved);
+    test_thread_join(other);
+    CHECK(moved == 0 || moved == HORA_EBUSY);
+    all_run(3);
+}
+
+/* ---- waiting for tasks of one's own pool ---- */
+
+static int wait_for_first(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    CHECK_OK(hora_future_get(runs[0].future, NULL));
+    (void)arg;
+    return 0;
+}
+
+/* Both are of a class of which one may run: the one that is awaited runs all the same, behind what else has its key. */
+LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
+{
+    hora_future *outer;
+    begin(2);
+    threads = 3; /* one of them waits meanwhile */
+    make_narrow(2);
+    submit(1, NULL, 7, 0); /* the first of the key */
+    submit(0, narrow, 7, 1);
+    CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL),
+                                   HORA_TERMS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer));
+    CHECK_OK(hora_future_get(outer, NULL));
+    (void)hora_future_unref(outer);
+    CHECK_OK(hora_future_get(runs[1].future, NULL));
+    forget(2);
+    CHECK_INT(done, 2);
+    end();
+}
+
+/* ---- without memory, without threads ---- */
+
+static bool is_lack(int error)
+{
+    CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
+    return error < 0;
+}
+
+static void use_without(void)
+{
+    hora_class *one = NULL;
+    hora_future *future = NULL;
+    int accepted = 0;
+    if (!is_lack(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "one", .limit = 1, .rate = 4, .per = 1), &one, NULL)))
+        (void)is_lack(hora_class_set(one, HORA_CLASS_OPTIONS(.limit = 1, .rate = 5, .per = 1), NULL));
+    for (int i = 0; i < 3; i++) {
+        runs[i] = (struct run){.key = 7, .number = i};
+        if (!is_lack(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
+                                           HORA_TERMS(.task_class = one, .key = 7), &runs[i].future)))
+            accepted++;
+    }
+    if (!is_lack(hora_future_new(HORA_TASK(work, &runs[3], .drop = count_drop), &future))) {
+        if (!is_lack(hora_pool_execute_future(pool, future)))
+            accepted++;
+        else
+            drops--;
+    }
+    (void)hora_future_unref(future);
+    hora_pool_stats stats;
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    CHECK_INT(stats.accepted, accepted);
+    forget(3);
+    if (stats.threads == 0)
+        return; /* they are abandoned */
+    CHECK(hora_pool_quiesce(pool, HORA_FOREVER) == 0 || stats.thread_failures > 0);
+}
+
+SWEEP(steered_pool_survives_every_failure)
+{
+    running = narrow_running = key_running = key_next = done = drops = 0;
+    threads = 2;
+    narrow = NULL;
+    pool = NULL;
+    for (int i = 0; i < MOST; i++)
+        runs[i] = (struct run){.of = NULL};
+    if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool,
+                              NULL)))
+        return;
+    use_without();
+    CHECK_OK(hora_pool_free(pool));
+}
