@@ -75,10 +75,11 @@ static hora_ns age_of(const struct hora__oversight *oversight, hora_future *futu
     return hora__ns_sub(hora_clock_now(oversight->pool->object.clock), hora__future_extra(future)->came);
 }
 
-/* Until a limit after that. */
+/* Until a limit after that; HORA_FOREVER: it will not come. */
 static hora_ns left_of(const struct hora__oversight *oversight, hora_future *future, hora_ns limit)
 {
-    return hora__ns_sub(limit, age_of(oversight, future));
+    hora_ns age = age_of(oversight, future);
+    return age == HORA_NEVER ? HORA_FOREVER : hora__ns_sub(limit, age);
 }
 
 static void release(struct hora__limits *limits, struct hora__reminder *reminder)
@@ -101,12 +102,12 @@ static void act_on_start_by(struct hora__deed *deed)
     hora_future *future = deed->future;
     const struct hora__extra *extra = hora__future_extra(future);
     hora_ns left = left_of(deed->oversight, future, extra->terms.start_by);
-    if (left > 0) { /* it was re-timed */
+    if (left > 0 && left != HORA_FOREVER) { /* it was re-timed */
         (void)hora_future_ref(future);
         set(extra->limits, deed->reminder, hora__ns_add(deed->now, left));
         if (hora_future_is_done(future))
             release(extra->limits, deed->reminder); /* its listener may have been called before */
-    } else if (hora__future_abort(future, HORA_EEXPIRED)) {
+    } else if (left <= 0 && hora__future_abort(future, HORA_EEXPIRED)) {
         leave_queue(deed->oversight, future);
         hora__limits_tell(deed->oversight, future, 1, not_begun);
     }

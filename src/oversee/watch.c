@@ -204,7 +204,7 @@ static void work(void *arg)
         deed.now = hora_clock_now(watch->object.clock);
         if (watch->is_closed)
             break;
-        if (due > deed.now) {
+        if (first == NULL || due > deed.now) {
             sleep_locked(watch, due);
             continue;
         }

@@ -215,6 +215,8 @@ hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
     hora__mutex_lock(&scheduled->queue->object.lock);
     hora_ns planned = hora__ns_add(scheduled->planned, hora__scheduled_offset(scheduled));
     hora__mutex_unlock(&scheduled->queue->object.lock);
+    if (planned == HORA_FOREVER)
+        return HORA_NEVER;
     return hora__ns_sub(hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
 }
 

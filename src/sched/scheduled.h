@@ -162,7 +162,7 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled);
 /* When it is to be taken out of the agenda: never while it is paused, at once if its planned time has to be found. */
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled);
 
-/* How long after its planned time it is now; negative: that has not come. */
+/* How long after its planned time it is now; negative: that has not come; HORA_NEVER: it never will, for a worker is about to end it. */
 hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled);
 
 /* Check that it is a future of a scheduler and take its agenda's lock; and let go. HORA_EINVAL, HORA_EFORKED, HORA_EDEADLK. */
