@@ -128,12 +128,25 @@ static int outcome_of(hora_future *future)
     return outcome;
 }
 
+static _Atomic hora_ns came;
+
+static int begin_in_time(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    if (test_is_exact())
+        CHECK(hora_clock_now(NULL) - came < SPAN);
+    runs++;
+    return 0;
+}
+
 /* The worker comes to the task at the moment at which it expires. */
 MEDIUM_SCENARIO(limit_start_by_meets_begin)
 {
     begin(1);
     hora_future *first = submit(take_a_while, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
-    hora_future *second = submit(work, HORA_TERMS(.start_by = SPAN));
+    came = hora_clock_now(NULL);
+    hora_future *second = submit(begin_in_time, HORA_TERMS(.start_by = SPAN));
     CHECK_OK(hora_future_get(first, NULL));
     int outcome = hora_future_get(second, NULL);
     CHECK(outcome == 0 || outcome == HORA_EEXPIRED);
@@ -146,18 +159,6 @@ MEDIUM_SCENARIO(limit_start_by_meets_begin)
     end();
     CHECK_INT(drops, 2);
     CHECK_INT(told, outcome == 0 ? 0 : 1);
-}
-
-static _Atomic hora_ns came;
-
-static int begin_in_time(void *arg, void **ret_result)
-{
-    (void)arg;
-    (void)ret_result;
-    if (test_is_exact())
-        CHECK(hora_clock_now(NULL) - came < SPAN);
-    runs++;
-    return 0;
 }
 
 /* What begins does so before its time is over; in these schedules time stands still while anybody can run. */
@@ -178,11 +179,11 @@ SCENARIO(limit_nothing_begins_late)
 }
 
 /* The same on a scheduler, where the worker looks at the time when it takes the task. */
-SCENARIO(limit_of_a_scheduled_task_meets_begin)
+MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
 {
     begin_scheduler();
     static hora_ns lasts;
-    lasts = 2L * SPAN;
+    lasts = SPAN;
     hora_future *first;
     hora_future *second;
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &first));
