@@ -61,6 +61,9 @@ HORA_NODISCARD HORA_API int hora_pool_dump(hora_pool *pool, hora_write_fn write,
 
 /* hora_pool_dump_fd - the same, to a file descriptor: for debuggers ("call hora_pool_dump_fd(pool, 2)")
  *
+ * It needs no memory, and waits for no lock, so it can be called in a process that was stopped anywhere: if a thread holds a lock that it needs,
+ * it writes {"name":...,"busy":true} instead. Of more than 64 workers the others are left out, and counted.
+ *
  * Ownership: none passes.   Threads: Any thread.   Blocks: As writing to the descriptor does.
  * Errors: as hora_pool_dump; HORA_EIO. */
 HORA_API int hora_pool_dump_fd(hora_pool *pool, int fd);

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/ns.h"
+#include "base/text.h"
 #include "sync/clock.h"
 #include "sys/file.h"
 
@@ -32,11 +33,25 @@ static void write_task(struct hora__json *json, const struct hora__dump_task *ta
     write_place(json, task->has_name ? task->name : NULL, task->file, task->line);
 }
 
+/* The key is a text, since it may be greater than what all readers of JSON take for a number. */
+static void write_terms(struct hora__json *json, const struct hora__dump_task *task)
+{
+    char key[24];
+    struct hora__text text = hora__text_begin(key, sizeof key);
+    hora__text_add_number(&text, task->key, 1);
+    (void)hora__text_end(&text);
+    hora__json_text(json, "class", task->class_name);
+    hora__json_text(json, "key", task->key != 0 ? key : NULL);
+    hora__json_int(json, "priority", task->priority);
+}
+
 static void write_head(struct hora__json *json, const struct hora__dump_task *task)
 {
     hora__json_open(json, NULL, '{');
     write_task(json, task);
     hora__json_seconds(json, "waited", task->waited);
+    if (task->is_steered)
+        write_terms(json, task);
     hora__json_close(json, '}');
 }
 
@@ -76,6 +91,34 @@ static void write_firings(struct hora__json *json, const struct hora__dump *dump
     hora__json_close(json, ']');
 }
 
+/* ---- classes ---- */
+
+static void write_class(struct hora__json *json, const struct hora__dump_class *class)
+{
+    hora__json_open(json, NULL, '{');
+    hora__json_text(json, "name", class->name);
+    hora__json_int(json, "limit", class->limit);
+    hora__json_int(json, "reserve", class->reserve);
+    hora__json_int(json, "rate", class->rate);
+    hora__json_seconds(json, "per", class->per);
+    hora__json_int(json, "running", class->running);
+    hora__json_int(json, "waiting", class->waiting);
+    hora__json_int(json, "started", class->started);
+    hora__json_close(json, '}');
+}
+
+/* The oldest first; they are kept with the latest first. */
+static void write_classes(struct hora__json *json, const struct hora__dump *dump)
+{
+    if (!dump->is_steered)
+        return;
+    hora__json_open(json, "classes", '[');
+    for (int i = dump->classes - 1; i >= 0; i--)
+        write_class(json, &dump->class[i]);
+    hora__json_close(json, ']');
+    hora__json_int(json, "keys", dump->keys);
+}
+
 /* ---- workers ---- */
 
 static void write_progress(struct hora__json *json, const struct hora__now_reading *now)
@@ -110,11 +153,18 @@ static void write_what_it_runs(struct hora__json *json, const struct hora__dump 
     write_progress(json, now);
 }
 
+static const char *state_name(const struct hora__dump_worker *worker)
+{
+    if (worker->is_off)
+        return "written off";
+    return worker->is_busy ? "running" : "idle";
+}
+
 static void write_worker(struct hora__json *json, const struct hora__dump *dump, const struct hora__dump_worker *worker)
 {
     hora__json_open(json, NULL, '{');
     hora__json_int(json, "number", worker->number);
-    hora__json_text(json, "state", worker->is_busy ? "running" : "idle");
+    hora__json_text(json, "state", state_name(worker));
     if (worker->is_known)
         write_what_it_runs(json, dump, &worker->now);
     else
@@ -220,6 +270,7 @@ static void write_counts(struct hora__json *json, const struct hora__dump *dump)
     hora__json_int(json, "rejected", stats->rejected);
     hora__json_int(json, "abandoned", stats->abandoned);
     hora__json_int(json, "handed_back", stats->handed_back);
+    hora__json_int(json, "expired", stats->expired);
     hora__json_int(json, "completed", stats->completed);
     hora__json_int(json, "thread_failures", stats->thread_failures);
     hora__json_text(json, "thread_error", stats->thread_error != 0 ? hora_strerror(stats->thread_error) : NULL);
@@ -241,6 +292,7 @@ static int write_all(const struct hora__dump *dump, hora_write_fn write, void *c
     write_workers(&json, dump);
     write_queue(&json, dump);
     write_firings(&json, dump);
+    write_classes(&json, dump);
     hora__json_close(&json, '}');
     return hora__json_end(&json);
 }

@@ -8,8 +8,9 @@
 #include "oversee/oversight.h"
 
 enum {
-    HORA__DUMP_TASKS = 20, /* of the queue, and of firings */
-    HORA__DUMP_NAME = 128, /* bytes of a name, with the final NUL */
+    HORA__DUMP_TASKS = 20,   /* of the queue, and of firings */
+    HORA__DUMP_CLASSES = 64, /* a pool has no more */
+    HORA__DUMP_NAME = 128,   /* bytes of a name, with the final NUL */
 };
 
 /* Workers that need no memory. In the simulator they are few, so that there are more of them. */
@@ -28,11 +29,27 @@ struct hora__dump_task {
     hora_ns waited; /* HORA_NEVER: not known */
     hora_ns in;     /* until it is due */
     bool is_series;
+    bool is_steered;        /* then these hold: */
+    const char *class_name; /* lives as long as the pool; NULL: it has none */
+    uint64_t key;
+    int priority;
+};
+
+struct hora__dump_class {
+    const char *name; /* as above */
+    int limit;
+    int reserve;
+    int rate;
+    hora_ns per;
+    int running;
+    int waiting;
+    int64_t started;
 };
 
 struct hora__dump_worker {
     int number;
     bool is_busy;
+    bool is_off;                  /* written off as stuck */
     bool is_known;                /* what it runs is */
     struct hora__now_reading now; /* if so */
     int64_t completed;
@@ -51,6 +68,10 @@ struct hora__dump {
     int queued;
     int heads;
     struct hora__dump_task head[HORA__DUMP_TASKS];
+    bool is_steered;
+    int keys; /* in use */
+    int classes;
+    struct hora__dump_class class[HORA__DUMP_CLASSES];
     bool is_scheduler;
     int planned; /* that are not due yet */
     int firings;

@@ -40,6 +40,19 @@ static void copy_task(struct hora__dump_task *to, const hora_task *task)
     copy_name(to, task->name);
 }
 
+/* With the lock of the queue. */
+static void copy_terms(struct hora__dump_task *to, const hora_future *future)
+{
+    const struct hora__extra *extra = hora__future_extra(future);
+    if (extra == NULL || extra->turn == NULL)
+        return;
+    const struct hora__ticket *ticket = &extra->turn->ticket;
+    to->is_steered = true;
+    to->class_name = ticket->class != NULL ? ticket->class->name : NULL;
+    to->key = ticket->key;
+    to->priority = ticket->level - HORA__LEVEL_NORMAL;
+}
+
 static bool copy_head(void *item, const hora_task *task, void *arg)
 {
     struct hora__dump *dump = arg;
@@ -49,6 +62,8 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     if (extra != NULL)
         head->waited = hora__ns_sub(dump->now, extra->came);
+    if (future != NULL)
+        copy_terms(head, future);
     return dump->heads < HORA__DUMP_TASKS;
 }
 
@@ -63,6 +78,8 @@ static void copy_entry(struct hora__dump_task *to, const struct hora__agenda_vie
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__agenda_view_off(view, entry);
+    if (!entry->is_errand)
+        copy_terms(to, hora__entry_future(entry));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
 }
 
@@ -94,12 +111,43 @@ static int collect_queue(struct hora__dump *dump)
     return size < 0 ? size : 0;
 }
 
+/* ---- classes and keys ---- */
+
+static void copy_class_locked(struct hora__dump_class *to, const hora_class *from)
+{
+    const struct hora__gate_class *gate_class = &from->gate_class;
+    *to = (struct hora__dump_class){.name = from->name,
+                                    .limit = gate_class->limit,
+                                    .reserve = gate_class->reserve,
+                                    .rate = gate_class->rate,
+                                    .per = gate_class->per,
+                                    .running = gate_class->running,
+                                    .waiting = gate_class->waiting,
+                                    .started = gate_class->started};
+}
+
+static void collect_classes(struct hora__dump *dump)
+{
+    const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
+    dump->is_steered = dump->pool->steered && !dump->is_scheduler;
+    if (!dump->is_steered)
+        return;
+    hora__mutex_lock(&dump->pool->queue->object.lock);
+    const struct hora__gate *gate = &hora__pool_turns(dump->pool)->gate;
+    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES; at = at->next)
+        copy_class_locked(&dump->class[dump->classes++], at);
+    for (const struct hora__ticket *at = hora__gate_first_lane(gate); at != NULL; at = hora__gate_after_lane(at))
+        dump->keys++;
+    hora__mutex_unlock(&dump->pool->queue->object.lock);
+}
+
 /* ---- workers ---- */
 
 static void copy_worker_locked(struct hora__dump_worker *to, struct hora__worker *worker)
 {
     to->number = worker->number;
     to->is_busy = hora__worker_is_active(worker);
+    to->is_off = hora__worker_is_written_off(worker);
     to->completed = hora__counter_read(&worker->completed);
     to->is_known = worker->witness != NULL && hora__post_read(hora__post_of(worker->witness), &to->now);
 }
@@ -149,7 +197,7 @@ int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_alloca
     dump->pool = pool;
     dump->worker = dump->own_workers;
     dump->worker_room = HORA__DUMP_WORKERS;
-    dump->heads = dump->firings = dump->planned = 0;
+    dump->heads = dump->firings = dump->planned = dump->classes = dump->keys = 0;
     dump->now = hora_clock_now(pool->object.clock);
     dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA_WALL));
     int error = hora_pool_get_stats(pool, &dump->stats);
@@ -157,6 +205,7 @@ int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_alloca
         error = collect_queue(dump);
     if (error < 0)
         return error;
+    collect_classes(dump);
     collect_workers(dump);
     error = may_allocate ? collect_more_workers(dump) : 0;
     if (error < 0)

@@ -14,7 +14,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "sched/scheduled.h"
+#include "sched/scheduler.h"
 #include "sync/clock.h"
 
 /* ---- the future ---- */
@@ -62,15 +62,17 @@ static void look_at_locked(struct hora__crowd *crowd, const struct hora__matter 
     struct hora__now_reading now;
     bool is_active = hora__worker_is_active(worker);
     bool is_known = worker->witness != NULL && hora__post_read(hora__post_of(worker->witness), &now);
-    crowd->workers++;
-    crowd->busy += is_active ? 1 : 0;
+    bool is_off = hora__worker_is_written_off(worker);
+    crowd->workers += is_off ? 0 : 1;
+    crowd->busy += is_active && !is_off ? 1 : 0;
+    crowd->written_off += is_off ? 1 : 0;
     if (matter->runner != NULL && worker->thread == matter->runner) {
         crowd->runner = worker->number;
         crowd->runner_is_known = is_known;
         if (is_known)
             crowd->runner_now = now;
     }
-    if (is_known && (crowd->longest == 0 || now.began < crowd->longest_now.began)) {
+    if (is_known && !is_off && (crowd->longest == 0 || now.began < crowd->longest_now.began)) {
         crowd->longest = worker->number;
         crowd->longest_now = now;
     }
@@ -110,6 +112,21 @@ static void say_thread_error(struct hora__text *out, const struct hora__crowd *c
     hora__text_add(out, hora_strerror(crowd->thread_error));
 }
 
+void hora__say_longest(struct hora__text *out, const char *words, const struct hora__matter *matter,
+                       const struct hora__crowd *crowd)
+{
+    const struct hora__now_reading *now = &crowd->longest_now;
+    if (crowd->longest == 0)
+        return;
+    hora__text_add(out, words);
+    hora__text_add(out, "worker ");
+    hora__say_number(out, crowd->longest);
+    hora__text_add(out, " has been busy with ");
+    hora__say_task(out, now->name, now->file, now->line);
+    hora__text_add(out, " for ");
+    hora__say_duration(out, hora__ns_sub(matter->now, now->began));
+}
+
 static void say_busy(struct hora__text *out, const struct hora__matter *matter, const struct hora__crowd *crowd)
 {
     if (crowd->workers == 1) {
@@ -119,14 +136,11 @@ static void say_busy(struct hora__text *out, const struct hora__matter *matter, 
         hora__say_count(out, crowd->workers, "worker");
         hora__text_add(out, " are busy");
     }
-    if (crowd->longest > 0) {
-        const struct hora__now_reading *now = &crowd->longest_now;
-        hora__text_add(out, ": worker ");
-        hora__say_number(out, crowd->longest);
-        hora__text_add(out, " has been busy with ");
-        hora__say_task(out, now->name, now->file, now->line);
-        hora__text_add(out, " for ");
-        hora__say_duration(out, hora__ns_sub(matter->now, now->began));
+    hora__say_longest(out, ": ", matter, crowd);
+    if (crowd->written_off > 0) {
+        hora__text_add(out, "; ");
+        hora__say_count(out, crowd->written_off, "worker");
+        hora__text_add(out, crowd->written_off == 1 ? " is stuck, and does not count" : " are stuck, and do not count");
     }
     if (crowd->thread_failures > 0 && crowd->workers < crowd->core_threads) {
         hora__text_add(out, "; no other thread could be started: ");
@@ -134,14 +148,19 @@ static void say_busy(struct hora__text *out, const struct hora__matter *matter, 
     }
 }
 
+void hora__say_state(struct hora__text *out, const struct hora__crowd *crowd)
+{
+    if (crowd->state >= HORA__STOP)
+        hora__text_add(out, "; its pool has been stopped");
+    else if (crowd->state == HORA__SHUTDOWN)
+        hora__text_add(out, "; its pool has been shut down, and runs what is left");
+}
+
 void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *matter, const struct hora__crowd *crowd)
 {
-    if (crowd->state >= HORA__STOP) {
-        hora__text_add(out, "; its pool has been stopped");
+    hora__say_state(out, crowd);
+    if (crowd->state >= HORA__STOP)
         return;
-    }
-    if (crowd->state == HORA__SHUTDOWN)
-        hora__text_add(out, "; its pool has been shut down, and runs what is left");
     if (crowd->workers == 0 && crowd->thread_failures > 0) {
         hora__text_add(out, "; no thread could be started: ");
         say_thread_error(out, crowd);
@@ -345,6 +364,8 @@ static void say_waiting(struct hora__text *out, const struct hora__matter *matte
         hora__text_add(out, "is in nobody's queue: it has not been executed, or was taken out again");
     else if (hora__scheduled_of(matter->future) != NULL)
         hora__explain_scheduled(out, matter);
+    else if (matter->pool->steered && matter->pool->kind == NULL)
+        hora__explain_steered(out, matter);
     else
         say_queued(out, matter);
 }

@@ -23,8 +23,9 @@ struct hora__matter {
 /* What was true of a pool while its lock was held. */
 struct hora__crowd {
     enum hora__run_state state;
-    int workers;
+    int workers; /* but for those that are written off */
     int busy;
+    int written_off;
     int core_threads;
     int thread_failures;
     int thread_error;
@@ -40,7 +41,14 @@ void hora__crowd_look(const struct hora__matter *matter, struct hora__crowd *ret
 /* "resize (img.c:88)", "a task (img.c:88)", "a task". */
 void hora__say_task(struct hora__text *out, const char *name, const char *file, int line);
 
-/* Why nobody takes what can be taken: a clause that follows another one. */
+/* That the pool has been shut down, or stopped: a clause that follows another one, or nothing. */
+void hora__say_state(struct hora__text *out, const struct hora__crowd *crowd);
+
+/* "; worker 3 has been busy with resize (img.c:88) for 9 s" after these words, if that is known. */
+void hora__say_longest(struct hora__text *out, const char *words, const struct hora__matter *matter,
+                       const struct hora__crowd *crowd);
+
+/* Why nobody takes what can be taken: the same, and more. */
 void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *matter,
                              const struct hora__crowd *crowd);
 
@@ -59,5 +67,9 @@ void hora__explain_next_run(struct hora__text *out, const struct hora__matter *m
 
 /* How a series has come to its end. */
 void hora__explain_end(struct hora__text *out, const struct hora__matter *matter);
+
+/* ---- explain_steered.c: of a task of a pool that is steered, which is not done, and nobody runs ---- */
+
+void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

@@ -144,6 +144,7 @@ TEST(dump_of_a_pool_shows_its_counts, "")
     CHECK_JSON(text, "counts/rejected", "0");
     CHECK_JSON(text, "counts/abandoned", "0");
     CHECK_JSON(text, "counts/handed_back", "0");
+    CHECK_JSON(text, "counts/expired", "0");
     CHECK_JSON(text, "counts/completed", "2");
     CHECK_JSON(text, "counts/thread_failures", "0");
     CHECK_JSON(text, "counts/thread_error", "null");
@@ -269,6 +270,48 @@ TEST(dump_knows_queues_of_the_user, "")
     CHECK_OK(hora_pool_free(r.pool));
     r.pool = NULL;
     CHECK_OK(hora_queue_free(queue));
+    rig_close(&r);
+}
+
+TEST(dump_shows_classes_and_keys, "")
+{
+    struct rig r;
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT(.steered = true)));
+    struct job job = A_WAITING_JOB(&r);
+    hora_class *slow = NULL, *mail = NULL;
+    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1, .reserve = 1), &slow, NULL));
+    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "m\"l", .rate = 5, .per = HORA_MS(500)), &mail, NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TERMS(.task_class = slow, .key = 7), NULL));
+    settle(&r.f);
+    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TERMS(.task_class = slow), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job),
+                                   HORA_TERMS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT),
+                                   NULL));
+    advance(&r.f, HORA_SECONDS(2));
+    const char *text = dump(r.pool);
+    CHECK_JSON(text, "settings/oversight/steered", "true");
+    CHECK_INT(json_count(text, "classes"), 2);
+    CHECK_JSON(text, "classes/0/name", "slow");
+    CHECK_JSON(text, "classes/0/limit", "1");
+    CHECK_JSON(text, "classes/0/reserve", "1");
+    CHECK_JSON(text, "classes/0/rate", "0");
+    CHECK_JSON(text, "classes/0/per", "0.0");
+    CHECK_JSON(text, "classes/0/running", "1");
+    CHECK_JSON(text, "classes/0/waiting", "2");
+    CHECK_JSON(text, "classes/0/started", "1");
+    CHECK_JSON(text, "classes/1/name", "m\"l");
+    CHECK_JSON(text, "classes/1/rate", "5");
+    CHECK_JSON(text, "classes/1/per", "0.5");
+    CHECK_JSON(text, "keys", "2");
+    CHECK_JSON(text, "queue/size", "2");
+    CHECK_JSON(text, "queue/heads/0/name", "resize"); /* the more urgent one */
+    CHECK_JSON(text, "queue/heads/0/class", "slow");
+    CHECK_JSON(text, "queue/heads/0/key", "18446744073709551615");
+    CHECK_JSON(text, "queue/heads/0/priority", "2");
+    CHECK_JSON(text, "queue/heads/0/waited", "2.0");
+    CHECK_JSON(text, "queue/heads/1/name", "scale");
+    CHECK_JSON(text, "queue/heads/1/key", "null");
+    CHECK_JSON(text, "queue/heads/1/priority", "0");
     rig_close(&r);
 }
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_steered.c - why a task that is steered does not begin: see explain.c, and hora/terms.h for the rules
+ *
+ * The gate says why, in one visit to the queue. Who runs the first task of a key is found after that, by a reference to its future. */
+#include <stddef.h>
+
+#include "base/ns.h"
+#include "oversee/explain.h"
+#include "queue/steered.h"
+
+/* What was true while the lock of the queue was held. */
+struct ruling {
+    bool waits;
+    enum hora__why why;
+    struct hora__gate_reason reason;
+    const char *class_name; /* lives as long as the pool; NULL: it has no class */
+    int rate;
+    hora_ns per;
+    hora_ns now;
+    hora_future *first; /* of its key, if that runs: a reference; NULL: none does */
+};
+
+static void ask_gate_locked(struct ruling *ruling, const struct hora__turns *turns, const struct hora__turn *turn)
+{
+    const struct hora__gate_class *class = turn->ticket.class;
+    ruling->why =
+        hora__gate_why(&turns->gate, &turn->ticket, ruling->now, turns->threads(turns->context), &ruling->reason);
+    ruling->class_name = class->name;
+    ruling->rate = class->rate;
+    ruling->per = class->per;
+    if (ruling->reason.key_runs)
+        ruling->first = hora_future_ref(hora__turn_of(ruling->reason.first)->item);
+}
+
+static void ask(struct ruling *ruling, const struct hora__matter *matter)
+{
+    hora_queue *queue = matter->queue;
+    *ruling = (struct ruling){.now = matter->now};
+    hora__mutex_lock(&queue->object.lock);
+    const struct hora__turn *turn = hora__steered_find(queue, matter->future);
+    ruling->waits = turn != NULL && hora__turn_waits(turn);
+    if (ruling->waits)
+        ask_gate_locked(ruling, hora__steered_turns(queue), turn);
+    hora__mutex_unlock(&queue->object.lock);
+}
+
+/* ---- words ---- */
+
+/* The number of the worker that runs a future; 0: none of this pool. */
+static int worker_of(const struct hora__matter *matter, hora_future *future)
+{
+    struct hora__matter other = *matter;
+    struct hora__crowd crowd;
+    hora__mutex_lock(&future->object.lock);
+    other.runner = hora_thread_ref(future->runner);
+    hora__mutex_unlock(&future->object.lock);
+    hora__crowd_look(&other, &crowd);
+    (void)hora_thread_unref(other.runner);
+    return crowd.runner;
+}
+
+static void say_key(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling)
+{
+    int behind = ruling->reason.behind;
+    hora__text_add(out, "waits for its turn: ");
+    hora__say_count(out, behind, "task");
+    hora__text_add(out, behind == 1 ? " with its key is before it" : " with its key are before it");
+    int number = ruling->first != NULL ? worker_of(matter, ruling->first) : 0;
+    if (ruling->first == NULL)
+        return;
+    hora__text_add(out, behind == 1 ? ", and runs" : ", of which one runs");
+    if (number > 0) {
+        hora__text_add(out, " on worker ");
+        hora__say_number(out, number);
+    }
+}
+
+static void say_class(struct hora__text *out, const struct ruling *ruling)
+{
+    hora__text_add(out, "waits: its class ");
+    hora__text_add(out, ruling->class_name);
+}
+
+static void say_limit(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling,
+                      const struct hora__crowd *crowd)
+{
+    const struct hora__gate_reason *reason = &ruling->reason;
+    say_class(out, ruling);
+    hora__text_add(out, " is at its limit of ");
+    hora__say_number(out, reason->limit);
+    if (reason->running == reason->class_running) /* else it may be one of another class */
+        hora__say_longest(out, "; ", matter, crowd);
+}
+
+static void say_rate(struct hora__text *out, const struct ruling *ruling)
+{
+    say_class(out, ruling);
+    hora__text_add(out, " has begun as many as its rate allows, ");
+    hora__say_number(out, ruling->rate);
+    hora__text_add(out, " in ");
+    hora__say_duration(out, ruling->per);
+    hora__text_add(out, "; the next one may begin in ");
+    hora__say_duration(out, hora__ns_sub(ruling->reason.until, ruling->now));
+}
+
+static void say_reserved(struct hora__text *out, const struct ruling *ruling)
+{
+    hora__text_add(out, "waits: ");
+    hora__say_count(out, ruling->reason.reserved, "thread");
+    hora__text_add(out, ruling->reason.reserved == 1 ? " is reserved for other classes, and all others are busy"
+                                                     : " are reserved for other classes, and all others are busy");
+}
+
+/* Those that are before it, whatever they wait for themselves. */
+static void say_before(struct hora__text *out, const struct ruling *ruling)
+{
+    int before = ruling->reason.before;
+    if (before == 0) {
+        hora__text_add(out, "is the next to begin");
+        return;
+    }
+    hora__text_add(out, "waits for its turn: ");
+    hora__say_count(out, before, "task");
+    hora__text_add(out, before == 1 ? " of higher priority or longer wait is before it"
+                                    : " of higher priority or longer wait are before it");
+}
+
+static void say_ruling(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling,
+                       const struct hora__crowd *crowd)
+{
+    switch (ruling->why) {
+    case HORA__WHY_KEY:
+        say_key(out, matter, ruling);
+        break;
+    case HORA__WHY_LIMIT:
+        say_limit(out, matter, ruling, crowd);
+        break;
+    case HORA__WHY_RATE:
+        say_rate(out, ruling);
+        break;
+    case HORA__WHY_RESERVED:
+        say_reserved(out, ruling);
+        break;
+    case HORA__WHY_BUSY:
+    case HORA__WHY_TURN:
+    case HORA__WHY_NOTHING:
+    default:
+        say_before(out, ruling);
+        hora__say_why_not_taken(out, matter, crowd);
+        return;
+    }
+    hora__say_state(out, crowd);
+}
+
+void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter)
+{
+    struct ruling ruling;
+    struct hora__crowd crowd;
+    ask(&ruling, matter);
+    hora__crowd_look(matter, &crowd);
+    if (ruling.waits)
+        say_ruling(out, matter, &ruling, &crowd);
+    else
+        hora__text_add(out, "has been given to a worker, which is about to run it");
+    (void)hora_future_unref(ruling.first);
+}
