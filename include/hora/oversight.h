@@ -103,9 +103,12 @@ typedef struct hora_context_hooks {
 
 /* ---- threads that come and go ---- */
 
-/* With a `wait_bound` the number of core threads becomes a lower bound: if a task has waited for longer, and threads of the pool are
- * blocked, which shows in that they use no processor, another thread is started, one at a time and at most max_threads of them; one that has been
- * idle for keep_alive ends. For pools with a queue that has room. Each change is an event (resized) that says why. */
+/* With a `wait_bound` the number of core threads becomes a lower bound: if a task has waited for longer, no thread is idle, and threads of the
+ * pool are blocked, which shows in that one has used less than half of the time on a processor, another thread is started, one at
+ * a time and at most max_threads of them; one that has been idle for keep_alive ends. Threads that compute get no company: more of them would
+ * not be done sooner. On a machine with too much to do threads that only wait for a processor look blocked, too. For plain pools with
+ * a queue of their own that has room, bounded or not. While tasks are queued the pool is looked at each half wait_bound, at most once a
+ * millisecond, so it may grow so much later; while none are, never. Each change is an event (resized) that says why. */
 typedef struct hora_growth {
     hora_ns wait_bound; /* 0: none of this */
 } hora_growth;

@@ -130,6 +130,9 @@
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")             \
     X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")        \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                         \
+    X(GROWTH_MINDS_NO_COMPUTING, "a pool grows although its threads compute")                          \
+    X(GROWTH_TAKES_ANY_WAIT, "a pool grows although what is queued has just come")                     \
+    X(GROWTH_SLEEPS_TOO_SOON, "what is queued while the watch falls asleep is not looked at")          \
     X(EVENTS_SKIP_IN_SILENCE, "planned times that are passed over are not told")                       \
     X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits for some is told as refused")     \
     X(EVENTS_END_TWICE, "the end of a task is told again if a hook after it ends the thread")          \

@@ -169,11 +169,14 @@ static int put_into_queue(hora_pool *pool, hora_future *future, enum standing st
 {
     enter(pool, future, standing);
     int error = hora__queue_offer(pool->queue, future, &pool->books);
-    if (error < 0)
+    if (error < 0) {
         back_out(pool, future, standing);
-    else
-        hora__pool_work_came(pool);
-    return error;
+        return error;
+    }
+    hora__pool_work_came(pool);
+    if (pool->overseer != NULL)
+        pool->overseer->kind->queued(pool->overseer);
+    return 0;
 }
 
 int hora__pool_enqueue(hora_pool *pool, hora_future *future)

@@ -76,9 +76,10 @@ void *hora__worker_get_task(struct hora__worker *worker)
         bool lingers = surplus && count == 1 && begin_lingering(worker);
         bool timed = surplus && !lingers;
         if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
-            if (hora__atomic_cas(&pool->control, control, control - 1))
-                return NULL;
-            continue;
+            if (!hora__atomic_cas(&pool->control, control, control - 1))
+                continue;
+            worker->left_behind = count > bounds.max_threads ? -1 : count - 1;
+            return NULL;
         }
         void *entry = take_entry(worker, timed, &timed_out);
         if (lingers)

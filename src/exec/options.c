@@ -45,7 +45,8 @@ static const char *wrong_threads(const hora_pool_options *options)
         return "keep_alive is negative";
     if (options->core_time_out && options->keep_alive == 0)
         return "core_time_out needs a keep_alive greater than 0";
-    if (max > options->core_threads && options->core_threads > 0 && queue_is_unbounded(options))
+    if (max > options->core_threads && options->core_threads > 0 && queue_is_unbounded(options) &&
+        !hora__overseer_grows(options))
         return "max_threads greater than core_threads has no effect with an unbounded queue: threads beyond "
                "core_threads start "
                "only when the queue refuses";

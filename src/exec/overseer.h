@@ -26,6 +26,9 @@ struct hora__overseer_kind {
     void (*dismiss)(struct hora__overseer *overseer, struct hora__witness *witness);
     /* A task was refused by the pool: its threads do not run it. `why` is static. */
     void (*rejected)(struct hora__overseer *overseer, hora_future *future, const char *why);
+    /* A task has been put into the queue. And: a worker has left because there were more than are needed; so many are left. */
+    void (*queued)(struct hora__overseer *overseer);
+    void (*left)(struct hora__overseer *overseer, int threads);
     void (*thread_failed)(struct hora__overseer *overseer, int error);
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
@@ -56,6 +59,10 @@ const char *hora__overseer_wrong(const hora_pool_options *options);
 
 /* Whether options that are right want the pool steered; and then what a level of priority is worth. */
 bool hora__overseer_steers(const hora_oversight *options, hora_ns *ret_ageing);
+
+/* Whether options, right or not, let threads come although the queue has room. */
+bool hora__overseer_grows(const hora_pool_options *options);
+
 __attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_oversight *options,
                                                            struct hora__overseer **ret_overseer);
 

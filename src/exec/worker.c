@@ -429,6 +429,8 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
     if (abrupt && !replaced)
         hora__pool_lower_count(pool); /* else get_task, or who wrote it off, has done it */
     leave_list(worker);
+    if (worker->left_behind >= 0 && pool->overseer != NULL)
+        pool->overseer->kind->left(pool->overseer, worker->left_behind);
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
         hora__pool_try_terminate(pool);
     replace(pool, abrupt && !replaced);

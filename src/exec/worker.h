@@ -44,7 +44,8 @@ struct hora__worker {
     struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */
-    hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
+    int left_behind;       /* it leaves since there are more than are needed: how many stay; -1: otherwise */
+    hora__atomic activity; /* IDLE, ACTIVE or DISTURBED; see worker.c */
     hora__counter completed;
     hora__counter endings[HORA__ENDINGS];
     hora__os_thread os_thread; /* written before it can be seen in the ended list */

@@ -129,6 +129,7 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
         return error;
     }
     worker->first = first;
+    worker->left_behind = -1;
     hora__atomic_init(&worker->activity, first != NULL ? HORA__ACTIVE : HORA__IDLE);
     *ret_worker = worker;
     return 0;

@@ -8,9 +8,13 @@
 /* NULL, or what is wrong. */
 const char *hora__growth_wrong(const hora_pool_options *options, const hora_growth *growth);
 
-/* *ret_growth is NULL if there is to be none. */
+/* *ret_growth is NULL if there is to be none. The watch is there already. HORA_ENOMEM. And: the pool is gone, and its watch has ended. */
 __attribute__((warn_unused_result)) int hora__growth_new(struct hora__oversight *oversight,
                                                          struct hora__growth **ret_growth);
 void hora__growth_free(struct hora__growth *growth);
+
+/* See struct hora__overseer_kind. */
+void hora__growth_queued(struct hora__overseer *overseer);
+void hora__growth_left(struct hora__overseer *overseer, int threads);
 
 #endif

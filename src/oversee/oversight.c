@@ -59,6 +59,13 @@ static const char *wrong_with_steered(const hora_pool_options *options)
     return NULL;
 }
 
+bool hora__overseer_grows(const hora_pool_options *options)
+{
+    hora_oversight own;
+    return options->oversight != NULL && hora__options_copy(&own, sizeof own, sizeof own, options->oversight) == 0 &&
+           own.growth.wait_bound > 0;
+}
+
 const char *hora__overseer_wrong(const hora_pool_options *options)
 {
     hora_oversight own;
@@ -162,6 +169,8 @@ static const struct hora__overseer_kind kind = {
     .dismiss = dismiss,
     .rejected = hora__events_rejected,
     .thread_failed = hora__events_thread_failed,
+    .queued = hora__growth_queued,
+    .left = hora__growth_left,
     .skipped = hora__events_skipped,
     .clock_stepped = hora__events_clock_stepped,
     .expired = hora__limits_expired,
@@ -175,7 +184,8 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
     oversight->base.needs_extras = carries(&own->hooks) || own->steered;
-    oversight->base.needs_futures = oversight->base.needs_extras || tells_of_tasks(&own->listener);
+    oversight->base.needs_futures =
+        oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->growth.wait_bound > 0;
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;
     oversight->pool = pool;
     own->names = own->names == 0 ? NAMES_DEFAULT : own->names;

@@ -94,7 +94,9 @@ struct hora__post {
     struct hora__sheets *sheets; /* what it has measured; see measures.c. Immutable */
     int depth;                   /* how many tasks of the pool it is in; the worker's own, as what follows */
     struct hora__frame frames[HORA__FRAMES];
-    int numbers; /* of runs with limits */
+    bool is_seen; /* growth.c has looked at it, and then */
+    hora_ns used; /* it had used so much of a processor; both guarded by the pool's lock */
+    int numbers;  /* of runs with limits */
     struct hora__watched_run runs[HORA__FRAMES];
     hora__counter
         has_own_limit; /* 1: the task that it runs, or one that waits for that; then the pool's rule does not hold */

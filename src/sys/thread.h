@@ -24,6 +24,9 @@ void hora__os_thread_join(hora__os_thread thread);
 
 hora__os_thread hora__os_thread_self(void);
 
+/* How much time a thread that has not ended has used of a processor, in nanoseconds; < 0: not known. */
+int64_t hora__os_thread_used(hora__os_thread thread);
+
 /* Call run(arg); if that ends the thread instead of returning, call ends(arg) in it. */
 void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg);
 

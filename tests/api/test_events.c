@@ -265,6 +265,7 @@ TEST(events_tell_of_a_task_that_waits_for_room_if_it_finds_none, "")
             advance(&r.f, A_WHILE);
         test_thread_join(call.thread);
         CHECK_ERROR(call.result, finds ? 0 : HORA_EREJECTED);
+        settle(&r.f);
         CHECK_INT(diary_count(&diary, 'R'), !finds);
         rig_close(&r);
         CHECK_INT(diary_count(&diary, 'S'), 2 + finds);

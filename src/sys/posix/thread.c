@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -128,6 +129,20 @@ void hora__os_thread_join(hora__os_thread thread)
 hora__os_thread hora__os_thread_self(void)
 {
     return (hora__os_thread){.handle = (uintptr_t)pthread_self()};
+}
+
+int64_t hora__os_thread_used(hora__os_thread thread)
+{
+#if defined(__linux__)
+    clockid_t clock;
+    struct timespec used;
+    if (pthread_getcpuclockid((pthread_t)thread.handle, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return -1;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+#else
+    (void)thread;
+    return -1;
+#endif
 }
 
 void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)

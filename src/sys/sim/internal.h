@@ -75,6 +75,8 @@ struct sim {
     int64_t now_ns;      /* monotonic */
     int64_t ahead_ns[3]; /* of it, by timeline */
     uint64_t random;     /* hora__sim_random's state */
+    bool computing;      /* see hora__sim_compute, */
+    int64_t used_ns;     /* and what was said last */
 };
 
 extern struct sim hora__sim;

@@ -142,6 +142,8 @@ static bool begin(const struct hora__sim_options *options, struct hora__sim_resu
     hora__sim.result = result;
     hora__sim.run_number++;
     hora__sim.steps = 0;
+    hora__sim.computing = false;
+    hora__sim.used_ns = 0;
     hora__sim.random = options->seed;
     hora__sim_time_begin();
     bool sensible = options->mode != HORA__SIM_REPLAY || hora__sim_record_parse(options->schedule);

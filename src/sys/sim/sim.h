@@ -71,6 +71,9 @@ uint64_t hora__sim_wakeups(void);
 void hora__sim_step_wall(int64_t by_ns);
 void hora__sim_suspend(int64_t by_ns);
 
+/* From now on all threads seem to compute all the time; at first they seem to use no processor at all. */
+void hora__sim_compute(bool computing);
+
 /* End the calling thread as pthread_exit does. */
 __attribute__((noreturn)) void hora__sim_exit_thread(void);
 

@@ -279,6 +279,20 @@ hora__os_thread hora__os_thread_self(void)
     return handle_of(hora__sim.current);
 }
 
+int64_t hora__os_thread_used(hora__os_thread thread)
+{
+    (void)thread;
+    enum { HOUR_S = 3600 };
+    if (hora__sim.computing)
+        hora__sim.used_ns += (int64_t)HOUR_S * 1000000000; /* more than has passed since it was asked for last */
+    return hora__sim.used_ns;
+}
+
+void hora__sim_compute(bool computing)
+{
+    hora__sim.computing = computing;
+}
+
 void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)
 {
     struct sim_thread *self = hora__sim.current;

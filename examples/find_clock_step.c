@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* find_clock_step.c - there was a report at a quarter past seven: was it the program?
+ *
+ * A report is made at each full hour of the wall clock. Somebody sets that clock forward by two hours and, when it is noticed, back again. The event
+ * `clock_stepped` says both times what happened, before anything begins that has become due by it, and `started` says how late that
+ * was. In a minute one knows that the clock was set, by how much, and which runs are to be blamed on it. */
+#include <stdio.h>
+
+#include <hora/hora.h>
+
+static hora_virtual_clock *time_machine;
+static int steps, runs;
+
+/* By the wall clock, and by one that nobody can set. */
+static void begin_line(void)
+{
+    hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_WALL));
+    hora_ns up = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_MONOTONIC));
+    printf("wall %02d:%02d, up %d:%02d  ", (int)(wall / HORA_HOURS(1) % 24), (int)(wall / HORA_MINUTES(1) % 60),
+           (int)(up / HORA_HOURS(1)), (int)(up / HORA_MINUTES(1) % 60));
+}
+
+static void on_clock_stepped(hora_pool *pool, const hora_event *event, void *context)
+{
+    (void)pool;
+    (void)context;
+    steps++;
+    begin_line();
+    printf("event: the clock was set by %+d min; tasks that became due by that: %d\n",
+           (int)(event->stepped / HORA_MINUTES(1)), (int)event->count);
+}
+
+static void on_started(hora_pool *pool, const hora_event *event, void *context)
+{
+    (void)pool;
+    (void)context;
+    begin_line();
+    printf("event: %s starts, %d min after its planned time\n", event->task->name,
+           (int)(event->late / HORA_MINUTES(1)));
+}
+
+static int report(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    runs++;
+    return 0;
+}
+
+int main(void)
+{
+    hora_scheduler *scheduler;
+    hora_future *hourly;
+    if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16) + HORA_MINUTES(30)}), &time_machine) <
+        0)
+        return 1;
+    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    oversight.listener = (hora_listener){.started = on_started, .clock_stepped = on_clock_stepped};
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &oversight,
+                                                  .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC)),
+                           &scheduler, NULL) < 0)
+        return 1;
+    if (hora_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
+                           HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly) < 0)
+        return 1;
+    int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(45)) < 0;
+    faults += hora_virtual_clock_step_wall(time_machine, HORA_MINUTES(120)) < 0;
+    faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(30)) < 0;
+    faults += hora_virtual_clock_step_wall(time_machine, -HORA_MINUTES(120)) < 0;
+    faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(60)) < 0;
+    begin_line();
+    printf("so: the clock was set, and %d min later set right again; the program did as it was told\n", 30);
+    faults += hora_future_cancel(hourly, false) < 0;
+    (void)hora_future_unref(hourly);
+    faults += hora_pool_close(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    return faults != 0 || steps != 2 || hora_virtual_clock_free(time_machine) < 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* find_starved_pool.c - nothing gets done, and no processor is busy: what does the pool wait for?
+ *
+ * Requests are answered by a pool of two threads, and each needs a key from another task of the same pool, which it waits for at a latch. Two
+ * requests at once take both threads; the tasks that would bring the keys wait behind them. The event `stuck` says which workers make no progress;
+ * hora_future_explain says why a key does not come: all workers are busy with requests. That is a pool that waits for itself.
+ *
+ * Then the same with growth: as soon as a task has waited for 100 ms while the threads are blocked there is a third thread, the event
+ * `resized` says why, and all goes on. */
+#include <stdio.h>
+
+#include <hora/hora.h>
+
+enum { REQUESTS = 2 };
+
+static hora_virtual_clock *time_machine;
+static const hora_clock *now_clock;
+
+struct request {
+    hora_latch *key;
+};
+
+static void on_stuck(hora_pool *pool, const hora_event *event, void *context)
+{
+    int *stuck = context;
+    (void)pool;
+    ++*stuck;
+    printf("  %4d ms  stuck: a worker has been busy with %s for %d ms, without progress\n",
+           (int)(hora_clock_now(now_clock) / HORA_MS(1)), event->task->name, (int)(event->quiet / HORA_MS(1)));
+}
+
+static void on_resized(hora_pool *pool, const hora_event *event, void *context)
+{
+    (void)pool;
+    (void)context;
+    printf("  %4d ms  resized: from %d threads to %d: %s\n", (int)(hora_clock_now(now_clock) / HORA_MS(1)),
+           event->threads_before, event->threads, event->why);
+}
+
+static int answer(void *arg, void **ret_result)
+{
+    struct request *request = arg;
+    (void)ret_result;
+    return hora_latch_await(request->key) < 0 ? 1 : 0;
+}
+
+static int bring_key(void *arg, void **ret_result)
+{
+    struct request *request = arg;
+    (void)ret_result;
+    return hora_latch_count_down(request->key) < 0 ? 1 : 0;
+}
+
+static int explain(hora_future *future)
+{
+    char why[HORA_EXPLAIN_TEXT];
+    int error = hora_future_explain(future, why, sizeof why);
+    printf("  explain: %s\n", why);
+    return error < 0;
+}
+
+/* Whether something was wrong. */
+static int serve(hora_ns wait_bound)
+{
+    int stuck = 0, faults = 0;
+    hora_pool *pool;
+    struct request requests[REQUESTS];
+    hora_future *keys[REQUESTS];
+    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    oversight.stuck_after = HORA_MS(500);
+    oversight.growth.wait_bound = wait_bound;
+    oversight.listener = (hora_listener){.stuck = on_stuck, .resized = on_resized, .context = &stuck};
+    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = wait_bound > 0 ? 4 : 0,
+                                        .keep_alive = HORA_SECONDS(1), .clock = now_clock, .oversight = &oversight),
+                      &pool, NULL) < 0)
+        return 1;
+    for (int i = 0; i < REQUESTS; i++) {
+        faults += hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now_clock), &requests[i].key) < 0;
+        faults += hora_pool_execute(pool, HORA_TASK(answer, &requests[i], .name = "answer")) < 0;
+    }
+    faults += hora_virtual_clock_settle(time_machine) < 0;
+    for (int i = 0; i < REQUESTS; i++)
+        faults += hora_pool_submit(pool, HORA_TASK(bring_key, &requests[i], .name = "key"), &keys[i]) < 0;
+    faults += hora_virtual_clock_run(time_machine, HORA_MS(800)) < 0;
+    faults += explain(keys[1]);
+    if (wait_bound == 0)
+        for (int i = 0; i < REQUESTS; i++)
+            faults += hora_latch_count_down(requests[i].key) < 0; /* somebody else brings the keys */
+    faults += stuck != (wait_bound == 0 ? REQUESTS : 0);
+    faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(2)) < 0;
+    faults += hora_pool_close(pool, HORA_FOREVER) < 0 || hora_pool_free(pool) < 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        (void)hora_future_unref(keys[i]);
+        faults += hora_latch_free(requests[i].key) < 0;
+    }
+    return faults;
+}
+
+int main(void)
+{
+    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+        return 1;
+    now_clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    printf("two threads:\n");
+    int faults = serve(0);
+    printf("two threads, and more if tasks wait for longer than 100 ms while threads are blocked:\n");
+    faults += serve(HORA_MS(100));
+    return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
+}
