@@ -70,10 +70,12 @@ HORA_API int hora_pool_dump_fd(hora_pool *pool, int fd);
 
 /* hora_pool_request_dump - let a thread of the pool's oversight write a dump, soon, to hora_oversight.dump
  *
- * May be called from a signal handler: it takes no lock, no memory, and leaves errno as it is.
+ * May be called from a signal handler: it takes no lock, no memory, and leaves errno as it is. What is asked for while a dump is being written is one more
+ * dump, however often. The thread is there from hora_pool_new to hora_pool_free, if hora_oversight.dump is given; so the handler must not use the pool after that. In
+ * that thread hora_pool_free returns HORA_EDEADLK.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL), HORA_ENOTSUP (nothing was said where to). */
+ * Errors: HORA_EINVAL (NULL), HORA_ENOTSUP (nothing was said where to), HORA_EFORKED. */
 HORA_API int hora_pool_request_dump(hora_pool *pool);
 
 HORA_END_DECLS

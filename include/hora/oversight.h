@@ -126,7 +126,8 @@ typedef struct hora_oversight {
     hora_growth growth;
     hora_context_hooks hooks;
     hora_listener listener;
-    hora_write_fn dump; /* where hora_pool_request_dump writes to, see hora/explain.h; NULL: nowhere */
+    hora_write_fn
+        dump; /* where hora_pool_request_dump writes to, see hora/explain.h; takes a thread and a descriptor. NULL: nowhere */
     void *dump_context;
 } hora_oversight;
 

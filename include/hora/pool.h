@@ -134,7 +134,7 @@ typedef struct hora_pool_options {
  *
  * Ownership: the caller owns *ret_pool, to be freed with hora_pool_free. Queue and clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN; HORA_EMFILE and HORA_ENFILE (hora_oversight.dump). */
 HORA_NODISCARD HORA_API int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool,
                                           const char **reterr_reason);
 
@@ -145,7 +145,7 @@ HORA_NODISCARD HORA_API int hora_pool_new(const hora_pool_options *options, hora
  *
  * Ownership: on success the pool is gone; on error nothing has changed.
  * Threads: Owner.   Blocks: until running tasks have ended.
- * Errors: HORA_EDEADLK (called by one of the pool's own tasks, or its terminated hook), HORA_ENOMEM, HORA_EFORKED. */
+ * Errors: HORA_EDEADLK (called by one of the pool's own tasks, its terminated hook, or a thread of its oversight), HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_free(hora_pool *pool);
 
 /* hora_pool_execute - run a task some time, and forget it

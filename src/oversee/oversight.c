@@ -10,6 +10,7 @@
 #include "oversee/limits.h"
 #include "oversee/measures.h"
 #include "oversee/overruns.h"
+#include "oversee/requests.h"
 #include "oversee/watch.h"
 #include "sched/agenda.h"
 #include "sys/alloc.h"
@@ -105,12 +106,16 @@ static void free_all(struct hora__overseer *overseer)
 /* From here on nobody but the caller uses the pool. */
 static void pool_ends(struct hora__overseer *overseer)
 {
-    hora__watch_close(hora__oversight_of(overseer)->watch);
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora__requests_free(oversight->requests);
+    oversight->requests = NULL;
+    hora__watch_close(oversight->watch);
 }
 
 static bool is_me(struct hora__overseer *overseer)
 {
-    return hora__watch_is_me(hora__oversight_of(overseer)->watch);
+    const struct hora__oversight *oversight = hora__oversight_of(overseer);
+    return hora__watch_is_me(oversight->watch) || hora__requests_is_me(oversight->requests);
 }
 
 static void pool_gone(struct hora__overseer *overseer)
@@ -209,9 +214,12 @@ int hora__overseer_new(hora_pool *pool, const hora_oversight *options, struct ho
         error = hora__patrol_new(oversight, &oversight->patrol);
     if (error == 0)
         error = hora__growth_new(oversight, &oversight->growth);
+    if (error == 0)
+        error = hora__requests_new(oversight, &oversight->requests);
     if (error < 0) {
         if (oversight->watch != NULL)
             hora__watch_close(oversight->watch);
+        hora__growth_free(oversight->growth);
         hora__patrol_free(oversight->patrol);
         hora__watch_free(oversight->watch);
         hora__measures_free(oversight->measures);

@@ -22,6 +22,7 @@ struct hora__sheet;
 struct hora__watch;
 struct hora__growth;
 struct hora__patrol;
+struct hora__requests;
 
 struct hora__oversight {
     struct hora__overseer base;
@@ -30,6 +31,7 @@ struct hora__oversight {
     struct hora__measures *measures; /* names and what was measured under them; immutable */
     struct hora__watch *watch;       /* who looks after limits and stuck workers; immutable */
     struct hora__patrol *patrol;     /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
+    struct hora__requests *requests; /* who writes dumps that are asked for; NULL: nobody. Immutable until pool_ends */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
     hora_class *classes;             /* of a steered pool, the latest first; guarded by the lock of its queue */
 };

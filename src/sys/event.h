@@ -25,7 +25,8 @@ void hora__event_destroy(struct hora__event *event);
 /* Make the descriptor readable or not; does nothing if it is so already, or was not made. */
 void hora__event_set(struct hora__event *event, bool readable);
 
-/* The same without memory of what was set, for owners without a lock: post makes it readable, consume makes it not. */
+/* The same without memory of what was set, for owners without a lock: post makes it readable, consume makes it not. The first may be called in a
+ * signal handler, and leaves errno as it is. */
 void hora__event_post(const struct hora__event *event);
 void hora__event_consume(const struct hora__event *event);
 

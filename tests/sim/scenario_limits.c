@@ -480,3 +480,51 @@ SWEEP(limits_of_a_scheduler_survive_every_failure)
     end();
     CHECK_INT(drops, accepted);
 }
+
+/* ---- dumps ---- */
+
+static atomic_int dumps_written;
+static int dump_depth; /* of the one that is being written */
+
+static int note_dump(const char *text, size_t length, void *context)
+{
+    (void)context;
+    for (size_t i = 0; i < length; i++) {
+        dump_depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+        if (text[i] == '}' && dump_depth == 0)
+            dumps_written++;
+    }
+    return 0;
+}
+
+static void request(void *arg)
+{
+    (void)arg;
+    CHECK_OK(hora_pool_request_dump(pool));
+}
+
+/* Two requests are one dump or two, and the pool ends meanwhile. */
+SCENARIO(request_meets_request)
+{
+    dumps_written = dump_depth = 0;
+    hora_oversight options = HORA_OVERSIGHT_INIT;
+    options.dump = note_dump;
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    test_thread *other = test_thread_start(NULL, request, NULL);
+    request(NULL);
+    test_thread_join(other);
+    end();
+    CHECK(dumps_written <= 2 && dump_depth == 0);
+}
+
+SWEEP(requests_survive_every_failure)
+{
+    hora_oversight options = HORA_OVERSIGHT_INIT;
+    options.dump = note_dump;
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL);
+    CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
+    if (error < 0)
+        return;
+    CHECK_OK(hora_pool_request_dump(pool));
+    end();
+}

@@ -70,12 +70,14 @@ void hora__event_destroy(struct hora__event *event)
 
 void hora__event_post(const struct hora__event *event)
 {
+    int before = errno;
     uint64_t one = 1; /* eventfd wants eight bytes, a pipe takes them */
     ssize_t written;
     do
         written = write(event->write_fd, &one, sizeof one);
     while (written < 0 && errno == EINTR);
     /* EAGAIN: it is full, hence readable */
+    errno = before;
 }
 
 void hora__event_consume(const struct hora__event *event)
