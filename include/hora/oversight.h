@@ -91,8 +91,10 @@ typedef struct hora_listener {
 
 /* In the thread that submits `capture` says what goes with the task (hora_terms.carried instead of it, if that is given); in the worker
  * `install` makes it current, and says what was current before, and after the run `restore` gets that back. `release` is called exactly once
- * for what `capture` has made: when the task has ended, or was not accepted. All but `install` may be NULL. No lock of hora is held. For
- * a series the same goes with each run. */
+ * for what `capture` has made: when the future of the task is gone, or it was not accepted. All but `install` may be NULL. No lock of hora is held.
+ * For a series the same goes with each run. `install` is the last thing before the body, after `started` was told, and `restore` the first after
+ * it. If the body ends its thread, `restore` is called all the same. Futures that were made elsewhere (hora_future_new), and what the caller runs
+ * (HORA_REJECT_CALLER_RUNS), are left as they are. */
 typedef struct hora_context_hooks {
     void *(*capture)(void *context);
     void *(*install)(void *carried, void *context);
@@ -121,8 +123,10 @@ typedef struct hora_oversight {
     int names; /* measured: how many names of tasks are told apart, at most 65536; what comes after these counts as "other"; 0: 100 */
     bool steered;   /* see hora/terms.h. The pool has a queue of its own then */
     hora_ns ageing; /* steered: what a level of priority is worth; 0: 1 s, HORA_FOREVER: the higher always goes first */
-    hora_ns stuck_after; /* a run without progress for so long is reported as stuck; 0: only if its terms say so */
-    hora_ns late_after;  /* from when on woke_late is told; 0: 1 s */
+    hora_ns
+        stuck_after; /* a run without progress for so long is reported as stuck, without a future; takes a thread that sleeps while the */
+    /* pool is idle. 0: only if its terms say so */
+    hora_ns late_after; /* from when on woke_late is told; 0: 1 s */
     hora_growth growth;
     hora_context_hooks hooks;
     hora_listener listener;

@@ -99,7 +99,11 @@ typedef enum hora_priority {
     HORA_PRIORITY_URGENT = 2,
 } hora_priority;
 
-/* Limits are measured with the pool's clock, and never end early. What has expired fails with HORA_EEXPIRED. */
+/* Limits are measured with the pool's clock, and never end early. What has expired fails with HORA_EEXPIRED, and counts as expired
+ * (hora_pool_stats), not as failed or cancelled. They are looked after by a thread beside the pool, the watch, which is started with the first task that
+ * has one, by hora itself also if the pool has a factory, and ends in hora_pool_free; so they hold after shutdown, too, until the pool is freed. What the caller
+ * runs (HORA_REJECT_CALLER_RUNS) has no run_for and is never stuck. A task that is retried (HORA_FAILURE_BACK_OFF) starts by each of its
+ * planned times, and is done by the first one plus done_by. */
 typedef struct hora_terms {
     uint32_t struct_size; /* sizeof(hora_terms), set by HORA_TERMS */
     hora_class *task_class;
@@ -114,10 +118,11 @@ typedef struct hora_terms {
         stuck_after; /* a run that goes on for so long after that, or without run_for after its beginning or its last */
                      /* hora_progress, is reported as stuck; 0: as the pool has it */
     bool
-        replace; /* a worker that is reported as stuck is written off: another one takes its place, and it ends with its task */
+        replace; /* a worker that is reported as stuck is written off: another one takes its place, and it ends with its task; */
+                 /* until then it is waited for at the end of the pool, and the task's class and key are taken */
     hora_ns
-        done_by; /* it expires unless it is done so long after it came; if it runs then, it is interrupted, and its outcome does */
-                 /* not count. Not for a series; 0: no limit */
+        done_by; /* it expires unless it is done so long after it came, or, if it is scheduled, after its planned time; if it runs */
+                 /* then, it is interrupted, and its outcome does not count. Not for a series; 0: no limit */
     void *carried; /* a pointer that goes with the task: see hora_carried. NULL: what the pool's capture hook says */
 } hora_terms;
 
@@ -165,7 +170,8 @@ HORA_API int hora_future_set_priority(hora_future *future, hora_priority priorit
 
 /* hora_carried - the pointer that goes with the task that the calling thread runs; NULL: none
  *
- * See `carried` above, and hora_context_hooks in hora/oversight.h.
+ * See `carried` above, and hora_context_hooks in hora/oversight.h. A task that waits for another one, and so runs it, has its own again
+ * afterwards. NULL in a task that the caller runs (HORA_REJECT_CALLER_RUNS), and more than eight tasks deep.
  *
  * Ownership: as whoever gave it says.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API void *hora_carried(void);
