@@ -71,7 +71,7 @@ typedef void (*hora_terminated_fn)(hora_pool *pool, void *context);
 typedef struct hora_pool_options {
     uint32_t struct_size; /* sizeof(hora_pool_options), set by HORA_POOL_OPTIONS */
     int core_threads;     /* 0 and more */
-    int max_threads;      /* 0: core_threads, or 1 if that is 0 */
+    int max_threads;      /* 0: core_threads, or 1 if that is 0. Reached if the queue is full, or as hora_growth says */
     hora_ns keep_alive;   /* how long a surplus worker stays idle; 0: not at all */
     bool core_time_out;   /* core workers, too, end after keep_alive, which must then be > 0 */
     hora_queue

@@ -8,18 +8,19 @@
 #define BOUND      HORA_MS(100)
 #define KEEP_ALIVE HORA_SECONDS(5)
 
-static void open_growing(struct rig *r, struct diary *diary, hora_pool_options options)
+static void open_growing(struct rig *r, struct diary *diary, bool steered, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
     hora_oversight oversight = HORA_OVERSIGHT_INIT;
     oversight.listener = diary_listener_for(diary, "ZT");
     oversight.growth.wait_bound = BOUND;
+    oversight.steered = steered;
     options.keep_alive = KEEP_ALIVE;
     options.oversight = &oversight;
     rig_open(r, false, &options);
 }
 
-#define OPEN_GROWING(r, diary, ...) open_growing((r), (diary), *HORA_POOL_OPTIONS(__VA_ARGS__))
+#define OPEN_GROWING(r, diary, ...) open_growing((r), (diary), false, *HORA_POOL_OPTIONS(__VA_ARGS__))
 
 /* Let this much pass, with all that happens meanwhile. */
 static void pass_time(struct rig *r, hora_ns time)
@@ -42,13 +43,14 @@ static void check_step(const char *file, int line, struct diary *diary, int i, i
 }
 #define CHECK_STEP(diary, i, before, after) check_step(__FILE__, __LINE__, (diary), (i), (before), (after))
 
-static void grow_and_shrink(int capacity)
+static void grow_and_shrink(int capacity, bool steered)
 {
     struct rig r;
     struct diary diary;
     struct job jobs[5];
 
-    OPEN_GROWING(&r, &diary, .core_threads = 1, .max_threads = 3, .queue_capacity = capacity);
+    open_growing(&r, &diary, steered,
+                 *HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 3, .queue_capacity = capacity));
     execute_jobs(&r, jobs, 5);
     CHECK_INT(rig_stats(&r).threads, 1);
     pass_time(&r, BOUND - 1);
@@ -83,12 +85,17 @@ static void grow_and_shrink(int capacity)
 
 TEST(growth_of_a_pool_whose_threads_are_blocked, "")
 {
-    grow_and_shrink(0);
+    grow_and_shrink(0, false);
 }
 
 TEST(growth_of_a_pool_with_a_bounded_queue, "")
 {
-    grow_and_shrink(10);
+    grow_and_shrink(10, false);
+}
+
+TEST(growth_of_a_pool_that_is_steered, "")
+{
+    grow_and_shrink(0, true);
 }
 
 /* Each task waits for less than the bound, although there is always one that waits. */
