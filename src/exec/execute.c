@@ -117,7 +117,7 @@ static void left_queue(hora_pool *pool)
 {
     hora__pool_room(pool);
     hora__pool_relieve(pool);
-    if (pool->steered && pool->kind == NULL)
+    if (pool->turns != NULL)
         hora__steer_nudge(pool);
 }
 
@@ -282,7 +282,7 @@ static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (pool->kind != NULL)
         return place_by_kind(pool, future, standing);
-    if (pool->steered)
+    if (pool->turns != NULL)
         return place_steered(pool, future, standing);
     if (below_core(pool) && start_with(pool, future, standing, true) == 0)
         return 0;

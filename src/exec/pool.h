@@ -10,6 +10,7 @@
 #include "exec/spares.h"
 #include "exec/worker.h"
 #include "queue/queue.h"
+#include "queue/turns.h"
 #include "sync/ready_fd.h"
 
 /* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
@@ -38,9 +39,11 @@ struct hora__pool_kind {
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
     /* Put an entry back; false: it could not be, and has ended instead. */
     bool (*put_back)(hora_pool *pool, hora_future *future);
-    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn: INT64_MIN if that was done, else from what
-     * time of the pool's clock on to try again; HORA_FOREVER: never. */
-    hora_ns (*take_out)(hora_pool *pool, hora_future *future);
+    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a steered pool, another one that has to
+     * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
+    hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
+    /* Of a steered pool: a worker is through with what it had taken; see hora__steered_ended. It may have been put back. */
+    void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
 };
@@ -62,9 +65,10 @@ struct hora_pool {
     hora__atomic core_time_out;
     hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;   /* these are immutable */
+    struct hora__turns
+        *turns; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
-    bool steered; /* tasks begin as a gate lets them: the queue is a steered one, or that of a scheduler has turns */
     bool frozen;
     size_t stack_size;
     char name[32];

@@ -50,13 +50,13 @@ static bool drop_oldest(hora_pool *pool)
 {
     hora_task none;
     void *oldest = NULL;
-    if (pool->steered) /* also one that may not begin yet */
+    if (pool->turns != NULL) /* also one that may not begin yet */
         oldest = hora__queue_remove_first(pool->queue, &none);
     else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
     if (oldest == NULL)
         return false;
-    if (pool->steered)
+    if (pool->turns != NULL)
         hora__steer_nudge(pool);
     hora__future_dequeued(oldest, &pool->owner);
     (void)drop(pool, oldest, "no room: it is dropped for one that came later");

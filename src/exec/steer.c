@@ -34,8 +34,10 @@ int hora__steer_threads(const void *context)
 int hora__steer_make_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)
 {
     struct hora__steered_use use = {.turn_of = turn_of, .threads = hora__steer_threads, .context = pool};
-    pool->steered = true;
-    return hora__steered_new(capacity, options, ageing, &use, &pool->queue);
+    int error = hora__steered_new(capacity, options, ageing, &use, &pool->queue);
+    if (error == 0)
+        pool->turns = hora__steered_turns(pool->queue);
+    return error;
 }
 
 /* ---- what runs ---- */
@@ -50,7 +52,10 @@ static bool ends_with_user_code(hora_future *future)
 bool hora__steer_ended(hora_pool *pool, hora_future *future)
 {
     bool settles = ends_with_user_code(future);
-    hora__steered_ended(pool->queue, future, settles);
+    if (pool->kind != NULL)
+        pool->kind->turn_ended(pool, future, settles);
+    else
+        hora__steered_ended(pool->queue, future, settles);
     hora__steer_nudge(pool);
     hora__pool_room(pool); /* one that waits for room may begin on a thread of its own */
     return !settles;
@@ -83,17 +88,22 @@ hora_ns hora__steer_take_out(hora_pool *pool, hora_future *future, hora_future *
     return from;
 }
 
-static void hold(void *item)
+/* One that somebody awaits, and could run now, with a reference; NULL: there is none. */
+static hora_future *next_awaited(hora_pool *pool)
 {
-    (void)hora_future_ref(item);
+    hora__mutex_lock(&pool->queue->object.lock);
+    const struct hora__turn *turn = hora__turns_next_awaited(pool->turns);
+    hora_future *future = turn != NULL ? hora_future_ref(turn->item) : NULL;
+    hora__mutex_unlock(&pool->queue->object.lock);
+    return future;
 }
 
 void hora__steer_nudge(hora_pool *pool)
 {
     hora_future *future;
-    if (!hora__turns_are_awaited(hora__steered_turns(pool->queue)))
+    if (!hora__turns_are_awaited(pool->turns))
         return;
-    while ((future = hora__steered_next_awaited(pool->queue, hold)) != NULL) {
+    while ((future = next_awaited(pool)) != NULL) {
         hora__future_nudge(future);
         (void)hora_future_unref(future);
     }
@@ -106,9 +116,17 @@ static bool below_core(const hora_pool *pool)
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
 }
 
+static bool has_more(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->queue->object.lock);
+    bool more = hora__turns_next(pool->turns, hora_clock_now(pool->queue->object.clock)) == INT64_MIN;
+    hora__mutex_unlock(&pool->queue->object.lock);
+    return more;
+}
+
 void hora__steer_staff(hora_pool *pool)
 {
-    while (below_core(pool) && hora__steered_has_more(pool->queue))
+    while (below_core(pool) && has_more(pool))
         if (hora__worker_add(pool, NULL, true) < 0) /* that is noted, and the pool runs with what it has */
             return;
 }

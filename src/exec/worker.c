@@ -107,7 +107,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 /* The turn of a task is over, whether it was run or not. */
 static void end_turn(struct hora__worker *worker, hora_future *future)
 {
-    if (worker->pool->steered && worker->pool->kind == NULL && hora__steer_ended(worker->pool, future))
+    if (worker->pool->turns != NULL && hora__steer_ended(worker->pool, future))
         worker->owes_look = true;
 }
 
@@ -172,9 +172,9 @@ static void *take_next(struct hora__worker *worker)
     if (next != NULL) {
         worker->owes_look = false; /* who takes settles */
         hora__pool_room(pool);
-        if (pool->kind != NULL || pool->steered)
+        if (pool->kind != NULL || pool->turns != NULL)
             hora__pool_relieve(pool); /* else nobody lingers: what is queued there can be taken at once */
-        if (pool->steered && pool->kind == NULL)
+        if (pool->turns != NULL)
             hora__steer_staff(pool);
     }
     return next;
@@ -295,8 +295,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 {
     *ret_future = future;
     if (pool->kind != NULL)
-        return pool->kind->take_out(pool, future);
-    if (pool->steered)
+        return pool->kind->take_out(pool, future, ret_future);
+    if (pool->turns != NULL)
         return hora__steer_take_out(pool, future, ret_future);
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }

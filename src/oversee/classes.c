@@ -24,11 +24,6 @@ static int refuse(int error, const char *reason, const char **reterr_reason)
     return error;
 }
 
-struct hora__turns *hora__pool_turns(hora_pool *pool)
-{
-    return hora__steered_turns(pool->queue);
-}
-
 /* The queue has been changed: let begin what may. */
 static void let_begin(hora_pool *pool)
 {
@@ -75,7 +70,7 @@ static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, c
     if (error < 0)
         return refuse(error, "the pool is NULL, or of a process that has forked", reterr_reason);
     *ret_oversight = hora__pool_oversight(pool);
-    return pool->steered ? 0 : refuse(HORA_ENOTSUP, "the pool is not steered: see hora_oversight", reterr_reason);
+    return pool->turns != NULL ? 0 : refuse(HORA_ENOTSUP, "the pool is not steered: see hora_oversight", reterr_reason);
 }
 
 /* How many threads the pool may have at most. */
@@ -161,7 +156,7 @@ static const char *add_locked(struct hora__oversight *oversight, hora_class *mad
         return too_much_reserved;
     made->next = oversight->classes;
     oversight->classes = made;
-    hora__gate_add_class(&hora__pool_turns(oversight->pool)->gate, &made->gate_class);
+    hora__gate_add_class(&oversight->pool->turns->gate, &made->gate_class);
     return NULL;
 }
 
@@ -277,15 +272,9 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 
 /* ---- moving tasks ---- */
 
-/* What is to change. */
-struct change {
-    bool sets_class;
-    struct hora__gate_class *gate_class; /* NULL: none */
-    int level;
-};
-
 /* With the lock of the queue. HORA_EBUSY: it has begun, and runs only once, or is over. */
-static int change_locked(struct hora__turns *turns, struct hora__turn *turn, const struct change *change, bool once)
+static int change_locked(struct hora__turns *turns, struct hora__turn *turn, const struct hora__turn_change *change,
+                         bool once)
 {
     if (turn == NULL || turn->ticket.state == HORA__TICKET_OUT || (once && hora__turn_runs(turn)))
         return HORA_EBUSY;
@@ -307,17 +296,17 @@ static hora_pool *owner_of(hora_future *future)
     return pool;
 }
 
-static int change_plain(hora_pool *pool, hora_future *future, const struct change *change)
+static int change_plain(hora_pool *pool, hora_future *future, const struct hora__turn_change *change)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    int error = change_locked(hora__pool_turns(pool), hora__steered_find(pool->queue, future), change, true);
+    int error = change_locked(pool->turns, hora__steered_find(pool->queue, future), change, true);
     hora__mutex_unlock(&pool->queue->object.lock);
     if (error == 0)
         let_begin(pool);
     return error;
 }
 
-static int change_task(hora_future *future, const struct change *change, const hora_class *task_class)
+static int change_task(hora_future *future, const struct hora__turn_change *change, const hora_class *task_class)
 {
     if (future == NULL)
         return HORA_EINVAL;
@@ -327,6 +316,8 @@ static int change_task(hora_future *future, const struct change *change, const h
         return error < 0 ? error : HORA_ENOTSUP;
     if (task_class != NULL && &task_class->oversight->base != extra->overseer)
         return HORA_EINVAL;
+    if (hora__scheduled_of(future) != NULL)
+        return hora__agenda_change_turn(future, change);
     hora_pool *pool = owner_of(future);
     if (pool == NULL)
         return hora_future_is_done(future) ? HORA_EBUSY : HORA_ENOTSUP; /* nobody is going to run it */
@@ -337,7 +328,7 @@ static int change_task(hora_future *future, const struct change *change, const h
 
 int hora_future_set_class(hora_future *future, hora_class *task_class)
 {
-    struct change change = {.sets_class = true};
+    struct hora__turn_change change = {.sets_class = true};
     change.gate_class = task_class != NULL ? &task_class->gate_class : NULL;
     return change_task(future, &change, task_class);
 }
@@ -346,6 +337,6 @@ int hora_future_set_priority(hora_future *future, hora_priority priority)
 {
     if ((int)priority < HORA_PRIORITY_LOW || priority > HORA_PRIORITY_URGENT)
         return HORA_EINVAL;
-    struct change change = {.level = HORA__LEVEL_NORMAL + (int)priority};
+    struct hora__turn_change change = {.level = HORA__LEVEL_NORMAL + (int)priority};
     return change_task(future, &change, NULL);
 }

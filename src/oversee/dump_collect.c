@@ -129,11 +129,11 @@ static void copy_class_locked(struct hora__dump_class *to, const hora_class *fro
 static void collect_classes(struct hora__dump *dump)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
-    dump->is_steered = dump->pool->steered && !dump->is_scheduler;
+    dump->is_steered = dump->pool->turns != NULL;
     if (!dump->is_steered)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
-    const struct hora__gate *gate = &hora__pool_turns(dump->pool)->gate;
+    const struct hora__gate *gate = &dump->pool->turns->gate;
     for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES; at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
     for (const struct hora__ticket *at = hora__gate_first_lane(gate); at != NULL; at = hora__gate_after_lane(at))

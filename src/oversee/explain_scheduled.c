@@ -21,6 +21,7 @@ struct course {
     bool is_paused;
     bool is_held_up; /* somebody is being told that the clocks were set */
     bool is_given;   /* its time */
+    bool is_held;    /* it is due, and waits for its turn */
     enum hora__doubt doubt;
     int before; /* that are due; of one that is in the agenda */
     bool is_series;
@@ -65,6 +66,7 @@ static void read_schedule(const struct hora__matter *matter, struct course *ret_
     course.planned = scheduled->planned;
     course.is_paused = scheduled->paused;
     course.is_held_up = scheduled->queue->telling;
+    course.is_held = scheduled->entry.held;
     course.is_series = hora__scheduled_is_series(scheduled);
     if (scheduled->course != NULL) {
         read_course(scheduled, &course);
@@ -158,6 +160,11 @@ static void say_due(struct hora__text *out, const struct hora__matter *matter, c
     } else {
         hora__text_add(out, "has been due for ");
         hora__say_duration(out, hora__ns_sub(course->now, course->due));
+    }
+    if (course->is_held) {
+        hora__text_add(out, ", and ");
+        hora__explain_steered(out, matter);
+        return;
     }
     if (course->before > 0) {
         hora__text_add(out, "; ");

@@ -7,6 +7,7 @@
 #include "base/ns.h"
 #include "oversee/explain.h"
 #include "queue/steered.h"
+#include "sched/scheduled.h"
 
 /* What was true while the lock of the queue was held. */
 struct ruling {
@@ -32,15 +33,24 @@ static void ask_gate_locked(struct ruling *ruling, const struct hora__turns *tur
         ruling->first = hora_future_ref(hora__turn_of(ruling->reason.first)->item);
 }
 
+/* With the lock of the queue; NULL: it has none. */
+static const struct hora__turn *turn_of(const struct hora__matter *matter)
+{
+    if (hora__scheduled_of(matter->future) == NULL)
+        return hora__steered_find(matter->queue, matter->future);
+    const struct hora__extra *extra = hora__future_extra(matter->future);
+    return extra != NULL ? extra->turn : NULL;
+}
+
 static void ask(struct ruling *ruling, const struct hora__matter *matter)
 {
     hora_queue *queue = matter->queue;
     *ruling = (struct ruling){.now = matter->now};
     hora__mutex_lock(&queue->object.lock);
-    const struct hora__turn *turn = hora__steered_find(queue, matter->future);
+    const struct hora__turn *turn = turn_of(matter);
     ruling->waits = turn != NULL && hora__turn_waits(turn);
     if (ruling->waits)
-        ask_gate_locked(ruling, hora__steered_turns(queue), turn);
+        ask_gate_locked(ruling, matter->pool->turns, turn);
     hora__mutex_unlock(&queue->object.lock);
 }
 

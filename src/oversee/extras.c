@@ -27,10 +27,10 @@ static void add_turn(struct hora__extra *extra, const hora_terms *terms)
 int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra **ret_extra)
 {
     struct hora__oversight *oversight = hora__pool_oversight(pool);
-    struct hora__extra *extra = hora__alloc(1, pool->steered ? sizeof(struct steered_extra) : sizeof *extra);
+    struct hora__extra *extra = hora__alloc(1, pool->turns != NULL ? sizeof(struct steered_extra) : sizeof *extra);
     if (extra == NULL)
         return HORA_ENOMEM;
-    if (pool->steered)
+    if (pool->turns != NULL)
         add_turn(extra, terms);
     if (terms != NULL) {
         extra->terms = *terms;

@@ -132,9 +132,6 @@ struct hora_class {
     char name[];
 };
 
-/* Of a steered pool. */
-struct hora__turns *hora__pool_turns(hora_pool *pool);
-
 /* The pool and all extras are gone. */
 void hora__classes_free(hora_class *first);
 

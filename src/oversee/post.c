@@ -5,7 +5,7 @@
  *                   may run by itself, do not count. A task that waits for another one of its pool may run that one meanwhile: then
  *                   what it had noted of itself is put aside until that has ended.
  * Reading           `now` is written by the worker alone, with `version` odd meanwhile; whoever reads it does so until version was even and
- *                   the same before and after. */
+ *                   the same before and after. There is no lock and no fence: the order is that of the values themselves. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,41 +20,49 @@
 
 /* ---- what it runs now ---- */
 
+/* The version is odd before the first value is written, and even after the last. Each value is published: so whoever has seen one sees that
+ * the version has changed. */
 static void note(struct hora__now *now, const struct hora__now_reading *reading)
 {
-    hora__counter_add_alone(&now->version, 1);
-    hora__counter_set(&now->name, (int64_t)(intptr_t)reading->name);
-    hora__counter_set(&now->file, (int64_t)(intptr_t)reading->file);
-    hora__counter_set(&now->line, reading->line);
-    hora__counter_set(&now->began, reading->began);
-    hora__counter_set(&now->progress, reading->progress);
-    hora__counter_set(&now->done, reading->done);
-    hora__counter_set(&now->of, reading->of);
-    hora__counter_set(&now->run, reading->run);
-    hora__counter_add_alone(&now->version, 1);
+    int64_t version = hora__counter_read(&now->version);
+    hora__counter_set(&now->version, version + 1);
+    hora__counter_publish(&now->name, (int64_t)(intptr_t)reading->name);
+    hora__counter_publish(&now->file, (int64_t)(intptr_t)reading->file);
+    hora__counter_publish(&now->line, reading->line);
+    hora__counter_publish(&now->began, reading->began);
+    hora__counter_publish(&now->progress, reading->progress);
+    hora__counter_publish(&now->done, reading->done);
+    hora__counter_publish(&now->of, reading->of);
+    hora__counter_publish(&now->run, reading->run);
+    hora__counter_publish(&now->version, version + 2);
 }
 
 static struct hora__now_reading read_once(const struct hora__now *now)
 {
     return (struct hora__now_reading){
-        .name = (const char *)(intptr_t)hora__counter_read(&now->name),
-        .file = (const char *)(intptr_t)hora__counter_read(&now->file),
-        .line = (int)hora__counter_read(&now->line),
-        .began = hora__counter_read(&now->began),
-        .progress = hora__counter_read(&now->progress),
-        .done = hora__counter_read(&now->done),
-        .of = hora__counter_read(&now->of),
-        .run = hora__counter_read(&now->run),
+        .name = (const char *)(intptr_t)hora__counter_observe(&now->name),
+        .file = (const char *)(intptr_t)hora__counter_observe(&now->file),
+        .line = (int)hora__counter_observe(&now->line),
+        .began = hora__counter_observe(&now->began),
+        .progress = hora__counter_observe(&now->progress),
+        .done = hora__counter_observe(&now->done),
+        .of = hora__counter_observe(&now->of),
+        .run = hora__counter_observe(&now->run),
     };
 }
+
+/* A worker that is in the middle of writing is through with it long before; but if a debugger has stopped it there, it never is. Then some
+ * values may be of the task before. */
+enum { TRIES = 10000 };
 
 bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading)
 {
     int64_t before;
+    int tries = 0;
     do {
-        before = hora__counter_read(&post->now.version);
+        before = hora__counter_observe(&post->now.version);
         *ret_reading = read_once(&post->now);
-    } while (before % 2 != 0 || hora__counter_read(&post->now.version) != before);
+    } while ((before % 2 != 0 || hora__counter_read(&post->now.version) != before) && ++tries < TRIES);
     return ret_reading->began != HORA_NEVER;
 }
 

@@ -50,7 +50,7 @@ static int check(hora_pool *pool, const hora_terms *terms, const char **ret_reas
     if (oversight == NULL)
         return HORA_ENOTSUP;
     *ret_reason = "task_class, key and priority have no effect: the pool is not steered, see hora_oversight";
-    if (!pool->steered && is_steered_by(&own))
+    if (pool->turns == NULL && is_steered_by(&own))
         return HORA_ENOTSUP;
     *ret_reason = wrong_terms(oversight, &own);
     return *ret_reason != NULL ? HORA_EINVAL : 0;

@@ -338,23 +338,3 @@ hora_ns hora__steered_help(hora_queue *queue, void *item, void **ret_item)
     hora__queue_exit(queue, &wakes);
     return from;
 }
-
-void *hora__steered_next_awaited(hora_queue *queue, void (*hold)(void *item))
-{
-    hora__mutex_lock(&queue->object.lock);
-    const struct hora__turn *turn = hora__turns_next_awaited(&steered_of(queue)->turns);
-    void *item = turn != NULL ? turn->item : NULL;
-    if (item != NULL)
-        hold(item);
-    hora__mutex_unlock(&queue->object.lock);
-    return item;
-}
-
-bool hora__steered_has_more(hora_queue *queue)
-{
-    const struct steered_queue *steered = steered_of(queue);
-    hora__mutex_lock(&queue->object.lock);
-    bool has_more = queue->size > 0 && hora__turns_next(&steered->turns, now_of(steered)) == INT64_MIN;
-    hora__mutex_unlock(&queue->object.lock);
-    return has_more;
-}

@@ -35,12 +35,6 @@ __attribute__((warn_unused_result)) int hora__steered_begin(hora_queue *queue, v
 /* A worker waits for an element: see hora__turns_help. With INT64_MIN the element that has begun, and has left the queue, is told. */
 hora_ns hora__steered_help(hora_queue *queue, void *item, void **ret_item);
 
-/* Something that somebody awaits, and could run now; `hold` is called for it under the lock. NULL: there is nothing. */
-void *hora__steered_next_awaited(hora_queue *queue, void (*hold)(void *item));
-
-/* Whether something that waits could begin now. */
-bool hora__steered_has_more(hora_queue *queue);
-
 /* With the lock: the turn of an element that waits, or runs; NULL: it does neither. */
 struct hora__turn *hora__steered_find(hora_queue *queue, const void *item);
 

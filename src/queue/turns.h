@@ -47,6 +47,9 @@ void hora__turns_remove(struct hora__turns *turns, struct hora__turn *turn);
 void hora__turns_begin(struct hora__turns *turns, struct hora__turn *turn, hora_ns now);
 void hora__turns_end(struct hora__turns *turns, struct hora__turn *turn);
 
+/* What runs goes on as another one, which is out. */
+void hora__turns_pass(struct hora__turns *turns, struct hora__turn *from, struct hora__turn *to, void *item);
+
 /* Whether one that waits could begin now if there were one thread more. */
 bool hora__turns_may_begin(const struct hora__turns *turns, const struct hora__turn *turn, hora_ns now);
 

@@ -54,6 +54,26 @@ hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
 
 /* ---- in and out ---- */
 
+void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
+{
+    if (entry->is_errand)
+        hora__timers_push_stray(own_heap(agenda), &entry->by_due, due);
+    else
+        hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
+    if (!entry->is_lax)
+        return;
+    struct hora__course *course = course_of(entry);
+    course->by_latest.sequence = entry->by_due.sequence;
+    hora__timers_push(&agenda->lines[entry->line].latest, &course->by_latest, hora__ns_add(due, course->rules->slack));
+}
+
+void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry)
+{
+    hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
+    if (entry->is_lax)
+        hora__timers_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
+}
+
 void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
     entry->place = HORA__WAITS;
@@ -61,25 +81,16 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
         entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
     else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.leader_element = 0; /* I5 */
-    if (entry->is_errand)
-        hora__timers_push_stray(own_heap(agenda), &entry->by_due, due);
-    else
-        hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
-    if (entry->is_lax) {
-        struct hora__course *course = course_of(entry);
-        course->by_latest.sequence = entry->by_due.sequence;
-        hora__timers_push(&agenda->lines[entry->line].latest, &course->by_latest,
-                          hora__ns_add(due, course->rules->slack));
-    }
+    hora__agenda_push(agenda, entry, due);
     agenda->base.size++; /* I1 */
 }
 
 void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->place = HORA__OUT;
-    hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
-    if (entry->is_lax)
-        hora__timers_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
+    if (entry->held)
+        hora__agenda_unhold(agenda, entry);
+    hora__agenda_pull(agenda, entry);
     agenda->base.size--;
 }
 
@@ -103,7 +114,10 @@ void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *e
 
 hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 {
-    return hora__timers_due(heap_of(agenda_of(queue), entry), &entry->by_due);
+    const struct hora__timers *heap = heap_of(agenda_of(queue), entry);
+    if (entry->held)
+        return hora__agenda_held_due(entry_by_due(hora__slot_timer(heap->slots[entry->by_due.index])));
+    return hora__timers_due(heap, &entry->by_due);
 }
 
 void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
@@ -133,7 +147,7 @@ static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
     hora__agenda_save_memory(agenda, entry);
     if (entry->is_guest) {
         hora__list_remove(&hora__guest_of(entry)->link);
-        hora__free(hora__guest_of(entry));
+        hora__agenda_release_guest(agenda, hora__guest_of(entry));
     }
     return future;
 }
@@ -186,6 +200,8 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
     if (timer == NULL)
         return best;
     struct hora__entry *entry = entry_by_due(timer);
+    if (entry->held)
+        return best; /* so are all that are behind it */
     return best == NULL || is_before(reading, entry, best) ? entry : best;
 }
 
@@ -214,7 +230,8 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
     hora_ns grace = HORA__FAULT(AGENDA_GIVES_EARLY) ? 1 : 0;
     hora_ns due = due_of(reading, entry);
-    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, (hora_timeline)entry->line);
+    return !entry->held && due != HORA_FOREVER &&
+           hora__ns_sub(due, grace) <= now_of(reading, (hora_timeline)entry->line);
 }
 
 /* ---- the kind ---- */
@@ -223,13 +240,16 @@ static int prepare(hora_queue *queue, struct hora__put *put)
 {
     if (hora__scheduled_of(put->item) != NULL)
         return 0;
-    struct hora__guest *guest = hora__alloc(1, sizeof *guest);
+    bool is_steered = agenda_of(queue)->turns != NULL;
+    struct hora__guest *guest = hora__alloc(1, is_steered ? sizeof(struct hora__steered_guest) : sizeof *guest);
     put->memory = guest;
     if (guest == NULL)
         return HORA_ENOMEM;
     hora__entry_init(&guest->entry, hora_clock_timeline(queue->object.clock), false, false);
     guest->entry.is_guest = true;
     guest->future = put->item;
+    if (is_steered)
+        hora__turn_init(&((struct hora__steered_guest *)guest)->turn, NULL, 0, HORA__LEVEL_NORMAL);
     return 0;
 }
 
@@ -280,7 +300,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 static void *peek(hora_queue *queue)
 {
     struct reading reading = {.agenda = agenda_of(queue)};
-    struct hora__entry *first = first_of(agenda_of(queue), &reading);
+    struct hora__entry *first = hora__agenda_first_held(agenda_of(queue));
+    if (first == NULL)
+        first = first_of(agenda_of(queue), &reading);
     return first != NULL ? hora__entry_future(first) : NULL;
 }
 
@@ -301,8 +323,7 @@ static void look(struct agenda *agenda, struct reading *reading)
     (void)hora__agenda_take_all_in(agenda);
 }
 
-/* The first entry, if it is due; NULL: it is not, or there is none. */
-static struct hora__entry *first_due(struct agenda *agenda)
+struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
 {
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
@@ -313,28 +334,42 @@ static struct hora__entry *first_due(struct agenda *agenda)
     return first != NULL && is_due(&reading, first) ? first : NULL;
 }
 
+/* It has been removed. */
+static inline hora_future *taken(struct agenda *agenda, struct hora__entry *entry)
+{
+    entry->place = HORA__TAKEN;
+    if (!entry->is_guest)
+        hora__scheduled_note_seen(hora__scheduled_of_entry(entry));
+    if (entry->comes_back)
+        keep(agenda, entry, true);
+    return release(agenda, entry);
+}
+
+hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *entry)
+{
+    hora__agenda_remove(agenda, entry);
+    return taken(agenda, entry);
+}
+
 static void *take(hora_queue *queue, hora_task *ret_task)
 {
     struct agenda *agenda = agenda_of(queue);
-    struct hora__entry *first = first_due(agenda);
+    if (agenda->turns != NULL)
+        return is_held_up(queue) ? NULL : hora__agenda_take_turn(agenda, true);
+    struct hora__entry *first = hora__agenda_first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timers_first(own_heap(agenda))); /* likely the next to be taken */
-    if (first->is_errand)
-        return hora__agenda_release_errand(agenda, first, ret_task);
-    first->place = HORA__TAKEN;
-    if (!first->is_guest)
-        hora__scheduled_note_seen(hora__scheduled_of_entry(first));
-    if (first->comes_back)
-        keep(agenda, first, true);
-    return release(agenda, first);
+    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, ret_task) : taken(agenda, first);
 }
 
-/* Who has no place for a task has had the agenda shown, so there is none. */
+/* Who has no place for a task has had the agenda shown, so there is none. Nor is it a worker, so nothing begins. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
+    if (agenda_of(queue)->turns != NULL)
+        return is_held_up(queue) ? NULL : hora__agenda_take_turn(agenda_of(queue), false);
     return take(queue, NULL);
 }
 
@@ -342,7 +377,9 @@ static void *take_first(hora_queue *queue, hora_task *ret_task)
 {
     struct agenda *agenda = agenda_of(queue);
     struct reading reading = {.agenda = agenda};
-    struct hora__entry *first = first_of(agenda, &reading);
+    struct hora__entry *first = hora__agenda_first_held(agenda);
+    if (first == NULL)
+        first = first_of(agenda, &reading);
     if (first == NULL)
         return NULL;
     hora__agenda_remove(agenda, first);
@@ -453,6 +490,16 @@ static void limit(struct reading *reading, hora_timeline line, const struct hora
     }
 }
 
+/* The same with the turn of one that is due already. Those are told apart by their time, and from entries by the highest bit. */
+static hora_ns sooner(const struct agenda *agenda, hora_ns until, uint64_t *element)
+{
+    hora_ns turn = hora__agenda_next_turn(agenda);
+    if (turn >= until)
+        return until;
+    *element = turn == INT64_MIN ? UINT64_MAX : (uint64_t)turn | UINT64_C(1) << 63;
+    return turn;
+}
+
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     struct agenda *agenda = agenda_of(queue);
@@ -463,20 +510,20 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_timer(only->slots[0])->sequence;
-        return only->slots[0].due;
+        return agenda->turns == NULL ? only->slots[0].due : sooner(agenda, only->slots[0].due, ret_element);
     }
     struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
         limit(&reading, (hora_timeline)i, &agenda->lines[i].exact, &until, ret_element);
         limit(&reading, (hora_timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
-    return until;
+    return agenda->turns == NULL ? until : sooner(agenda, until, ret_element);
 }
 
 static hora_ns second_due(hora_queue *queue)
 {
     const struct hora__timers *only = only_heap(agenda_of(queue));
-    return only != NULL ? hora__timers_second_due(only) : HORA_FOREVER;
+    return only != NULL && agenda_of(queue)->turns == NULL ? hora__timers_second_due(only) : HORA_FOREVER;
 }
 
 /* ---- making ---- */
@@ -493,6 +540,8 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].latest.slots);
     }
     hora__zones_forget(&agenda->base);
+    if (agenda->turns != NULL)
+        hora__turns_destroy(agenda->turns);
     for (int i = 0; i < agenda->shards->count; i++)
         hora__agenda_give_back(agenda, &agenda->shards->shards[i]);
     hora__shards_free(agenda->shards);

@@ -10,6 +10,7 @@
 
 #include "exec/future.h"
 #include "queue/queue.h"
+#include "queue/turns.h"
 #include "sched/timers.h"
 
 struct hora__scheduled;
@@ -24,7 +25,8 @@ struct hora__entry {
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
     bool tells : 1;      /* of failures: it was made by a hora_schedule call */
-    bool kept;           /* it has been taken, and its place is kept */
+    bool kept : 1;       /* it has been taken, and its place is kept */
+    bool held : 1;       /* of a steered scheduler: it is due, and waits for its turn */
     uint8_t place;       /* an enum hora__place, of a scheduled future */
 };
 
@@ -39,6 +41,7 @@ static inline void hora__entry_init(struct hora__entry *entry, hora_timeline lin
     entry->comes_back = comes_back;
     entry->tells = false;
     entry->kept = false;
+    entry->held = false;
     entry->place = 0;
 }
 
@@ -78,6 +81,31 @@ __attribute__((warn_unused_result)) int hora__agenda_new(const hora_clock *clock
 
 /* Whether a queue is an agenda. */
 bool hora__queue_is_agenda(const hora_queue *queue);
+
+/* Of a scheduler that is being made, and is steered: what is due waits for its turn. */
+struct hora__turns *hora__agenda_steer(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
+                                       const void *context);
+
+/* NULL: it is not steered. */
+struct hora__turns *hora__agenda_turns(hora_queue *queue);
+
+/* A worker is through with what it had taken: its turn is over, unless it was when it was put back. */
+void hora__agenda_turn_ended(hora_queue *queue, hora_future *future, bool settles);
+
+/* The same of an entry that is taken, with the lock held. Whether it had a turn: then the queue is to be settled. */
+bool hora__agenda_end_turn(struct hora__scheduled *scheduled);
+
+/* A worker waits for a future that is in the agenda: as take_out of struct hora__pool_kind. */
+hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **ret_future);
+
+/* Another class, or level, of a scheduled task; see hora_future_set_class. HORA_EBUSY, HORA_EFORKED. */
+struct hora__turn_change {
+    bool sets_class;
+    struct hora__gate_class *gate_class; /* NULL: none */
+    int level;
+};
+__attribute__((warn_unused_result)) int hora__agenda_change_turn(hora_future *future,
+                                                                 const struct hora__turn_change *change);
 
 /* The places where futures are posted count for the books of the pool. */
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);

@@ -31,6 +31,9 @@ struct agenda {
     int lacking;                 /* places that are to be promised to the shards, and are not */
     bool sealed;                 /* nothing is posted any more */
     struct hora__left left[HORA__SHARDS_MOST]; /* for each shard */
+    struct hora__turns *turns;                 /* of a steered scheduler: own_turns. NULL: it is not; immutable */
+    struct hora__turns own_turns;
+    struct hora__list running; /* of a steered scheduler: guests that have begun */
 };
 
 static inline struct agenda *agenda_of(hora_queue *queue)
@@ -52,12 +55,46 @@ static inline struct hora__timers *own_heap(struct agenda *agenda)
 
 /* ---- agenda.c ---- */
 
+/* Put an entry into its heaps, or take it out of them, and nothing else. */
+void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns due);
+void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry);
+
 /* Put an entry into its heap, where there is room; and take it out. */
 void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due);
 void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry);
 
 /* An entry that was removed leaves memory behind. */
 void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *entry);
+
+/* The first entry, if it is due; NULL: it is not, or there is none. */
+struct hora__entry *hora__agenda_first_due(struct agenda *agenda);
+
+/* A worker, or somebody else, takes an entry: its future. */
+hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *entry);
+
+/* ---- agenda_turns.c: of a steered scheduler ---- */
+
+/* A guest has a turn of its own; see struct hora__guest. */
+struct hora__steered_guest {
+    struct hora__guest guest;
+    struct hora__turn turn;
+};
+
+/* An entry that is held leaves the agenda: it does not wait for its turn any more. And: when it is due, by its own line. */
+void hora__agenda_unhold(struct agenda *agenda, struct hora__entry *entry);
+hora_ns hora__agenda_held_due(struct hora__entry *entry);
+
+/* What is due waits for its turn; the entry whose turn it is leaves, and begins, if told so. NULL: none may begin. */
+hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins);
+
+/* The first of those that wait for their turn; NULL: none does. */
+struct hora__entry *hora__agenda_first_held(struct agenda *agenda);
+
+/* When the next turn is; HORA_FOREVER: nobody knows. */
+hora_ns hora__agenda_next_turn(const struct agenda *agenda);
+
+/* A guest has been removed: its memory goes, unless it runs. */
+void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest);
 
 /* ---- agenda_posts.c ---- */
 

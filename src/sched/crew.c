@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "exec/extra.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 
@@ -32,8 +33,14 @@ struct hora__member {
     hora_future future;             /* first: they begin at the same address */
     struct hora__scheduled *series; /* a reference */
     hora_ns planned;
-    struct hora__list link; /* among the crew's; guarded by the agenda's lock */
-    bool told;              /* to stop; likewise */
+    struct hora__list link;  /* among the crew's; guarded by the agenda's lock */
+    bool told;               /* to stop; likewise */
+    struct hora__turn *turn; /* in the same memory, of a steered scheduler: it has the place of the series. Else NULL */
+};
+
+struct steered_member {
+    struct hora__member member;
+    struct hora__turn turn;
 };
 
 static struct hora__member *member_of(hora_future *future)
@@ -51,6 +58,11 @@ const hora_future *hora__crew_series_of(const hora_future *member)
 hora_future *hora__crew_series(hora_future *member)
 {
     return &member_of(member)->series->future;
+}
+
+struct hora__turn *hora__crew_turn(hora_future *member)
+{
+    return member_of(member)->turn;
 }
 
 hora_ns hora__crew_planned(hora_future *member)
@@ -181,7 +193,8 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     task.run = run_body;
     task.arg = crew;
     task.drop = NULL;
-    struct hora__member *member = hora__alloc(1, sizeof *member);
+    bool is_steered = hora__agenda_turns(series->queue) != NULL;
+    struct hora__member *member = hora__alloc(1, is_steered ? sizeof(struct steered_member) : sizeof *member);
     if (member == NULL || hora__future_init(&member->future, &task, series->future.object.clock, false) < 0) {
         hora__free(member);
         leave(crew);
@@ -193,6 +206,10 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     (void)hora_future_ref(&series->future);
     member->planned = planned;
     hora__list_init(&member->link);
+    if (is_steered) {
+        member->turn = &((struct steered_member *)member)->turn;
+        hora__turn_init(member->turn, NULL, 0, HORA__LEVEL_NORMAL);
+    }
     return member;
 }
 
@@ -213,6 +230,9 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *series, struct
         joining = JOINS;
     if (joining == JOINS) {
         hora__list_add_last(&series->course->crew->members, &member->link);
+        if (member->turn != NULL)
+            hora__turns_pass(hora__agenda_turns(series->queue), series->course->extra->turn, member->turn,
+                             &member->future);
         hora__series_begins_locked(series, planned, now);
         series->entry.place = HORA__RUNS;
     }
@@ -234,13 +254,17 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *series)
 /* No time follows: whoever ends last closes the series. Whether that is the caller, since nobody runs. */
 bool hora__crew_close(struct hora__scheduled *series)
 {
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     lock(series);
+    if (hora__agenda_end_turn(series)) /* if it has not passed to a member */
+        hora__queue_settle(series->queue, NULL, &wakes);
     series->course->crew->closing = true; /* I2 */
     bool nobody = hora__list_is_empty(&series->course->crew->members);
     if (nobody)
         series->course->crew->closing = false;
     series->entry.place = HORA__OUT;
-    unlock(series);
+    hora__queue_exit(series->queue, &wakes);
     if (nobody)
         (void)hora_future_complete(&series->future, NULL);
     return nobody;
@@ -272,6 +296,16 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
     if (series_goes(pool, series))
         hora__pool_entry_ended(pool, &series->future);
     return &member->future;
+}
+
+void hora__crew_change(struct hora__scheduled *series, struct hora__gate_class *gate_class, int level)
+{
+    struct hora__list *members = &series->course->crew->members;
+    for (struct hora__list *link = members->next; link != members; link = link->next) {
+        struct hora__turn *turn = HORA__LIST_ENTRY(link, struct hora__member, link)->turn;
+        if (hora__turn_runs(turn))
+            hora__gate_change(&hora__agenda_turns(series->queue)->gate, &turn->ticket, gate_class, level);
+    }
 }
 
 /* ---- running ---- */

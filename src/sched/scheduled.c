@@ -121,7 +121,7 @@ static void destroy(struct hora__object *object)
 
 static bool needs_course(const struct hora__scheduled_plan *plan)
 {
-    return plan->copies_rules || plan->trigger != HORA__ONCE;
+    return plan->copies_rules || plan->trigger != HORA__ONCE || plan->extra != NULL;
 }
 
 /* NULL: there is no memory. */

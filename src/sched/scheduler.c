@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "exec/extra.h"
 #include "exec/options.h"
+#include "exec/steer.h"
 #include "sched/crew.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
@@ -240,9 +241,16 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
 }
 
 /* What comes back is never run out of turn. That it is due is looked at under the lock: else it could be re-timed in between. */
-static hora_ns take_out(hora_pool *pool, hora_future *future)
+static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (pool->turns != NULL) {
+        hora_ns from = hora__agenda_help(pool->queue, future, ret_future);
+        if (from == INT64_MIN)
+            hora__pool_relieve(pool);
+        return from;
+    }
+    *ret_future = future;
     if (scheduled == NULL)
         return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
     if (scheduled->entry.comes_back)
@@ -267,6 +275,11 @@ static hora_ns take_out(hora_pool *pool, hora_future *future)
     return hora__clock_deadline(pool->object.clock, delay);
 }
 
+static void turn_ended(hora_pool *pool, hora_future *future, bool settles)
+{
+    hora__agenda_turn_ended(pool->queue, future, settles);
+}
+
 /* ---- making ---- */
 
 static int execute(hora_pool *pool, const hora_task *task);
@@ -282,6 +295,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .abandoned = hora__series_abandoned,
     .put_back = hora__series_put_back,
     .take_out = take_out,
+    .turn_ended = turn_ended,
     .sweep = hora__scheduler_sweep,
 };
 
@@ -343,6 +357,10 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
                       HORA__WORKERS_MAX); /* more than core_threads have no use, and no harm */
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.unpost = unpost;
+    hora_ns ageing;
+    if (own->oversight != NULL && hora__overseer_steers(own->oversight, &ageing))
+        scheduler->pool.turns =
+            hora__agenda_steer(scheduler->pool.queue, ageing, hora__steer_threads, &scheduler->pool);
     hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->failed = own->failed;

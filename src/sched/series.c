@@ -24,6 +24,7 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "exec/extra.h"
+#include "exec/steer.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
@@ -99,12 +100,15 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future)
     }
     (void)hora_future_ref(future);
     lock(scheduled);
+    (void)hora__agenda_end_turn(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
         !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
         hora__scheduled_check_clock(scheduled);
     hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__queue_settle(scheduled->queue, NULL, &wakes);
     hora__queue_exit(scheduled->queue, &wakes);
+    if (pool->turns != NULL)
+        hora__steer_nudge(pool);
     bool must_go = is_cancelled_for_good(pool, future) || !hora__scheduler_lets_run(pool, future);
     bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future); /* I3 */
     if (ours)

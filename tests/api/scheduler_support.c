@@ -77,9 +77,13 @@ static int decorate(hora_scheduler *scheduler, hora_task *task, void *context)
 int try_scheduler(struct rig *r, const hora_scheduler_options *options, const char **reterr_reason)
 {
     hora_scheduler_options own = *options;
+    hora_oversight steered = HORA_OVERSIGHT_INIT;
 
+    steered.steered = true;
     own.clock = r->f.view;
     own.context = r;
+    if (rigs_are_steered() && own.oversight == NULL && !own.keep_cancelled)
+        own.oversight = &steered;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;

@@ -465,6 +465,33 @@ TEST(dump_of_a_scheduler_shows_what_is_due, "")
     stage_close(&s);
 }
 
+TEST(dump_of_a_steered_scheduler_shows_classes, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)));
+    struct tick blocker = {.stage = &s, .waits = true}, tick = A_TICK(&s);
+    hora_class *slow = NULL;
+    CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
+    hora_future *running = START(&s, &blocker, .terms = HORA_TERMS(.task_class = slow));
+    stage_settle(&s);
+    hora_future *held = START(&s, &tick, .delay = SEC(1), .terms = HORA_TERMS(.task_class = slow, .key = 5));
+    stage_pass(&s, 3);
+    const char *text = dump(s.scheduler);
+    CHECK_JSON(text, "queue/size", "1");
+    CHECK_JSON(text, "queue/heads/0/waited", "2.0");
+    CHECK_JSON(text, "queue/heads/0/class", "slow");
+    CHECK_JSON(text, "queue/heads/0/key", "5");
+    CHECK_JSON(text, "planned", "0");
+    CHECK_JSON(text, "classes/0/running", "1");
+    CHECK_JSON(text, "classes/0/waiting", "1");
+    CHECK_JSON(text, "keys", "1");
+    CHECK_OK(hora_latch_count_down(s.gate));
+    stage_settle(&s);
+    END(&blocker, running);
+    END(&tick, held);
+    stage_close(&s);
+}
+
 /* ---- who writes ---- */
 
 TEST(dump_ends_with_the_first_error_of_the_writer, "")

@@ -319,6 +319,35 @@ TEST(explain_says_that_a_worker_has_taken_it, "")
     fixture_close(&s.f);
 }
 
+TEST(explain_says_why_what_is_due_is_held, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT(.steered = true)));
+    struct tick blocker = {.stage = &s, .waits = true}, ticks[2] = {A_TICK(&s), A_TICK(&s)};
+    hora_class *slow = NULL;
+    CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
+
+    hora_future *running = SCHEDULE(&s, &blocker, .rate = SEC(100), .terms = HORA_TERMS(.task_class = slow, .key = 7));
+    stage_settle(&s);
+    hora_future *limited = SCHEDULE(&s, &ticks[0], .delay = SEC(1), .terms = HORA_TERMS(.task_class = slow));
+    hora_future *behind = SCHEDULE(&s, &ticks[1], .rate = SEC(10), .delay = SEC(2), .terms = HORA_TERMS(.key = 7));
+    stage_pass(&s, 9);
+    CHECK_SAYS(limited,
+               "poll (feed.c:12) has been due for 8 s, and waits: its class slow is at its limit of 1; worker 1 "
+               "has been busy with poll (feed.c:12) for 9 s");
+    CHECK_SAYS(behind,
+               "poll (feed.c:12) has been due for 7 s, and waits for its turn: 1 task with its key is before it, and "
+               "runs on worker 1");
+    CHECK_OK(hora_latch_count_down(s.gate));
+    stage_settle(&s);
+    CHECK_SAYS(limited, "poll (feed.c:12) ran and succeeded");
+    CHECK_SAYS(behind, "poll (feed.c:12) waits for its time: in 3 s");
+    END(&blocker, running);
+    END(&ticks[0], limited);
+    END(&ticks[1], behind);
+    stage_close(&s);
+}
+
 /* ---- clocks and zones ---- */
 
 TEST(explain_says_that_zones_were_refreshed, "")

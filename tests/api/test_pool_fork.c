@@ -15,6 +15,14 @@ struct family {
     hora_future *stored;
 };
 
+static int write_nothing(const char *text, size_t length, void *context)
+{
+    (void)text;
+    (void)length;
+    (void)context;
+    return 0;
+}
+
 static void call_pool(struct family *family)
 {
     hora_pool *pool = family->r.pool;
@@ -46,6 +54,8 @@ static void call_pool(struct family *family)
     CHILD_FORKED(hora_pool_get_stats(pool, &stats));
     CHILD_FORKED(hora_pool_active_count(pool));
     CHILD_FORKED(hora_pool_describe(pool, text, sizeof(text)));
+    CHILD_FORKED(hora_pool_dump(pool, write_nothing, NULL));
+    CHILD_FORKED(hora_pool_dump_fd(pool, STDERR_FILENO));
     CHILD_FORKED(hora_pool_free(pool));
     CHILD_CHECK(family->job.drops == 0 && future == NULL);
 }
@@ -60,6 +70,7 @@ static void call_future(struct family *family)
 {
     hora_future *futures[3] = {family->future, family->done, family->stored};
     void *result = untouched;
+    char text[10];
 
     for (int i = 0; i < 3; i++) {
         CHILD_FORKED(hora_future_run(futures[i]));
@@ -72,6 +83,7 @@ static void call_future(struct family *family)
         CHILD_FORKED(hora_future_take_result(futures[i], &result));
         CHILD_FORKED(hora_future_on_done(futures[i], do_nothing, NULL));
         CHILD_FORKED(hora_future_fd(futures[i]));
+        CHILD_FORKED(hora_future_explain(futures[i], text, sizeof(text)));
     }
     CHILD_FORKED(hora_future_reclaim(family->stored));
     CHILD_CHECK(result == untouched);

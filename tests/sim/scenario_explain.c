@@ -48,7 +48,9 @@ static void explain(hora_future *future)
     CHECK(!says_done || is_done);
     CHECK(!says_runs || begun > 0 || !had_begun);
     CHECK(says_done || says_waits || says_runs || says(text, "due") || says(text, "nobody's queue") ||
-          says(text, "is being taken out") || says(text, "on its way") || says(text, "taken by a worker"));
+          says(text, "is being taken out") || says(text, "waits for its turn") ||
+          says(text, "waits: its class narrow is at its limit of") || says(text, "is the next to begin") ||
+          says(text, "on its way") || says(text, "taken by a worker"));
 }
 
 static void explain_twice(void *future)
@@ -245,6 +247,61 @@ MEDIUM_SCENARIO(dump_meets_new_workers)
     CHECK_INT(hora_pool_prestart(pool), 1);
     test_thread_join(other);
     CHECK_OK(hora_pool_free(pool));
+}
+
+/* ---- steered ---- */
+
+/* A key, a class at its limit, and all of that changes meanwhile. */
+LARGE_SCENARIO(explain_and_dump_meet_steering)
+{
+    hora_class *narrow = NULL;
+    hora_future *futures[3] = {NULL, NULL, NULL};
+    begin(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)));
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(hora_pool_submit_with(
+            pool, &task, HORA_TERMS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0), &futures[i]));
+    test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
+    test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
+    explain(futures[1]);
+    CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 2), NULL));
+    dump_into(&pages[0]);
+    explain(futures[2]);
+    test_thread_join(canceller);
+    CHECK_OK(hora_pool_free(pool));
+    test_thread_join(other);
+    for (int i = 0; i < 3; i++) {
+        explain(futures[i]);
+        (void)hora_future_unref(futures[i]);
+    }
+}
+
+/* The same of what is due, and held. */
+LARGE_SCENARIO(explain_and_dump_meet_a_steered_scheduler)
+{
+    hora_class *narrow = NULL;
+    hora_future *futures[3] = {NULL, NULL, NULL};
+    begun = ended = 0;
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)),
+                                &pool, NULL));
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
+    for (int i = 0; i < 3; i++) {
+        const hora_terms *terms = HORA_TERMS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
+        CHECK_OK(hora_schedule_with(pool, &task, HORA_SCHEDULE(.rate = 10, .count = 1 + i % 2, .terms = terms),
+                                    &futures[i]));
+    }
+    test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
+    test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
+    explain(futures[1]);
+    dump_into(&pages[0]);
+    explain(futures[2]);
+    test_thread_join(canceller);
+    CHECK_OK(hora_pool_free(pool));
+    test_thread_join(other);
+    for (int i = 0; i < 3; i++) {
+        explain(futures[i]);
+        (void)hora_future_unref(futures[i]);
+    }
 }
 
 /* ---- without memory ---- */

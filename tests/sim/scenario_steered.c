@@ -312,6 +312,37 @@ LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
     end();
 }
 
+static hora_latch *second_has_run;
+
+static int wait_for_first_and_second(void *arg, void **ret_result)
+{
+    CHECK_OK(hora_future_get(runs[0].future, NULL));
+    return wait_for_the_gate(arg, ret_result);
+}
+
+static int let_go(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    return hora_latch_count_down(arg);
+}
+
+/* What has run out of turn frees its key: somebody else is told, since who ran it goes on with something else. */
+LARGE_SCENARIO(steered_key_is_free_after_a_run_out_of_turn)
+{
+    hora_future *outer;
+    begin(2);
+    CHECK_OK(hora_latch_new(1, NULL, &second_has_run));
+    submit(0, NULL, 7, 0);
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first_and_second, second_has_run),
+                                   HORA_TERMS(.priority = HORA_PRIORITY_URGENT), &outer));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(let_go, second_has_run), HORA_TERMS(.key = 7), &runs[1].future));
+    CHECK_OK(hora_future_get(outer, NULL));
+    (void)hora_future_unref(outer);
+    forget(2);
+    end();
+    CHECK_OK(hora_latch_free(second_has_run));
+}
+
 /* ---- without memory, without threads ---- */
 
 static bool is_lack(int error)

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agenda_turns.c - the agenda of a scheduler that is steered: what is due waits for its turn
+ *
+ * How it works      Whoever takes lets all that is due into the gate (base/gate.h), in the order of their times, and takes the one whose turn it is.
+ *                   An entry that waits for its turn is held: it stays in its heap, but as if it were never due, behind all others. So it is
+ *                   found, counted, moved and swept as ever, and whoever asks when it is due is told the time that it had. What is moved, as it was
+ *                   re-timed, paused or has to find its time anew, loses its place in the gate.
+ * Turns             A turn begins as a worker takes the entry. It ends when the task is put back, or over: whichever comes first. Of a series
+ *                   whose runs overlap it passes to the member that runs.
+ * Guests            have a turn beside their entry. While one runs, that memory is kept.
+ * Invariants        I1 an entry is held if and only if its turn waits; then it is in a heap, due at HORA_FOREVER.
+ *                   I2 a scheduled future whose turn runs is TAKEN or RUNS. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "exec/extra.h"
+#include "sched/agenda_inside.h"
+#include "sched/crew.h"
+#include "sched/scheduled.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+struct hora__turns *hora__agenda_steer(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
+                                       const void *context)
+{
+    struct agenda *agenda = agenda_of(queue);
+    assert(queue->size == 0);
+    hora__turns_init(&agenda->own_turns, ageing, threads, context);
+    hora__list_init(&agenda->running);
+    agenda->turns = &agenda->own_turns;
+    return agenda->turns;
+}
+
+struct hora__turns *hora__agenda_turns(hora_queue *queue)
+{
+    return agenda_of(queue)->turns;
+}
+
+/* ---- whose turn ---- */
+
+static struct hora__turn *turn_of_guest(struct hora__guest *guest)
+{
+    return &HORA__LIST_ENTRY(guest, struct hora__steered_guest, guest)->turn;
+}
+
+static struct hora__turn *turn_of(struct hora__entry *entry)
+{
+    if (entry->is_guest)
+        return turn_of_guest(hora__guest_of(entry));
+    return hora__scheduled_of_entry(entry)->course->extra->turn;
+}
+
+/* Of one that waits. */
+static struct hora__entry *entry_of(struct hora__turn *turn)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(turn->item);
+    if (scheduled != NULL)
+        return &scheduled->entry;
+    return &HORA__LIST_ENTRY(turn, struct hora__steered_guest, turn)->guest.entry;
+}
+
+static hora_ns now_of(const struct agenda *agenda)
+{
+    return hora__agenda_now(&agenda->base, agenda->own);
+}
+
+/* ---- waiting ---- */
+
+/* A time of an entry's line, on the agenda's own clock. */
+static hora_ns on_own_line(const struct agenda *agenda, const struct hora__entry *entry, hora_ns due)
+{
+    if ((hora_timeline)entry->line == agenda->own || due == HORA_FOREVER)
+        return due;
+    hora_ns off = hora__ns_sub(due, hora__agenda_now(&agenda->base, (hora_timeline)entry->line));
+    return hora__ns_add(now_of(agenda), off);
+}
+
+/* I1 */
+static void hold(struct agenda *agenda, struct hora__entry *entry)
+{
+    hora_ns due = hora__agenda_due(&agenda->base, entry);
+    hora__agenda_pull(agenda, entry);
+    hora__agenda_push(agenda, entry, HORA_FOREVER);
+    entry->held = true;
+    hora__turns_add(agenda->turns, turn_of(entry), hora__entry_future(entry), on_own_line(agenda, entry, due));
+}
+
+void hora__agenda_unhold(struct agenda *agenda, struct hora__entry *entry)
+{
+    entry->held = false;
+    if (hora__turn_waits(turn_of(entry))) /* else it has just begun */
+        hora__turns_remove(agenda->turns, turn_of(entry));
+}
+
+hora_ns hora__agenda_held_due(struct hora__entry *entry)
+{
+    const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    return scheduled != NULL ? hora__scheduled_due(scheduled) : turn_of(entry)->ticket.since;
+}
+
+static void hold_what_is_due(struct agenda *agenda)
+{
+    struct hora__entry *first;
+    while ((first = hora__agenda_first_due(agenda)) != NULL)
+        hold(agenda, first);
+}
+
+hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins)
+{
+    hold_what_is_due(agenda);
+    hora_ns now = now_of(agenda);
+    struct hora__turn *best = hora__turns_best(agenda->turns, now);
+    if (best == NULL)
+        return NULL;
+    struct hora__entry *entry = entry_of(best);
+    if (begins)
+        hora__turns_begin(agenda->turns, best, now);
+    return hora__agenda_take_entry(agenda, entry);
+}
+
+struct hora__entry *hora__agenda_first_held(struct agenda *agenda)
+{
+    struct hora__ticket *first = agenda->turns != NULL ? hora__gate_first(&agenda->turns->gate) : NULL;
+    return first != NULL ? entry_of(hora__turn_of(first)) : NULL;
+}
+
+hora_ns hora__agenda_next_turn(const struct agenda *agenda)
+{
+    if (agenda->turns->gate.waiting == 0)
+        return HORA_FOREVER;
+    return hora__turns_next(agenda->turns, now_of(agenda));
+}
+
+/* ---- the end of a turn ---- */
+
+void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest)
+{
+    if (agenda->turns != NULL && hora__turn_runs(turn_of_guest(guest)))
+        hora__list_add_last(&agenda->running, &guest->link);
+    else
+        hora__free(guest);
+}
+
+bool hora__agenda_end_turn(struct hora__scheduled *scheduled)
+{
+    struct agenda *agenda = agenda_of(scheduled->queue);
+    if (agenda->turns == NULL || !hora__turn_runs(scheduled->course->extra->turn))
+        return false;
+    hora__turns_end(agenda->turns, scheduled->course->extra->turn);
+    return true;
+}
+
+static void end_guest(struct agenda *agenda, const hora_future *future)
+{
+    for (struct hora__list *link = agenda->running.next; link != &agenda->running; link = link->next) {
+        struct hora__guest *guest = HORA__LIST_ENTRY(link, struct hora__guest, link);
+        if (guest->future != future)
+            continue;
+        hora__turns_end(agenda->turns, turn_of_guest(guest));
+        hora__list_remove(&guest->link);
+        hora__free(guest);
+        return;
+    }
+}
+
+void hora__agenda_turn_ended(hora_queue *queue, hora_future *future, bool settles)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    hora__mutex_lock(&queue->object.lock);
+    if (scheduled != NULL && scheduled->queue == queue)
+        (void)hora__agenda_end_turn(scheduled);
+    else if (future->kind == HORA__FUTURE_MEMBER)
+        hora__turns_end(agenda->turns, hora__crew_turn(future));
+    else
+        end_guest(agenda, future);
+    if (settles)
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+}
+
+/* ---- out of turn ---- */
+
+/* The entry of a future that is in the agenda; NULL: it is not. */
+static struct hora__entry *find(struct agenda *agenda, hora_future *future)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled != NULL)
+        return scheduled->queue == &agenda->base && scheduled->entry.place == HORA__WAITS ? &scheduled->entry : NULL;
+    for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
+        if (HORA__LIST_ENTRY(link, struct hora__guest, link)->future == future)
+            return &HORA__LIST_ENTRY(link, struct hora__guest, link)->entry;
+    return NULL;
+}
+
+/* What comes back is never run out of turn, nor what is behind it by its key. */
+static hora_ns help(struct agenda *agenda, struct hora__entry *entry, hora_future **ret_future)
+{
+    struct hora__turn *turn = turn_of(entry);
+    struct hora__ticket *first = &turn->ticket;
+    if (first->state == HORA__TICKET_LANE)
+        first = hora__gate_first_of_key(&agenda->turns->gate, first->key);
+    if (first->state == HORA__TICKET_READY && entry_of(hora__turn_of(first))->comes_back)
+        return HORA_FOREVER;
+    hora_ns from = hora__turns_help(agenda->turns, turn, now_of(agenda), &turn);
+    if (from == INT64_MIN)
+        *ret_future = hora__agenda_take_entry(agenda, entry_of(turn));
+    return from;
+}
+
+hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **ret_future)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    struct agenda *agenda = agenda_of(queue);
+    hora_ns from = HORA_FOREVER;
+    hora__mutex_lock(&queue->object.lock);
+    hold_what_is_due(agenda);
+    struct hora__entry *entry = find(agenda, future);
+    if (entry != NULL && entry->held)
+        from = help(agenda, entry, ret_future);
+    else if (entry != NULL)
+        from = on_own_line(agenda, entry, hora__agenda_due(queue, entry));
+    hora__queue_settle(queue, NULL, &wakes); /* others may have become due as well */
+    hora__queue_exit(queue, &wakes);
+    return from;
+}
+
+/* ---- another class or level ---- */
+
+static void change_locked(struct hora__scheduled *scheduled, const struct hora__turn_change *change)
+{
+    struct hora__gate *gate = &agenda_of(scheduled->queue)->turns->gate;
+    struct hora__ticket *ticket = &scheduled->course->extra->turn->ticket;
+    struct hora__gate_class *gate_class = change->sets_class ? change->gate_class : ticket->class;
+    int level = change->sets_class ? ticket->level : change->level;
+    if (ticket->state != HORA__TICKET_OUT) {
+        hora__gate_change(gate, ticket, gate_class, level);
+    } else {
+        ticket->class = gate_class;
+        ticket->level = level;
+    }
+    if (scheduled->course->crew != NULL)
+        hora__crew_change(scheduled, gate_class, level);
+}
+
+int hora__agenda_change_turn(hora_future *future, const struct hora__turn_change *change)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    struct hora__scheduled *scheduled;
+    int error = hora__scheduled_enter(future, &scheduled);
+    if (error < 0)
+        return error;
+    enum hora__place place = (enum hora__place)scheduled->entry.place;
+    bool comes_back = scheduled->entry.comes_back && (place == HORA__TAKEN || place == HORA__RUNS);
+    if (hora_future_is_done(future) || (place != HORA__WAITS && !comes_back)) {
+        hora__scheduled_leave(scheduled);
+        return HORA_EBUSY;
+    }
+    change_locked(scheduled, change);
+    hora__queue_settle(scheduled->queue, NULL, &wakes);
+    hora__queue_exit(scheduled->queue, &wakes);
+    return 0;
+}

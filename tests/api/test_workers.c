@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_workers.c - hora_pool_workers: what each worker does now */
+#include <string.h>
+
+#include "explain_support.h"
+#include "pool_support.h"
+
+TEST(workers_refuse_what_is_not_there, "")
+{
+    struct rig r;
+    hora_worker_info info;
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    CHECK_ERROR(hora_pool_workers(NULL, &info, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_workers(r.pool, NULL, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_workers(r.pool, &info, -1), HORA_EINVAL);
+    CHECK_INT(hora_pool_workers(r.pool, NULL, 0), 0);
+    rig_close(&r);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
+    CHECK_ERROR(hora_pool_workers(r.pool, &info, 1), HORA_ENOTSUP);
+    rig_close(&r);
+}
+
+static int run_step(void *job, void **ret_result)
+{
+    hora_progress(40, 100);
+    return job_run(job, ret_result);
+}
+
+TEST(workers_show_what_they_run, "")
+{
+    struct rig r;
+    hora_worker_info info[2];
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT()));
+    struct job job = A_WAITING_JOB(&r), quick = A_JOB(&r);
+
+    CHECK_OK(hora_pool_execute(r.pool, RESIZE(run_step, &job)));
+    execute_job(&r, &quick);
+    CHECK_INT(hora_pool_prestart(r.pool), 1);
+    settle(&r.f);
+    advance(&r.f, HORA_SECONDS(9));
+    CHECK_INT(hora_pool_workers(r.pool, info, 2), 3);
+    CHECK_INT(info[0].number, 1);
+    CHECK(info[0].running);
+    CHECK(strcmp(info[0].name, "resize") == 0 && strcmp(info[0].place, "img.c:88") == 0);
+    CHECK_INT(info[0].running_for, HORA_SECONDS(9));
+    CHECK_INT(info[0].quiet_for, HORA_SECONDS(9));
+    CHECK_INT(info[0].done, 40);
+    CHECK_INT(info[0].of, 100);
+    CHECK_INT(info[0].runs, 1);
+    CHECK_INT(info[1].number, 2);
+    CHECK(!info[1].running && info[1].name[0] == '\0' && info[1].running_for == 0);
+    CHECK_INT(info[1].runs, 1);
+    rig_close(&r);
+}
+
+static int do_nothing(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* Tasks follow each other as fast as can be, and what is read of one belongs to that one. */
+TEST_REAL(workers_are_read_as_a_whole, "")
+{
+    hora_pool *pool = NULL;
+    hora_worker_info info;
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()), &pool, NULL));
+    for (int i = 0; i < 20000; i++) {
+        CHECK_OK(hora_pool_execute(pool, i % 2 == 0 ? RESIZE(do_nothing, NULL) : SCALE(do_nothing, NULL)));
+        if (hora_pool_workers(pool, &info, 1) < 1 || !info.running)
+            continue;
+        bool is_resize = strcmp(info.name, "resize") == 0;
+        CHECK(is_resize || strcmp(info.name, "scale") == 0);
+        CHECK(strcmp(info.place, is_resize ? "img.c:88" : "img.c:99") == 0);
+        CHECK_INT(info.runs % 2, is_resize ? 1 : 0);
+    }
+    CHECK_OK(hora_pool_free(pool));
+}
