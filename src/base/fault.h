@@ -149,7 +149,11 @@
     X(OVERRUN_MEETS_NEXT, "the limit of a run goes on after its end, and meets the next one")          \
     X(PATROL_RESTS_FOR_EVER, "a worker that begins something does not rouse who looks for stuck ones") \
     X(WRITE_OFF_IS_REVOKED, "a worker that was written off forgets it with the end of its run")        \
-    X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a worker that was written off is running")
+    X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a worker that was written off is running")    \
+    X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                  \
+    X(SHEETS_SHARED, "a new worker writes into the sheets of another")                                 \
+    X(SHEETS_LOST, "what a worker has measured goes with it")                                          \
+    X(POST_READ_TORN, "what a worker runs is read while it changes")
 
 enum hora__fault {
     HORA__FAULT_NONE,

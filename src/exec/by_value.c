@@ -18,21 +18,23 @@
 
 /* ---- becoming futures ---- */
 
-static int make_future(void *context, const hora_task *task, void **ret_item)
+static int make_future(void *context, const struct hora__cell *cell, void **ret_item)
 {
     hora_pool *pool = context;
     hora_future *future;
-    int error = hora__future_new(task, pool->object.clock, &future);
+    int error = hora__future_new(&cell->task, pool->object.clock, &future);
     if (error < 0)
         return error;
     hora__future_born_enqueued(future, &pool->owner, 1);
+    future->by.came = cell->by.came;
     *ret_item = future;
     return 0;
 }
 
 int hora__pool_show(hora_pool *pool)
 {
-    hora__atomic_store(&pool->by_value, 0); /* saves others a vain attempt; what counts is what the queue knows */
+    hora__atomic_store(&pool->by_value,
+                       HORA__NEVER_BY_VALUE); /* saves others a vain attempt; what counts is what the queue knows */
     if (pool->kind != NULL)
         return pool->kind->show(pool);
     return hora__queue_show(pool->queue, &(struct hora__maker){make_future, pool});
@@ -69,24 +71,27 @@ static bool comes_too_late(const hora_pool *pool)
 
 static void cancel(struct hora__worker *worker)
 {
+    hora__pool_count_cancelled(worker->pool, &worker->taken.task);
     worker->ending = HORA__CANCELLED;
     worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
-    drop(&worker->task);
+    drop(&worker->taken.task);
     worker->stage = HORA__TASK_NONE;
     hora__worker_count(worker, worker->ending);
 }
 
 void hora__worker_run_by_value(struct hora__worker *worker)
 {
-    const hora_task *task = &worker->task;
+    const hora_task *task = &worker->taken.task;
     if (comes_too_late(worker->pool)) {
         cancel(worker);
         return;
     }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
-    if (worker->witness != NULL)
+    if (worker->witness != NULL) {
+        worker->witness->came = worker->taken.by.came;
         (void)worker->witness->kind->begins(worker->witness, NULL, task); /* it has no limits */
+    }
     HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
     HORA__PROBE(plain_done, task->name, code);
@@ -111,8 +116,8 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
     if (stage == HORA__TASK_RUNS) {
         worker->ending = HORA__ABANDONED;
         if (worker->witness != NULL)
-            worker->witness->kind->ended(worker->witness, NULL, &worker->task, HORA_EABANDONED);
-        drop(&worker->task);
+            worker->witness->kind->ended(worker->witness, NULL, &worker->taken.task, HORA_EABANDONED);
+        drop(&worker->taken.task);
     }
     if (stage != HORA__TASK_NONE)
         hora__worker_count(worker, worker->ending);
@@ -120,6 +125,8 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
 
 void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending)
 {
+    if (ending == HORA__CANCELLED)
+        hora__pool_count_cancelled(pool, task);
     drop(task);
     hora__pool_end(pool, ending);
 }

@@ -149,11 +149,13 @@ enum standing {
 /* The future becomes the pool's to run, with the reference of the entry. */
 static void enter(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    int64_t came = hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0;
     if (standing == KNOWN) {
         (void)hora_future_ref(future);
-        hora__future_enqueued(future, &pool->owner);
+        hora__future_enqueued(future, &pool->owner, came);
     } else {
         hora__future_born_enqueued(future, &pool->owner, standing == GIVEN ? 1 : 2);
+        future->by.came = came;
     }
 }
 
@@ -315,7 +317,10 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
 
 int hora__pool_execute(hora_pool *pool, hora_future *future)
 {
-    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
+    hora__pool_comes(pool, &future->task);
+    int error = hora__pool_placed(pool, future, hora__pool_place(pool, future));
+    hora__pool_came(pool, &future->task, error);
+    return error;
 }
 
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
@@ -356,7 +361,10 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_ter
 static inline int place_fresh(hora_pool *pool, hora_future *future)
 {
     future->spins = pool->owner.spin > 0;
-    return hora__pool_placed(pool, future, place(pool, future, FRESH));
+    hora__pool_comes(pool, &future->task);
+    int error = hora__pool_placed(pool, future, place(pool, future, FRESH));
+    hora__pool_came(pool, &future->task, error);
+    return error;
 }
 
 int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
@@ -384,7 +392,8 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
  * only while the pool is running, so unlike a future it never has to be taken back. */
 static bool post(hora_pool *pool, const hora_task *task)
 {
-    if (!hora__atomic_load(&pool->by_value) || below_core(pool))
+    int32_t by_value = hora__atomic_load(&pool->by_value);
+    if (by_value == HORA__NEVER_BY_VALUE || below_core(pool))
         return false;
     struct hora__posting posting = {
         .task = task,
@@ -392,8 +401,14 @@ static bool post(hora_pool *pool, const hora_task *task)
         .closed = hora__control(HORA__SHUTDOWN, 0),
         .books = &pool->books,
     };
-    if (hora__queue_post(pool->queue, &posting) < 0)
+    if (by_value == HORA__BY_VALUE_STAMPED) {
+        posting.by.came = hora__pool_stamp(pool);
+        hora__pool_comes(pool, task);
+    }
+    if (hora__queue_post(pool->queue, &posting) < 0) {
+        hora__pool_came(pool, task, HORA_EAGAIN); /* it tries another way */
         return false;
+    }
     hora__pool_work_came(pool);
     see_that_somebody_comes(pool, hora__atomic_load(&pool->control));
     return true;
@@ -405,11 +420,13 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     int error = make(pool, task, &future);
     if (error < 0)
         return error;
+    hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);
     if (error == 0)
         return 0; /* its reference has passed: it may be gone already */
     if (is_refusal(error))
         error = hora__pool_reject(pool, future, error);
+    hora__pool_came(pool, task, error);
     if (error < 0)
         hora__future_forget(future);
     else

@@ -21,6 +21,7 @@
 #include "exec/future.h"
 
 #include <assert.h>
+#include <hora/trigger.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -103,7 +104,7 @@ void hora__future_destroy(struct hora__object *object)
     if (future->owes_drop)
         drop_task(future); /* I2: it never ran */
     if (future->has_result)
-        drop_result(future, future->result); /* I3 */
+        drop_result(future, future->by.result); /* I3 */
     destroy_event(future);
     if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
@@ -129,7 +130,7 @@ static void init_rest(hora_future *future, const hora_task *task, bool in_caller
     future->nudged = false;
     future->failure = 0;
     future->entries = 0;
-    future->result = NULL;
+    future->by.result = NULL;
     future->runner = NULL;
     future->owner = NULL;
     hora__list_init(&future->waiters);
@@ -258,7 +259,7 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
     if (is_done(future))
         return false; /* I1 */
     set_state(future, HORA_FUTURE_COMPLETING);
-    future->result = failure == 0 ? result : NULL;
+    future->by.result = failure == 0 ? result : NULL;
     future->has_result = failure == 0;
     future->failure = failure;
     set_state(future, failure == 0 ? HORA_FUTURE_NORMAL : HORA_FUTURE_EXCEPTIONAL);
@@ -326,6 +327,8 @@ static bool begin_run(hora_future *future, hora_thread *thread, const struct hor
     } else {
         leave_owner_locked(future, owner);
     }
+    if (thread->witness != NULL) /* while it is NEW, and not in another pool's queue, that is what it says there */
+        thread->witness->came = runs && future->owner == thread->witness->owner ? future->by.came : HORA_NEVER;
     hora__mutex_unlock(&future->object.lock);
     return runs;
 }
@@ -456,6 +459,8 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
     } else {
         set_state(future, HORA_FUTURE_CANCELLED);
     }
+    if (future->owner != NULL && future->owner->counts_cancelled != NULL)
+        future->owner->counts_cancelled(future->owner, future);
     announce_locked(future, after);
     return what;
 }
@@ -526,13 +531,15 @@ int hora_future_cancel(hora_future *future, bool interrupt)
 
 /* ---- queues ---- */
 
-void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner)
+void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner, int64_t came)
 {
     hora__mutex_lock(&future->object.lock);
     if (future->owner == NULL)
         future->owner = owner;
-    if (future->owner == owner) /* a second queue at the same time is not followed: its workers meet a done future */
-        future->entries++;
+    bool is_owner = future->owner == owner; /* a second queue is not followed: its workers meet a done future */
+    if (is_owner && future->entries == 0 && future->runner == NULL && !is_done(future))
+        future->by.came = came;
+    future->entries += is_owner ? 1 : 0;
     hora__mutex_unlock(&future->object.lock);
 }
 

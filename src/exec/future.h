@@ -30,6 +30,8 @@ struct hora__queue_owner {
     /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry has ended. The reference of the
      * entry is the caller's. NULL: never. */
     bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
+    /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not count that. */
+    void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
     hora__atomic keeps_cancelled;
     hora_ns spin; /* how long to look before waiting for a future; immutable */
 };
@@ -51,14 +53,17 @@ struct hora_future {
     bool spins;                 /* whoever waits for it looks first; written before anybody else has seen it */
 
     /* guarded by object.lock */
-    bool owes_drop : 1;              /* task.drop has not been called */
-    bool has_result : 1;             /* there is a result that nobody has taken */
-    bool listed : 1;                 /* it is in a hora_future_list */
-    bool limit_interrupts : 1;       /* its run was interrupted because a time was over */
-    bool nudged : 1;                 /* since a worker has tried to run it that is about to wait for it */
-    int failure;                     /* EXCEPTIONAL: why; never 0 then */
-    int entries;                     /* how often its owner is going to run it */
-    void *result;                    /* NORMAL */
+    bool owes_drop : 1;        /* task.drop has not been called */
+    bool has_result : 1;       /* there is a result that nobody has taken */
+    bool listed : 1;           /* it is in a hora_future_list */
+    bool limit_interrupts : 1; /* its run was interrupted because a time was over */
+    bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
+    int failure;               /* EXCEPTIONAL: why; never 0 then */
+    int entries;               /* how often its owner is going to run it */
+    union {
+        void *result; /* NORMAL */
+        int64_t came; /* NEW, in a pool that measures: when it was accepted; see overseer.h */
+    } by;
     hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
     struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
     struct hora__list waiters;
@@ -106,8 +111,9 @@ __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *
 void hora__future_forget(hora_future *future);
 
 /* The owner is going to run the future: it stands in its queue, or a worker has it. And: the owner is through with one such
- * entry. In between the future is not given up, even if for a moment it is neither queued nor running. */
-void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner);
+ * entry. In between the future is not given up, even if for a moment it is neither queued nor running. `came` is when, for an owner who
+ * wants to know. */
+void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner, int64_t came);
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
 /* The same as the first, for a future that nobody but the caller has seen: with so many references from now on. */

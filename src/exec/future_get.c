@@ -72,7 +72,7 @@ static int answer(hora_future *future, void **ret_result)
     int outcome = hora__future_outcome(future);
     assert(outcome != HORA_EAGAIN);
     if (outcome == 0 && ret_result != NULL)
-        *ret_result = future->result;
+        *ret_result = future->by.result;
     return outcome;
 }
 
@@ -163,7 +163,7 @@ int hora_future_take_result(hora_future *future, void **ret_result)
     hora__mutex_lock(&future->object.lock);
     bool taken = !future->has_result;
     if (!taken)
-        *ret_result = future->result;
+        *ret_result = future->by.result;
     future->has_result = false;
     hora__mutex_unlock(&future->object.lock);
     return taken ? HORA_EEMPTY : 0;

@@ -25,7 +25,7 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
 {
     hora_pool *pool = worker->pool;
     void *entry;
-    int error = hora__queue_take(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->task, &entry);
+    int error = hora__queue_take(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
     *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);

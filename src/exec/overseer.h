@@ -10,6 +10,7 @@
 
 #include "sync/thread.h"
 #include "sys/atomic.h"
+#include "sys/ticks.h"
 
 struct hora__overseer;
 struct hora__worker;
@@ -19,10 +20,8 @@ struct hora__overseer_kind {
     /* The pool is gone: its reference is given back. And: the last one is. */
     void (*pool_gone)(struct hora__overseer *overseer);
     void (*free)(struct hora__overseer *overseer);
-    /* A worker is made: its witness. HORA_ENOMEM. And: it has left, with the pool's lock held: what it has measured is kept; its witness is
-     * freed. */
+    /* A worker is made: its witness. HORA_ENOMEM. And: it has ended. */
     int (*hire)(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness);
-    void (*retire_locked)(struct hora__overseer *overseer, struct hora__witness *witness);
     void (*dismiss)(struct hora__overseer *overseer, struct hora__witness *witness);
     /* A task was refused by the pool: its threads do not run it. `why` is static. */
     void (*rejected)(struct hora__overseer *overseer, hora_future *future, const char *why);
@@ -33,6 +32,10 @@ struct hora__overseer_kind {
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
     void (*clock_stepped)(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
+    /* A pool that measures: a task of a name has been submitted, or, by -1, was not after all; and: a task has been cancelled, perhaps with
+     * the lock of its future held. */
+    void (*submitted)(struct hora__overseer *overseer, const char *name, int by);
+    void (*cancelled)(struct hora__overseer *overseer, const char *name);
     /* So many runs of a series came too late, and are dropped; or a task that runs once. */
     void (*expired)(struct hora__overseer *overseer, hora_future *future, int64_t count);
     /* The pool is about to be freed, and its workers are gone: end all threads that oversight has. And: whether the calling thread is one of these. */
@@ -46,7 +49,15 @@ struct hora__overseer {
     bool needs_futures;      /* each task has one; immutable, as what follows */
     bool needs_extras;       /* each task has that, too */
     bool needs_clocks;       /* a scheduler watches its clocks */
+    bool measures;           /* when tasks come is noted */
+    bool counts_ticks;       /* times are ticks, not nanoseconds of the pool's clock */
+    struct hora__ticker ticker;
 };
+
+static inline int64_t hora__overseer_stamp(const struct hora__overseer *overseer, const hora_clock *clock)
+{
+    return overseer->counts_ticks ? hora__ticks(&overseer->ticker) : hora_clock_now(clock);
+}
 
 static inline void hora__overseer_unref(struct hora__overseer *overseer)
 {

@@ -127,7 +127,7 @@ static void init_lists(hora_pool *pool)
     hora__atomic_init(&pool->room_waiters, 0);
     hora__atomic_init(&pool->idle_watchers, 0);
     hora__atomic_init(&pool->shows_idle, 1);
-    hora__atomic_init(&pool->by_value, 0);
+    hora__atomic_init(&pool->by_value, HORA__NEVER_BY_VALUE);
     hora__atomic_init(&pool->tidier, 0);
     pool->next_number = 1;
     hora__list_init(&pool->workers);
@@ -168,7 +168,8 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
         error = hora__overseer_new(pool, options->oversight, &pool->overseer);
     if (error < 0)
         goto no_overseer;
-    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? 1 : 0);
+    int by_value = hora__pool_measures(pool) ? HORA__BY_VALUE_STAMPED : HORA__BY_VALUE;
+    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? by_value : HORA__NEVER_BY_VALUE);
     *ret_pool = pool;
     return 0;
 no_overseer:
@@ -299,10 +300,10 @@ int hora_pool_shutdown(hora_pool *pool)
 }
 
 /* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is empty. */
-static void *strip(hora_pool *pool, hora_task *ret_task)
+static void *strip(hora_pool *pool, struct hora__cell *ret_cell)
 {
-    void *entry = pool->turns != NULL ? NULL : hora__queue_poll(pool->queue, ret_task); /* nothing is to begin */
-    return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_task);
+    void *entry = pool->turns != NULL ? NULL : hora__queue_poll(pool->queue, ret_cell); /* nothing is to begin */
+    return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_cell);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
@@ -337,11 +338,11 @@ static void strip_all(hora_pool *pool, hora_future_list *ret_list)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     hora_future **end = &list.first;
-    hora_task task;
+    struct hora__cell cell;
     void *entry;
-    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &task)) != NULL) {
-        if (entry == &task)
-            hora__pool_end_by_value(pool, &task, HORA__ABANDONED);
+    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &cell)) != NULL) {
+        if (entry == &cell)
+            hora__pool_end_by_value(pool, &cell.task, HORA__ABANDONED);
         else if (ret_list == NULL)
             abandon(pool, entry);
         else

@@ -18,6 +18,9 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
+/* Whether tasks may be queued without a future, see by_value.c; in a pool that measures, with a stamp. */
+enum hora__by_value { HORA__NEVER_BY_VALUE, HORA__BY_VALUE, HORA__BY_VALUE_STAMPED };
+
 /* What a scheduler does otherwise than a plain pool. */
 struct hora__pool_kind {
     /* As hora_pool_execute, of a task that has a body. */
@@ -59,7 +62,7 @@ struct hora_pool {
     hora__atomic room_waiters;  /* how many submitters wait for room */
     hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
     hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
-    hora__atomic by_value;      /* tasks that are executed may be queued without a future; see by_value.c */
+    hora__atomic by_value;      /* an enum hora__by_value: tasks that are executed may be queued without a future */
     hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
@@ -100,6 +103,7 @@ struct hora_pool {
     struct hora__ready_fd idle_fd;
 
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
+    hora__counter refused;                /* tasks that were not accepted */
 
     /* What changes with each task lies apart from what is only read: else each change would slow down all who read. */
     char apart[HORA__CACHE_LINE];
@@ -141,6 +145,38 @@ static inline struct hora__bounds hora__pool_bounds(const hora_pool *pool)
 static inline bool hora__pool_needs_futures(const hora_pool *pool)
 {
     return pool->overseer != NULL && pool->overseer->needs_futures;
+}
+
+/* Whether somebody wants to know how long tasks wait. And: when it is now, as that is measured. */
+static inline bool hora__pool_measures(const hora_pool *pool)
+{
+    return pool->overseer != NULL && pool->overseer->measures;
+}
+
+/* A task comes: before it is placed. And: it did not, after all, if that has ended with an error that is no refusal. What has no name is
+ * in the books alone. */
+static inline void hora__pool_comes(const hora_pool *pool, const hora_task *task)
+{
+    if (hora__pool_measures(pool) && task->name != NULL)
+        pool->overseer->kind->submitted(pool->overseer, task->name, 1);
+}
+
+static inline void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
+{
+    if (error < 0 && (error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL) &&
+        hora__pool_measures(pool) && task->name != NULL)
+        pool->overseer->kind->submitted(pool->overseer, task->name, -1);
+}
+
+static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)
+{
+    if (hora__pool_measures(pool))
+        pool->overseer->kind->cancelled(pool->overseer, task->name);
+}
+
+static inline int64_t hora__pool_stamp(const hora_pool *pool)
+{
+    return hora__overseer_stamp(pool->overseer, pool->object.clock);
 }
 
 static inline void hora__pool_lower_count(hora_pool *pool)

@@ -18,6 +18,13 @@ static void tell(hora_pool *pool, hora_future *future, const char *why)
         pool->overseer->kind->rejected(pool->overseer, future, why);
 }
 
+/* The same, of one that was never accepted. */
+static void refuse(hora_pool *pool, hora_future *future, const char *why)
+{
+    hora__counter_add(&pool->refused, 1);
+    tell(pool, future, why);
+}
+
 static bool is_shut_down(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING;
@@ -27,7 +34,7 @@ static bool is_shut_down(const hora_pool *pool)
 static int drop(hora_pool *pool, hora_future *future, const char *why)
 {
     if (hora__future_abort(future, HORA_EREJECTED))
-        tell(pool, future, why);
+        refuse(pool, future, why);
     return 0;
 }
 
@@ -40,7 +47,7 @@ static int caller_runs(hora_pool *pool, hora_future *future)
 {
     if (is_shut_down(pool))
         return drop(pool, future, drop_reason(pool));
-    tell(pool, future, "no room: the caller runs it");
+    refuse(pool, future, "no room: the caller runs it");
     int ran = hora_future_run(future);
     return ran < 0 ? ran : 0;
 }
@@ -48,7 +55,7 @@ static int caller_runs(hora_pool *pool, hora_future *future)
 /* Whether there was one to drop. */
 static bool drop_oldest(hora_pool *pool)
 {
-    hora_task none;
+    struct hora__cell none;
     void *oldest = NULL;
     if (pool->turns != NULL) /* also one that may not begin yet */
         oldest = hora__queue_remove_first(pool->queue, &none);
@@ -59,7 +66,8 @@ static bool drop_oldest(hora_pool *pool)
     if (pool->turns != NULL)
         hora__steer_nudge(pool);
     hora__future_dequeued(oldest, &pool->owner);
-    (void)drop(pool, oldest, "no room: it is dropped for one that came later");
+    if (hora__future_abort(oldest, HORA_EREJECTED))
+        tell(pool, oldest, "no room: it is dropped for one that came later");
     hora__pool_end(pool, hora__ending_of(oldest));
     (void)hora_future_unref(oldest);
     return true;
@@ -152,14 +160,14 @@ static int block_told(hora_pool *pool, hora_future *future)
 {
     int error = block(pool, future);
     if ((error < 0 && error != HORA_ENOMEM) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
-        tell(pool, future, is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
+        refuse(pool, future, is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
     return error;
 }
 
 static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler)
 {
-    tell(pool, future,
-         is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
+    refuse(pool, future,
+           is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
     int answer = handler(pool, future, pool->context);
     return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
 }
@@ -183,7 +191,7 @@ int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
         return ask(pool, future, handler);
     case HORA_REJECT_ABORT:
     default:
-        tell(pool, future, why == HORA_ESHUTDOWN ? "the pool is shut down" : "no room");
+        refuse(pool, future, why == HORA_ESHUTDOWN ? "the pool is shut down" : "no room");
         return HORA_EREJECTED;
     }
 }

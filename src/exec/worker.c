@@ -168,7 +168,7 @@ static void *take_next(struct hora__worker *worker)
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
-    void *next = hora__queue_next(pool->queue, &worker->hold, &worker->task, &pool->books);
+    void *next = hora__queue_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (next != NULL) {
         worker->owes_look = false; /* who takes settles */
         hora__pool_room(pool);
@@ -212,13 +212,13 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     hora_pool *pool = worker->pool;
     bool goes_on = true;
     *ret_next = NULL;
-    if (pool->kind != NULL && entry != &worker->task)
+    if (pool->kind != NULL && entry != &worker->taken)
         entry = pool->kind->admit(pool, entry);
     if (entry == NULL && !hora__worker_is_active(worker))
         return true;
     if (entry != NULL)
         become_active(worker);
-    if (entry == &worker->task)
+    if (entry == &worker->taken)
         hora__worker_run_by_value(worker);
     else if (entry != NULL)
         goes_on = run_future(worker, entry);
@@ -226,6 +226,8 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         goes_on = false;
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
+        if (worker->witness != NULL)
+            worker->witness->has_waited = true;
         hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
     }
@@ -353,8 +355,6 @@ static void leave_list(struct hora__worker *worker)
     pool->completed += hora__counter_read(&worker->completed);
     for (int i = 0; i < HORA__ENDINGS; i++)
         pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
-    if (worker->witness != NULL)
-        pool->overseer->kind->retire_locked(pool->overseer, worker->witness);
     if (hora__worker_is_written_off(worker))
         pool->written_off--;
     hora__list_remove(&worker->link);

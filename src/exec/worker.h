@@ -37,7 +37,7 @@ struct hora__worker {
     hora_thread *thread;               /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;                /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;              /* the task that it runs, for a thread that ends meanwhile; its own */
-    hora_task task;                    /* a task by value that it has taken; its own, as what follows */
+    struct hora__cell taken;           /* a task by value that it has taken; its own, as what follows */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
     bool owes_look;                    /* of a steered pool: what it has ended may let others begin; its own */
@@ -74,14 +74,14 @@ bool hora__worker_write_off(struct hora_pool *pool, int number, int32_t run);
 
 bool hora__worker_is_written_off(const struct hora__worker *worker);
 
-/* The next task: a future, with the reference of its entry, or worker->task; NULL: the worker is to end, and its count has
+/* The next task: a future, with the reference of its entry, or &worker->taken; NULL: the worker is to end, and its count has
  * been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
 
 /* A task has been dealt with by this worker. It remains to be booked as finished. */
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);
 
-/* Run worker->task, in its thread. And: it has ended its thread, if it was running; it is counted, if that was still to be done. */
+/* Run worker->taken, in its thread. And: it has ended its thread, if it was running; it is counted, if that was still to be done. */
 void hora__worker_run_by_value(struct hora__worker *worker);
 void hora__worker_abandon_by_value(struct hora__worker *worker);
 

@@ -13,6 +13,7 @@
 #include "oversee/requests.h"
 #include "oversee/watch.h"
 #include "sched/agenda.h"
+#include "sync/clock.h"
 #include "sys/alloc.h"
 
 enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
@@ -138,12 +139,14 @@ static int hire(struct hora__overseer *overseer, struct hora__worker *worker, st
     post->witness.kind = &hora__post_kind;
     post->oversight = oversight;
     post->worker = worker;
+    post->witness.owner = &oversight->pool->owner;
+    post->witness.has_waited = true;
     hora__counter_set(&post->now.began, HORA_NEVER);
-    int error = hora__sheets_new(oversight->measures, &post->sheets);
+    int error = hora__sheets_take(oversight->measures, &post->sheets);
     if (error == 0) {
         error = hora__overruns_hire(post);
         if (error < 0)
-            hora__sheets_free(post->sheets);
+            hora__sheets_leave(oversight->measures, post->sheets);
     }
     if (error < 0) {
         hora__free(post);
@@ -153,16 +156,10 @@ static int hire(struct hora__overseer *overseer, struct hora__worker *worker, st
     return 0;
 }
 
-static void retire_locked(struct hora__overseer *overseer, struct hora__witness *witness)
-{
-    hora__sheets_keep_locked(hora__oversight_of(overseer)->measures, hora__post_of(witness)->sheets);
-}
-
 static void dismiss(struct hora__overseer *overseer, struct hora__witness *witness)
 {
-    (void)overseer;
     hora__overruns_dismiss(hora__post_of(witness));
-    hora__sheets_free(hora__post_of(witness)->sheets);
+    hora__sheets_leave(hora__oversight_of(overseer)->measures, hora__post_of(witness)->sheets);
     hora__free(hora__post_of(witness));
 }
 
@@ -170,7 +167,6 @@ static const struct hora__overseer_kind kind = {
     .pool_gone = pool_gone,
     .free = free_all,
     .hire = hire,
-    .retire_locked = retire_locked,
     .dismiss = dismiss,
     .rejected = hora__events_rejected,
     .thread_failed = hora__events_thread_failed,
@@ -178,10 +174,34 @@ static const struct hora__overseer_kind kind = {
     .left = hora__growth_left,
     .skipped = hora__events_skipped,
     .clock_stepped = hora__events_clock_stepped,
+    .submitted = hora__measures_submitted,
+    .cancelled = hora__measures_cancelled,
     .expired = hora__limits_expired,
     .pool_ends = pool_ends,
     .is_me = is_me,
 };
+
+static void count_cancelled(struct hora__queue_owner *owner, const hora_future *future)
+{
+    hora__pool_count_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), &future->task);
+}
+
+/* Ticks are cheaper to read than the clock, but what is told to listeners is in nanoseconds, and so are due times and what is compared with
+ * the clock. */
+static void init_times(struct hora__oversight *oversight)
+{
+    const hora_oversight *own = &oversight->options;
+    hora_pool *pool = oversight->pool;
+    const hora_clock *clock = pool->object.clock;
+    struct hora__overseer *base = &oversight->base;
+    base->measures = own->measured || tells_of_tasks(&own->listener);
+    bool needs_times = pool->kind != NULL || tells_of_tasks(&own->listener) || own->stuck_after > 0;
+    base->counts_ticks = !needs_times && clock->source == NULL && clock->timeline == HORA_MONOTONIC;
+    if (base->counts_ticks)
+        hora__ticker_init(&base->ticker);
+    if (own->measured)
+        pool->owner.counts_cancelled = count_cancelled;
+}
 
 static void init(struct hora__oversight *oversight, hora_pool *pool)
 {
@@ -193,6 +213,7 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
         oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->growth.wait_bound > 0;
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;
     oversight->pool = pool;
+    init_times(oversight);
     own->names = own->names == 0 ? NAMES_DEFAULT : own->names;
     own->ageing = ageing_of(own);
     own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;

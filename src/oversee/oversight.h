@@ -42,8 +42,8 @@ struct hora__now {
     hora__counter name;    /* pointers as numbers: to texts that live as long as the oversight; 0: none */
     hora__counter file;    /* to the text of HORA_TASK, which is part of the program */
     hora__counter line;
-    hora__counter began;    /* by the pool's clock; HORA_NEVER: it runs nothing */
-    hora__counter progress; /* when it was last said, by the same; HORA_NEVER: not yet */
+    hora__counter began;    /* as hora__overseer_stamp says it; HORA_NEVER: it runs nothing */
+    hora__counter progress; /* when it was last said, by the pool's clock; HORA_NEVER: not yet */
     hora__counter done;
     hora__counter of;
     hora__counter run; /* the number of this run, counted by the worker from 1 */
@@ -53,7 +53,7 @@ struct hora__now_reading {
     const char *name;
     const char *file;
     int line;
-    hora_ns began;
+    hora_ns began; /* by the pool's clock, from hora__post_read */
     hora_ns progress;
     int64_t done;
     int64_t of;
@@ -63,7 +63,8 @@ struct hora__now_reading {
 /* A task that a worker is in. There are several if one waits for another one, and runs it meanwhile. */
 struct hora__frame {
     hora_future *future;            /* whose it is; NULL: a task without one */
-    struct hora__sheet *sheet;      /* where it is measured */
+    struct hora__sheet *sheet;      /* where it is measured; NULL: nowhere */
+    int64_t began;                  /* as hora__overseer_stamp says it */
     struct hora__now_reading noted; /* what was noted of it in `now`, while it waits for an inner one */
     void *carried;
     void *before;                  /* what was current before that */
@@ -93,8 +94,10 @@ struct hora__post {
     struct hora__oversight *oversight; /* immutable */
     struct hora__worker *worker;       /* immutable */
     struct hora__now now;
-    struct hora__sheets *sheets; /* what it has measured; see measures.c. Immutable */
+    struct hora__sheets *sheets; /* where it writes what it measures; NULL: nothing. Immutable */
     int depth;                   /* how many tasks of the pool it is in; the worker's own, as what follows */
+    int64_t ended_at;            /* when the last one ended; */
+    bool ended_just_now;         /* and nothing else was done since */
     struct hora__frame frames[HORA__FRAMES];
     bool is_seen; /* growth.c has looked at it, and then */
     hora_ns used; /* it had used so much of a processor; both guarded by the pool's lock */

@@ -5,11 +5,14 @@
  *                   may run by itself, do not count. A task that waits for another one of its pool may run that one meanwhile: then
  *                   what it had noted of itself is put aside until that has ended.
  * Reading           `now` is written by the worker alone, with `version` odd meanwhile; whoever reads it does so until version was even and
- *                   the same before and after. There is no lock and no fence: the order is that of the values themselves. */
+ *                   the same before and after. There is no lock and no fence: the order is that of the values themselves.
+ * Time              One reading for each task, at its end, as long as one without a future follows the other, and no code of the user runs in between;
+ *                   else two. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/fault.h"
+#include "exec/extra.h"
 #include "oversee/carry.h"
 #include "oversee/events.h"
 #include "oversee/limits.h"
@@ -20,16 +23,16 @@
 
 /* ---- what it runs now ---- */
 
-/* The version is odd before the first value is written, and even after the last. Each value is published: so whoever has seen one sees that
- * the version has changed. */
+/* P1: who observes one of the numbers sees the version that was odd before it was written. */
 static void note(struct hora__now *now, const struct hora__now_reading *reading)
 {
     int64_t version = hora__counter_read(&now->version);
-    hora__counter_set(&now->version, version + 1);
+    hora__counter_publish(&now->version, version + 1);
     hora__counter_publish(&now->name, (int64_t)(intptr_t)reading->name);
     hora__counter_publish(&now->file, (int64_t)(intptr_t)reading->file);
     hora__counter_publish(&now->line, reading->line);
     hora__counter_publish(&now->began, reading->began);
+    HORA__ATOMIC_POINT();
     hora__counter_publish(&now->progress, reading->progress);
     hora__counter_publish(&now->done, reading->done);
     hora__counter_publish(&now->of, reading->of);
@@ -55,15 +58,32 @@ static struct hora__now_reading read_once(const struct hora__now *now)
  * values may be of the task before. */
 enum { TRIES = 10000 };
 
+/* A stamp as a time of the pool's clock. */
+static hora_ns time_of_stamp(const struct hora__oversight *oversight, int64_t stamp)
+{
+    const hora_clock *clock = oversight->pool->object.clock;
+    if (!oversight->base.counts_ticks)
+        return stamp;
+    int64_t ago = hora__overseer_stamp(&oversight->base, clock) - stamp;
+    struct hora__scale scale = hora__ticker_scale(&oversight->base.ticker);
+    return hora_clock_now(clock) - hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
+}
+
 bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading)
 {
     int64_t before;
+    bool is_torn;
     int tries = 0;
     do {
+        HORA__ATOMIC_POINT();
         before = hora__counter_observe(&post->now.version);
         *ret_reading = read_once(&post->now);
-    } while ((before % 2 != 0 || hora__counter_read(&post->now.version) != before) && ++tries < TRIES);
-    return ret_reading->began != HORA_NEVER;
+        is_torn = before % 2 != 0 || hora__counter_read(&post->now.version) != before;
+    } while (is_torn && ++tries < TRIES && !HORA__FAULT(POST_READ_TORN));
+    if (ret_reading->began == HORA_NEVER)
+        return false;
+    ret_reading->began = time_of_stamp(post->oversight, ret_reading->began);
+    return true;
 }
 
 /* ---- around a body ---- */
@@ -81,6 +101,29 @@ static bool is_in(const struct hora__post *post, const hora_future *future)
            (post->depth > 0 && post->frames[post->depth - 1].future == future);
 }
 
+static int64_t stamp(const struct hora__oversight *oversight)
+{
+    return hora__overseer_stamp(&oversight->base, oversight->pool->object.clock);
+}
+
+/* When a task begins. One that follows another at once begins when that ended: it saves a reading of the clock for each. */
+static int64_t beginning(struct hora__post *post, const hora_future *future)
+{
+    bool is_next = future == NULL && post->ended_just_now && !post->witness.has_waited;
+    post->ended_just_now = false;
+    post->witness.has_waited = false;
+    return is_next ? post->ended_at : stamp(post->oversight);
+}
+
+/* The beginning by the pool's clock, if that may be needed: in a pool that counts ticks only what has terms has a limit. */
+static hora_ns time_for_limits(const struct hora__post *post, hora_future *future, int64_t now)
+{
+    if (!post->oversight->base.counts_ticks)
+        return now;
+    bool has_terms = future != NULL && hora__future_extra(future) != NULL;
+    return has_terms ? hora_clock_now(post->oversight->pool->object.clock) : 0;
+}
+
 static int begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
 {
     struct hora__post *post = hora__post_of(witness);
@@ -91,25 +134,52 @@ static int begins(struct hora__witness *witness, hora_future *future, const hora
     if (post->depth++ >= HORA__FRAMES)
         return 0;
     struct hora__frame *frame = &post->frames[post->depth - 1];
-    *frame = (struct hora__frame){.future = future};
-    struct hora__now_reading reading = read_once(&post->now);
+    frame->future = future;
+    frame->sheet = NULL;
+    frame->carried = frame->before = NULL;
+    frame->is_installed = false;
+    frame->run = NULL;
     if (post->depth > 1)
-        post->frames[post->depth - 2].noted = reading;
-    hora_ns now = hora_clock_now(post->oversight->pool->object.clock);
+        post->frames[post->depth - 2].noted = read_once(&post->now);
+    int64_t now = beginning(post, future);
     struct hora__start start = hora__measures_begins(post, frame, future, task, now);
     note(&post->now, &(struct hora__now_reading){.name = start.name,
                                                  .file = task->file,
                                                  .line = task->line,
                                                  .began = now,
                                                  .progress = HORA_NEVER,
-                                                 .run = reading.run + 1});
+                                                 .run = hora__counter_read(&post->now.run) + 1});
+    frame->began = now;
     hora__events_started(post, future, task, &start);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     if (extra != NULL)
         hora__limits_begun(extra->limits);
-    hora__overruns_begins(post, frame, future, now);
+    hora__overruns_begins(post, frame, future, time_for_limits(post, future, now));
     hora__carry_install(post, frame, future);
     return 0;
+}
+
+/* It waits for nothing any more: the outer one goes on, or there is none. */
+static void note_end(struct hora__post *post)
+{
+    if (post->depth == 0) {
+        hora__counter_publish(&post->now.began,
+                              HORA_NEVER); /* alone it needs no version: who reads it looks at nothing else */
+        return;
+    }
+    struct hora__now_reading outer = post->frames[post->depth - 1].noted;
+    outer.run = hora__counter_read(&post->now.run);
+    note(&post->now, &outer);
+}
+
+/* What the run has taken; 0 if nobody wants to know. */
+static int64_t take_time(struct hora__post *post, const struct hora__frame *frame, const hora_task *task)
+{
+    if (!post->oversight->base.measures)
+        return 0;
+    post->ended_at = stamp(post->oversight);
+    post->ended_just_now = frame->future == NULL && task->drop == NULL && task->drop_result == NULL;
+    return post->ended_at > frame->began ? post->ended_at - frame->began : 0;
 }
 
 static void ended(struct hora__witness *witness, hora_future *future, const hora_task *task, int code)
@@ -120,14 +190,11 @@ static void ended(struct hora__witness *witness, hora_future *future, const hora
     struct hora__frame *frame = &post->frames[post->depth];
     hora__carry_restore(post, frame);
     hora__overruns_ended(post, frame, future);
-    hora_ns began = hora__counter_read(&post->now.began);
-    hora_ns now = hora_clock_now(post->oversight->pool->object.clock);
-    hora__measures_ended(post, frame, future, code, now - began);
-    struct hora__now_reading nothing = {.began = HORA_NEVER, .run = hora__counter_read(&post->now.run)};
-    struct hora__now_reading outer = post->depth > 0 ? post->frames[post->depth - 1].noted : nothing;
-    outer.run = nothing.run;
-    note(&post->now, &outer);
-    hora__events_ended(post, future, task, code, now - began);
+    int64_t ran = take_time(post, frame, task);
+    if (frame->sheet != NULL)
+        hora__measures_ended(frame, code, ran);
+    note_end(post);
+    hora__events_ended(post, future, task, code, ran);
 }
 
 const struct hora__witness_kind hora__post_kind = {begins, ended};
@@ -147,7 +214,7 @@ void hora_progress(int64_t done, int64_t of)
     struct hora__post *post;
     if (hora__post_current(&post) == NULL)
         return;
-    struct hora__now_reading reading = read_once(&post->now);
+    struct hora__now_reading reading = read_once(&post->now); /* nobody else writes */
     reading.progress = hora_clock_now(post->oversight->pool->object.clock);
     reading.done = done;
     reading.of = of;

@@ -89,12 +89,6 @@ static struct hora__cell *slot(struct place *place)
     return &place->segment->entries[place->index];
 }
 
-static void make_hole(struct hora__cell *entry)
-{
-    entry->item = NULL;
-    entry->task.run = NULL;
-}
-
 /* ---- segments; under the inbox's lock ---- */
 
 /* NULL: there is no memory. */
@@ -140,7 +134,7 @@ static int append(struct backlog *backlog, void *item)
 {
     if (backlog->end.index == SLOTS && grow(backlog) < 0)
         return HORA_ENOMEM;
-    backlog->end.segment->entries[backlog->end.index++].item = item;
+    hora__cell_set_item(&backlog->end.segment->entries[backlog->end.index++], item);
     backlog->base.size++;
     HORA__TOUCH(1);
     return 0;
@@ -296,7 +290,7 @@ static void join(struct backlog *backlog)
     struct place *end = &backlog->end;
     HORA__TOUCH(SLOTS - end->index);
     for (; end->index < SLOTS; end->index++, backlog->holes++)
-        make_hole(&end->segment->entries[end->index]);
+        hora__cell_set_item(&end->segment->entries[end->index], NULL);
     end->segment->next = backlog->inbox_first;
     *end = backlog->inbox_end;
     backlog->inbox_first = NULL;
@@ -346,14 +340,16 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
 {
     if (backlog->sealed)
         return HORA_ECLOSED;
-    if (posting->item == NULL && !may_come_by_value_locked(backlog, posting))
+    if (posting->task != NULL && !may_come_by_value_locked(backlog, posting))
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
     struct hora__cell *entry = &backlog->inbox_end.segment->entries[backlog->inbox_end.index++];
-    entry->item = posting->item;
-    if (posting->item == NULL)
+    entry->by.came = posting->by.came; /* or the element */
+    if (posting->task != NULL)
         entry->task = *posting->task;
+    else
+        entry->task.run = NULL;
     backlog->inbox_size++;
     HORA__TOUCH(1);
     hora__counter_add_alone(&posting->books->posted, 1);
@@ -398,7 +394,7 @@ static void *peek(hora_queue *queue)
         return NULL;
     const struct hora__cell *first = &backlog->front.segment->entries[backlog->front.index];
     assert(!hora__cell_is_task(first)); /* who looks has had the queue shown */
-    return first->item;
+    return first->by.item;
 }
 
 static void *strip(hora_queue *queue)
@@ -416,10 +412,10 @@ static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
     if (backlog->base.size > 1 && index < SLOTS)
-        hora__prefetch(backlog->front.segment->entries[index].item);
+        hora__cell_prefetch(&backlog->front.segment->entries[index]);
 }
 
-static void *take(hora_queue *queue, hora_task *ret_task)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct backlog *backlog = backlog_of(queue);
     recall(queue);
@@ -428,11 +424,11 @@ static void *take(hora_queue *queue, hora_task *ret_task)
     if (queue->size == 0)
         return NULL;
     const struct hora__cell *entry = &backlog->front.segment->entries[backlog->front.index];
-    void *item = entry->item;
-    if (item == NULL) {
-        *ret_task = entry->task;
-        item = ret_task;
-    }
+    void *item = ret_cell;
+    if (hora__cell_is_task(entry))
+        *ret_cell = *entry;
+    else
+        item = entry->by.item;
     queue->size--;
     advance(backlog);
     prefetch(backlog);
@@ -469,7 +465,7 @@ static void remove_at(struct backlog *backlog, struct place place)
         advance(backlog); /* I2 */
         return;
     }
-    make_hole(&place.segment->entries[place.index]);
+    hora__cell_set_item(&place.segment->entries[place.index], NULL);
     backlog->holes++;
     limit_holes(backlog);
 }
@@ -480,7 +476,8 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     recall(queue);
     for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
         HORA__TOUCH(1);
-        if (slot(&place)->item != item)
+        const struct hora__cell *entry = slot(&place);
+        if (entry->by.item != item || hora__cell_is_task(entry))
             continue;
         if (remove)
             remove_at(backlog, place);
@@ -502,8 +499,12 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
         struct hora__cell *entry = slot(&place);
         HORA__TOUCH(1);
-        if (hora__cell_is_task(entry))
-            error = maker->make(maker->context, &entry->task, &entry->item);
+        void *item;
+        if (!hora__cell_is_task(entry))
+            continue;
+        error = maker->make(maker->context, entry, &item);
+        if (error == 0)
+            hora__cell_set_item(entry, item);
     }
     backlog->only_elements = error == 0;
     return error;
@@ -514,7 +515,8 @@ static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
     recall(queue);
     for (struct place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
         const struct hora__cell *entry = slot(&place);
-        if (!hora__cell_is_hole(entry) && !visit(entry->item, entry->item == NULL ? &entry->task : NULL, arg))
+        bool is_task = hora__cell_is_task(entry);
+        if (!hora__cell_is_hole(entry) && !visit(is_task ? NULL : entry->by.item, is_task ? &entry->task : NULL, arg))
             return;
     }
 }

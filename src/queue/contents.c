@@ -68,22 +68,22 @@ int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
-static void *remove_first_locked(hora_queue *queue, hora_task *ret_task)
+static void *remove_first_locked(hora_queue *queue, struct hora__cell *ret_cell)
 {
     if (queue->kind->take_first != NULL)
-        return queue->kind->take_first(queue, ret_task);
+        return queue->kind->take_first(queue, ret_cell);
     void *item = queue->kind->peek(queue);
     return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
 }
 
-void *hora__queue_remove_first(hora_queue *queue, hora_task *ret_task)
+void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     if (queue->kind->absorb != NULL)
         queue->kind->absorb(queue);
-    void *item = remove_first_locked(queue, ret_task);
+    void *item = remove_first_locked(queue, ret_cell);
     if (item != NULL)
         hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);

@@ -47,20 +47,55 @@ struct hora__put {
     void *memory;              /* linked queue: the node for it, made before the lock is taken */
 };
 
+/* What stands in a queue: an element, or a task without one. */
+struct hora__cell {
+    union {
+        void *item;   /* NULL: a hole, if it is no task */
+        int64_t came; /* of a task by value: what its posting said */
+    } by;
+    hora_task task; /* by value: its run is not NULL, as it is with anything else */
+};
+
+static inline bool hora__cell_is_task(const struct hora__cell *cell)
+{
+    return cell->task.run != NULL;
+}
+
+static inline bool hora__cell_is_hole(const struct hora__cell *cell)
+{
+    return cell->by.item == NULL && cell->task.run == NULL;
+}
+
+/* NULL makes it a hole. */
+static inline void hora__cell_set_item(struct hora__cell *cell, void *item)
+{
+    cell->by.item = item;
+    cell->task.run = NULL;
+}
+
+static inline void hora__cell_prefetch(const struct hora__cell *cell)
+{
+    if (!hora__cell_is_task(cell))
+        hora__prefetch(cell->by.item);
+}
+
 /* A thread that waits to put or to take. */
 struct hora__queue_waiter {
     struct hora__waiter waiter;
-    struct hora__put put; /* a putter's; written before it is on the list */
-    void *item;           /* a taker's; written before it is resolved */
-    hora_task *task;      /* a taker's: where a task by value goes; NULL: there can be none */
+    struct hora__put put;    /* a putter's; written before it is on the list */
+    void *item;              /* a taker's; written before it is resolved */
+    struct hora__cell *cell; /* a taker's: where a task by value goes; NULL: there can be none */
 };
 
 /* What is posted: an element, or a task by value. Nobody knows that by an address, so it cannot be taken back: instead a word
  * of the owner is looked at while it is let in. Who changes that word and then looks into the queue sees all that will
  * ever come by value. */
 struct hora__posting {
-    void *item; /* NULL: the task */
-    const hora_task *task;
+    const hora_task *task; /* NULL: an element */
+    union {
+        void *item;   /* that */
+        int64_t came; /* of a task: whatever the owner wants to know with it; as a rule when it came */
+    } by;
     const hora__atomic *gate; /* of a task: let in only while this is below `closed` */
     int32_t closed;
     struct hora__books *books;
@@ -68,7 +103,7 @@ struct hora__posting {
 
 /* Who makes an element of a task by value, with the queue's lock held. 0 or an error. */
 struct hora__maker {
-    int (*make)(void *context, const hora_task *task, void **ret_item);
+    int (*make)(void *context, const struct hora__cell *cell, void **ret_item);
     void *context;
 };
 
@@ -123,12 +158,12 @@ struct hora__queue_kind {
     /* For an inbox of elements that become due, else NULL: those who put are told which ones a waiting taker wants to know of.
      * Whether one of these was in the inbox; it is in the container now. */
     bool (*guard)(hora_queue *queue);
-    /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_task, and that address
+    /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_cell, and that address
      * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
      * may still be tasks. */
-    void *(*take)(hora_queue *queue, hora_task *ret_task);
+    void *(*take)(hora_queue *queue, struct hora__cell *ret_cell);
     /* The same of the first element, whether it can be taken yet or not. NULL: there is none that could not be. */
-    void *(*take_first)(hora_queue *queue, hora_task *ret_task);
+    void *(*take_first)(hora_queue *queue, struct hora__cell *ret_cell);
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
     /* And to take without the lock; else NULL. offer lets those who hold the first elements claim them from their segment, one by one in their
      * order, and the caller hold it; follow lets it hold what others were offered, if that is something else than what it
@@ -262,9 +297,9 @@ bool hora__queue_is_free(hora_queue *queue);
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
-/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A task by value is copied to *ret_task, whose address
+/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A task by value is copied to *ret_cell, whose address
  * is then returned. */
-void *hora__queue_remove_first(hora_queue *queue, hora_task *ret_task);
+void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
 
 /* ---- putting: transfer.c ---- */
 
@@ -279,18 +314,19 @@ __attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, cons
 void hora__queue_look(hora_queue *queue);
 
 /* If there is an element, take it; NULL: there is none. What the caller has finished is booked now and then, but for the last task
- * only with success. Here and below: a task by value is copied to *ret_task, whose address is then returned. */
-void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books);
+ * only with success. Here and below: a task by value is copied to *ret_cell, whose address is then returned. */
+void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                       struct hora__books *books);
 
 /* Book all that the caller has finished, and let go what it holds. */
 void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
 
 /* As hora_queue_poll_for. */
-__attribute__((warn_unused_result)) int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task,
-                                                         void **ret_item);
+__attribute__((warn_unused_result)) int hora__queue_take(hora_queue *queue, hora_ns timeout,
+                                                         struct hora__cell *ret_cell, void **ret_item);
 
 /* As hora_queue_poll; NULL: there is none that can be taken. */
-void *hora__queue_poll(hora_queue *queue, hora_task *ret_task);
+void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell);
 
 /* See `show` of the kinds. Does nothing in a queue without tasks by value. */
 __attribute__((warn_unused_result)) int hora__queue_show(hora_queue *queue, const struct hora__maker *maker);

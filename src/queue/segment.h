@@ -16,20 +16,15 @@
 #define HORA_QUEUE_SEGMENT_H
 
 #include <assert.h>
-#include <hora/task.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/touch.h"
+#include "queue/queue.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
 
 enum { HORA__SLOTS = 62, HORA__LIMIT_SHIFT = 24, HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1 };
-
-struct hora__cell {
-    void *item;     /* NULL: a task by value, or a hole */
-    hora_task task; /* by value: its run is not NULL. A hole: its run is NULL */
-};
 
 struct hora__segment {
     struct hora__segment *next;
@@ -45,16 +40,6 @@ static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == 
                                       offsetof(struct hora__segment, entries) == 2 * (size_t)HORA__CACHE_LINE &&
                                       sizeof(struct hora__cell) == HORA__CACHE_LINE),
               "cache lines");
-
-static inline bool hora__cell_is_task(const struct hora__cell *entry)
-{
-    return entry->item == NULL && entry->task.run != NULL;
-}
-
-static inline bool hora__cell_is_hole(const struct hora__cell *entry)
-{
-    return entry->item == NULL && entry->task.run == NULL;
-}
 
 static inline void hora__segment_init(struct hora__segment *segment)
 {

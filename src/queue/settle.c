@@ -64,8 +64,8 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
     while (!hora__list_is_empty(&queue->takers)) {
         struct hora__waiter *taker =
             HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers);
-        hora_task *task = queue_waiter(taker)->task;
-        void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
+        struct hora__cell *cell = queue_waiter(taker)->cell;
+        void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
         if (item == NULL)
             break;
         give(queue, taker, item, wakes);
@@ -195,8 +195,8 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
         queue->kind->recall(queue);
     if (queue->size == 0 && queue->searcher == NULL)
         look_into_inbox(queue);
-    hora_task *task = queue_waiter(self)->task;
-    void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
+    struct hora__cell *cell = queue_waiter(self)->cell;
+    void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
     if (item == NULL) {
         hora__queue_take_post(queue, self, wakes);
         return NULL;

@@ -166,9 +166,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-static void *take(hora_queue *queue, hora_task *ret_task)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell)
 {
-    (void)ret_task;
+    (void)ret_cell;
     struct steered_queue *steered = steered_of(queue);
     hora_ns now = now_of(steered);
     struct hora__turn *best = queue->size > 0 ? hora__turns_best(&steered->turns, now) : NULL;
@@ -204,9 +204,9 @@ static void *strip(hora_queue *queue)
     return first != NULL ? leave(steered, hora__turn_of(first)) : NULL;
 }
 
-static void *take_first(hora_queue *queue, hora_task *ret_task)
+static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
 {
-    (void)ret_task;
+    (void)ret_cell;
     return strip(queue);
 }
 

@@ -170,7 +170,7 @@ int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
 {
     if (queue->kind->post == NULL)
         return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
-    return hora__queue_post(queue, &(struct hora__posting){.item = item, .books = books});
+    return hora__queue_post(queue, &(struct hora__posting){.by.item = item, .books = books});
 }
 
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
@@ -196,11 +196,11 @@ static bool is_alone(const hora_queue *queue)
            queue->ready.kind == HORA__READY_NONE && !queue->kind->is_searched;
 }
 
-static int take_locked(hora_queue *queue, hora_task *task, void **ret_item, struct hora__wakes *wakes)
+static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_item, struct hora__wakes *wakes)
 {
     if (hora__queue_hands_over_late(queue))
         hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
-    void *item = task != NULL ? queue->kind->take(queue, task) : queue->kind->pop(queue, wakes);
+    void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     if (!is_alone(queue))
@@ -283,10 +283,10 @@ static int begin_to_wait(hora_queue *queue, struct hora__queue_waiter *self, str
 }
 
 /* Wait for an element; called with the lock, returns without it. */
-static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, hora_task *task, void **ret_item,
-                        struct hora__wakes *wakes)
+static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
+                        void **ret_item, struct hora__wakes *wakes)
 {
-    struct hora__queue_waiter self = {.task = task};
+    struct hora__queue_waiter self = {.cell = cell};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
     hora__object_visit(&queue->object);
@@ -305,9 +305,9 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 }
 
 /* Whether tasks by value can be met at all, and so where they go. */
-static hora_task *place_for_task(const hora_queue *queue, hora_task *task)
+static struct hora__cell *place_for_task(const hora_queue *queue, struct hora__cell *cell)
 {
-    return queue->kind->take != NULL ? task : NULL;
+    return queue->kind->take != NULL ? cell : NULL;
 }
 
 static int64_t count_of_comers(const hora_queue *queue)
@@ -317,14 +317,14 @@ static int64_t count_of_comers(const hora_queue *queue)
 
 /* There is nothing: go on looking for a while whether something comes, one thread at a time; as take_locked, and with the lock, which is let
  * go meanwhile. What has come is counted before the last look that finds nothing: so what comes later is seen by the count. */
-static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, hora_task *task, void **ret_item,
-                       struct hora__wakes *wakes)
+static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
+                       void **ret_item, struct hora__wakes *wakes)
 {
     struct hora__spin spin;
     hora__spin_begin(&spin, queue->spin < timeout ? queue->spin : timeout);
     for (bool goes_on = true;;) {
         int64_t before = count_of_comers(queue);
-        int error = take_locked(queue, task, ret_item, wakes);
+        int error = take_locked(queue, cell, ret_item, wakes);
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         queue->spins = true;
@@ -337,9 +337,9 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
     }
 }
 
-int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task, void **ret_item)
+int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_cell, void **ret_item)
 {
-    hora_task *task = place_for_task(queue, ret_task);
+    struct hora__cell *cell = place_for_task(queue, ret_cell);
     hora_thread *thread;
     int error = begin_waiting_call(queue, &thread);
     if (error != 0)
@@ -348,11 +348,11 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, hora_task *ret_task, vo
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
-    error = take_locked(queue, task, ret_item, &wakes);
+    error = take_locked(queue, cell, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && queue->spin > 0 && !queue->spins)
-        error = spin_locked(queue, thread, timeout, task, ret_item, &wakes);
+        error = spin_locked(queue, thread, timeout, cell, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0)
-        return wait_to_take(queue, thread, deadline, task, ret_item, &wakes);
+        return wait_to_take(queue, thread, deadline, cell, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
 }
@@ -376,38 +376,38 @@ static void book_finished(struct hora__hold *hold, struct hora__books *books, in
 }
 
 /* Take without the lock; NULL: nothing is offered any more. */
-static inline void *claim(const struct hora__hold *hold, hora_task *ret_task)
+static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_cell)
 {
     const struct hora__cell *entry = hora__segment_claim(hold->segment);
-    if (entry == NULL || entry->item != NULL)
-        return entry == NULL ? NULL : entry->item;
-    *ret_task = entry->task;
-    return ret_task;
+    if (entry == NULL || !hora__cell_is_task(entry))
+        return entry == NULL ? NULL : entry->by.item;
+    *ret_cell = *entry;
+    return ret_cell;
 }
 
 /* Others may have been offered something: then there is no need to disturb them. Called with the lock, and returns with it unless there was
  * something to claim. */
-static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task,
+static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                                struct hora__books *books)
 {
     if (queue->kind->offer == NULL || !queue->kind->follow(queue, hold))
         return NULL;
     book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
     hora__mutex_unlock(&queue->object.lock);
-    void *item = claim(hold, ret_task);
+    void *item = claim(hold, ret_cell);
     if (item == NULL)
         hora__mutex_lock(&queue->object.lock);
     return item;
 }
 
-static void *next_locked(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books,
-                         struct hora__wakes *wakes)
+static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                         struct hora__books *books, struct hora__wakes *wakes)
 {
     void *item;
     bool claims = queue->kind->offer != NULL;
     if (claims)
         queue->kind->let_go(queue, hold);
-    if (take_locked(queue, place_for_task(queue, ret_task), &item, wakes) < 0)
+    if (take_locked(queue, place_for_task(queue, ret_cell), &item, wakes) < 0)
         return NULL;
     book_finished(hold, books, 0);
     if (claims && queue->ready.kind == HORA__READY_NONE) /* a descriptor must show what is left */
@@ -415,18 +415,19 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, hora_task *
     return item;
 }
 
-void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, hora_task *ret_task, struct hora__books *books)
+void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                       struct hora__books *books)
 {
-    void *item = hold->segment != NULL ? claim(hold, ret_task) : NULL;
+    void *item = hold->segment != NULL ? claim(hold, ret_cell) : NULL;
     if (item != NULL)
         return item;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    item = claim_with_others(queue, hold, ret_task, books);
+    item = claim_with_others(queue, hold, ret_cell, books);
     if (item != NULL)
         return item;
-    item = next_locked(queue, hold, ret_task, books, &wakes);
+    item = next_locked(queue, hold, ret_cell, books, &wakes);
     hora__queue_exit(queue, &wakes);
     return item;
 }
@@ -440,7 +441,7 @@ void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__
     hora__mutex_unlock(&queue->object.lock);
 }
 
-static int take_now(hora_queue *queue, hora_task *task, void **ret_item)
+static int take_now(hora_queue *queue, struct hora__cell *cell, void **ret_item)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -448,7 +449,7 @@ static int take_now(hora_queue *queue, hora_task *task, void **ret_item)
     if (error < 0)
         return error;
     hora__mutex_lock(&queue->object.lock); /* a kind with an inbox looks there when it has to */
-    error = take_locked(queue, task, ret_item, &wakes);
+    error = take_locked(queue, cell, ret_item, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;
 }
@@ -458,8 +459,8 @@ int hora_queue_poll(hora_queue *queue, void **ret_item)
     return ret_item == NULL ? HORA_EINVAL : take_now(queue, NULL, ret_item);
 }
 
-void *hora__queue_poll(hora_queue *queue, hora_task *ret_task)
+void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell)
 {
     void *item;
-    return take_now(queue, place_for_task(queue, ret_task), &item) == 0 ? item : NULL;
+    return take_now(queue, place_for_task(queue, ret_cell), &item) == 0 ? item : NULL;
 }

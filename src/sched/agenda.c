@@ -351,7 +351,7 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
     return taken(agenda, entry);
 }
 
-static void *take(hora_queue *queue, hora_task *ret_task)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct agenda *agenda = agenda_of(queue);
     if (agenda->turns != NULL)
@@ -359,9 +359,10 @@ static void *take(hora_queue *queue, hora_task *ret_task)
     struct hora__entry *first = hora__agenda_first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
+    hora_ns due = first->is_errand ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timers_first(own_heap(agenda))); /* likely the next to be taken */
-    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, ret_task) : taken(agenda, first);
+    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, due, ret_cell) : taken(agenda, first);
 }
 
 /* Who has no place for a task has had the agenda shown, so there is none. Nor is it a worker, so nothing begins. */
@@ -373,7 +374,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return take(queue, NULL);
 }
 
-static void *take_first(hora_queue *queue, hora_task *ret_task)
+static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct agenda *agenda = agenda_of(queue);
     struct reading reading = {.agenda = agenda};
@@ -382,8 +383,10 @@ static void *take_first(hora_queue *queue, hora_task *ret_task)
         first = first_of(agenda, &reading);
     if (first == NULL)
         return NULL;
+    hora_ns due = first->is_errand ? hora__agenda_due(queue, first) : 0;
     hora__agenda_remove(agenda, first);
-    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, ret_task) : release(agenda, first);
+    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, due, ret_cell)
+                            : release(agenda, first);
 }
 
 static struct hora__entry *last_of(const struct hora__timers *timers)

@@ -139,6 +139,9 @@ void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns
 /* The entry will not come back: its place is free. */
 void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry);
 
+/* By how much the entry that is most overdue is so now; 0: none is. What was posted has been absorbed. */
+hora_ns hora__agenda_overdue(hora_queue *queue);
+
 /* Call `visit` for every entry of a line; it must not change the agenda. */
 void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg);

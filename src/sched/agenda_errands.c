@@ -61,12 +61,14 @@ static struct hora__errand *new_errand(struct agenda *agenda, struct hora__shard
     return errand;
 }
 
-hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task)
+struct hora__cell *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
+                                               struct hora__cell *ret_cell)
 {
-    *ret_task = hora__errand_task(hora__errand_of(entry));
+    ret_cell->by.came = due;
+    ret_cell->task = hora__errand_task(hora__errand_of(entry));
     hora__agenda_save_memory(agenda, entry);
     leave(agenda, hora__errand_of(entry));
-    return ret_task;
+    return ret_cell;
 }
 
 /* ---- coming in ---- */
@@ -160,9 +162,9 @@ static bool withdraw(struct agenda *agenda, uint64_t number)
         struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_errand)
             continue;
-        hora_task task;
         hora__agenda_remove(agenda, entry);
-        (void)hora__agenda_release_errand(agenda, entry, &task);
+        hora__agenda_save_memory(agenda, entry);
+        leave(agenda, hora__errand_of(entry));
         return true;
     }
     return false;

@@ -117,7 +117,8 @@ bool hora__agenda_is_free(hora_queue *queue);
 /* The memory of errands that have left, and came from this shard, goes back; with its lock. The context is the agenda. */
 void hora__agenda_give_back(void *context, struct hora__shard *shard);
 
-/* An errand that was removed leaves for good: its task. */
-hora_task *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_task *ret_task);
+/* An errand that was removed leaves for good: its task, and when that was due. */
+struct hora__cell *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
+                                               struct hora__cell *ret_cell);
 
 #endif

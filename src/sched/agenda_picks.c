@@ -2,6 +2,7 @@
 /* agenda_picks.c - picking entries out of the agenda by what somebody says of each */
 #include <stddef.h>
 
+#include "base/ns.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
@@ -58,4 +59,23 @@ void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
     hora__mutex_lock(&queue->object.lock);
     entry->place = HORA__OUT; /* not before: who comes in again could run, and break the chain */
     hora__mutex_unlock(&queue->object.lock);
+}
+
+/* By how much the first of a heap is overdue; 0: it is not, or has to find its time anew, or there is none. */
+static hora_ns overdue_of(const struct hora__timers *timers, hora_ns now)
+{
+    hora_ns due = timers->size > 0 ? timers->slots[0].due : HORA_FOREVER;
+    return due == INT64_MIN ? 0 : hora__ns_max(hora__ns_sub(now, due), 0);
+}
+
+hora_ns hora__agenda_overdue(hora_queue *queue)
+{
+    const struct agenda *agenda = agenda_of(queue);
+    hora_ns overdue = 0;
+    for (int i = 0; i < LINES; i++) {
+        hora_ns now = hora__agenda_now(queue, (hora_timeline)i);
+        overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].exact, now));
+        overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].lax, now));
+    }
+    return overdue;
 }

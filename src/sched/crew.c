@@ -292,7 +292,7 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
     if (hora_future_is_done(&series->future) && !HORA__FAULT(CREW_RUNS_AFTER_CANCEL))
         (void)hora_future_cancel(&member->future, false);
     hora__pool_accept(pool);
-    hora__future_enqueued(&member->future, &pool->owner);
+    hora__future_enqueued(&member->future, &pool->owner, 0); /* its planned time counts */
     if (series_goes(pool, series))
         hora__pool_entry_ended(pool, &series->future);
     return &member->future;

@@ -427,22 +427,13 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
     return 0;
 }
 
-/* Make a scheduled future and find its place; or, if nobody will know it, put the task in without one. */
-int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                             hora_future **ret_future)
+/* Make a scheduled future and find its place. */
+static int make_and_place(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                          hora_future **ret_future)
 {
-    hora_task own;
     struct hora__scheduled *scheduled;
-    int error = decorate(pool, &task, &own);
-    if (error == 0 && ret_future == NULL && is_plain(plan)) {
-        error = hora__scheduler_post(pool, task, plan->now, plan->planned);
-        if (error != HORA_ENOTSUP)
-            return error;
-        error = 0;
-    }
     hora__depot_supply(&pool->depot);
-    if (error == 0)
-        error = make_scheduled(pool, task, plan, &scheduled);
+    int error = make_scheduled(pool, task, plan, &scheduled);
     if (error < 0)
         return error;
     error = scheduled->course != NULL ? prepare_course(pool, scheduled, plan) : 0;
@@ -460,6 +451,24 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     else
         (void)hora_future_unref(&scheduled->future);
     return 0;
+}
+
+/* If nobody will know it, the task is put in without a future. */
+int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+                             hora_future **ret_future)
+{
+    hora_task own;
+    int error = decorate(pool, &task, &own);
+    if (error < 0)
+        return error;
+    hora__pool_comes(pool, task);
+    error = HORA_ENOTSUP;
+    if (ret_future == NULL && is_plain(plan))
+        error = hora__scheduler_post(pool, task, plan->now, plan->planned);
+    if (error == HORA_ENOTSUP)
+        error = make_and_place(pool, task, plan, ret_future);
+    hora__pool_came(pool, task, error);
+    return error;
 }
 
 static int execute(hora_pool *pool, const hora_task *task)

@@ -26,6 +26,10 @@ struct hora__witness_kind {
 
 struct hora__witness {
     const struct hora__witness_kind *kind;
+    const void *owner; /* the struct hora__queue_owner of its pool; immutable */
+    int64_t
+        came; /* what is known of when the task came that is about to begin; HORA_NEVER: nothing. The thread's own */
+    bool has_waited; /* for work, since the last task ended; likewise */
 };
 
 struct hora_thread {

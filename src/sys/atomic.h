@@ -166,8 +166,8 @@ static inline int64_t hora__counter_read(const hora__counter *counter)
     return atomic_load_explicit(&counter->value, memory_order_relaxed);
 }
 
-/* The same in order: whoever reads what was written like this, and reads it like this, sees what the writer did before. For what is read together,
- * see post.c of src/oversee. */
+/* The same two, for numbers that are read together without a lock: who observes what was published sees all that was written before it. No
+ * point for the simulator: who uses them says where one is. */
 static inline void hora__counter_publish(hora__counter *counter, int64_t value)
 {
     atomic_store_explicit(&counter->value, value, memory_order_release);

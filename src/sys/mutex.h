@@ -22,6 +22,7 @@ enum hora__rank {
     HORA__RANK_CLOCK = 4,  /* a virtual clock */
     HORA__RANK_PARKER = 5, /* inside the portable parker */
     HORA__RANK_DEPOT = 6,  /* spare memory of a pool */
+    HORA__RANK_NAMES = 7,  /* names of tasks, and what is measured under them */
 };
 
 /* Without assertions, and with the lock in one word, all is so short that it is inline: posix/quick_mutex.h. */

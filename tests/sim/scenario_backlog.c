@@ -234,10 +234,10 @@ static int post_task(void *value)
     return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1, .books = &books});
 }
 
-static int make_element(void *context, const hora_task *task, void **ret_item)
+static int make_element(void *context, const struct hora__cell *cell, void **ret_item)
 {
     CHECK_POINTER(context, &books);
-    *ret_item = task->arg;
+    *ret_item = cell->task.arg;
     return 0;
 }
 
@@ -248,9 +248,9 @@ static void show(void)
 
 static void *next(void)
 {
-    hora_task task;
-    void *item = hora__queue_next(queue, &hold, &task, &books);
-    return item == &task ? task.arg : item;
+    struct hora__cell cell;
+    void *item = hora__queue_next(queue, &hold, &cell, &books);
+    return item == &cell ? cell.task.arg : item;
 }
 
 static void post_task_or_be_refused(void *arg)
@@ -301,11 +301,11 @@ SCENARIO(backlog_task_meets_a_show)
 /* A task wakes a taker as an element does. */
 static void take_task(void *arg)
 {
-    hora_task task;
+    struct hora__cell cell;
     void *item;
-    CHECK_OK(hora__queue_take(queue, HORA_FOREVER, &task, &item));
-    CHECK_POINTER(item, &task);
-    *(void **)arg = task.arg;
+    CHECK_OK(hora__queue_take(queue, HORA_FOREVER, &cell, &item));
+    CHECK_POINTER(item, &cell);
+    *(void **)arg = cell.task.arg;
 }
 
 SCENARIO(backlog_task_meets_a_taker)

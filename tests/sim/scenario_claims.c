@@ -43,11 +43,11 @@ static int post_task(void *value)
 
 static void *next_of(struct hora__hold *hold)
 {
-    hora_task task;
-    void *item = hora__queue_next(queue, hold, &task, &books);
+    struct hora__cell cell;
+    void *item = hora__queue_next(queue, hold, &cell, &books);
     if (item != NULL)
         hold->finished++;
-    return item == &task ? task.arg : item;
+    return item == &cell ? cell.task.arg : item;
 }
 
 static int taken_by[CLAIMED]; /* which taker has it, from 1 on */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* readings.c - adding up what has been counted and measured
+ *
+ * How it works      Nobody is stopped: sheets are read while they are written. What has ended is read before what has begun, and that before
+ *                   what has come, so that no count is ahead of one that it follows from. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "oversee/measures.h"
+#include "sys/alloc.h"
+
+/* ---- sheets ---- */
+
+/* Call `visit` for each sheet of a name, or for all with NULL. */
+static void each_sheet(struct hora__measures *measures, const struct hora__name *name,
+                       void (*visit)(const struct hora__sheet *sheet, void *arg), void *arg)
+{
+    int first = name != NULL ? name->index : 0;
+    int last = name != NULL ? name->index : hora__names_room(&measures->names) - 1;
+    const struct hora__sheets *sheets = hora__atomic_pointer_load(&measures->first);
+    for (; sheets != NULL; sheets = sheets->next) {
+        for (int i = first; i <= last; i++) {
+            const struct hora__sheet *sheet = hora__atomic_pointer_load(&sheets->by_name[i]);
+            if (sheet != NULL)
+                visit(sheet, arg);
+        }
+    }
+}
+
+struct wanted {
+    hora_measure measure;
+    struct hora__distribution *sum;
+};
+
+static void add_times(const struct hora__sheet *sheet, void *arg)
+{
+    const struct wanted *wanted = arg;
+    hora__histogram_add(wanted->sum, &sheet->times[wanted->measure]);
+}
+
+void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_measure measure,
+                        struct hora__distribution *sum)
+{
+    struct wanted wanted = {measure, sum};
+    each_sheet(measures, name, add_times, &wanted);
+}
+
+static void add_endings(const struct hora__sheet *sheet, void *arg)
+{
+    hora_counts *counts = arg;
+    counts->done += hora__counter_read(&sheet->done);
+    counts->failed += hora__counter_read(&sheet->failed);
+}
+
+static void add_starts(const struct hora__sheet *sheet, void *arg)
+{
+    hora_counts *counts = arg;
+    counts->started += hora__counter_read(&sheet->started);
+}
+
+static void add_tallies(const struct hora__name *name, hora_counts *counts)
+{
+    counts->cancelled += hora__counter_read(&name->tallies[HORA__TALLY_CANCELLED]);
+    counts->rejected += hora__counter_read(&name->tallies[HORA__TALLY_REJECTED]);
+    counts->expired += hora__counter_read(&name->tallies[HORA__TALLY_EXPIRED]);
+    counts->skipped += hora__counter_read(&name->tallies[HORA__TALLY_SKIPPED]);
+    counts->overrun += hora__counter_read(&name->tallies[HORA__TALLY_OVERRUN]);
+    counts->stuck += hora__counter_read(&name->tallies[HORA__TALLY_STUCK]);
+    counts->submitted += hora__counter_read(&name->tallies[HORA__TALLY_SUBMITTED]);
+}
+
+void hora__measures_count(struct hora__measures *measures, const struct hora__name *name, hora_counts *ret_counts)
+{
+    each_sheet(measures, name, add_endings, ret_counts);
+    each_sheet(measures, name, add_starts, ret_counts);
+    if (name != NULL) {
+        add_tallies(name, ret_counts);
+        return;
+    }
+    add_tallies(&measures->names.none, ret_counts);
+    for (name = hora__names_newest(&measures->names); name != NULL; name = name->next)
+        add_tallies(name, ret_counts);
+}
+
+struct hora__scale hora__measures_scale(const struct hora__oversight *oversight)
+{
+    return oversight->base.counts_ticks ? hora__ticker_scale(&oversight->base.ticker) : HORA__SCALE_NS;
+}
+
+/* ---- names ---- */
+
+/* In the order of their texts. */
+static void sort(const struct hora__name **names, int count)
+{
+    for (int gap = count / 2; gap > 0;
+         gap = gap == 2 ? 1 : gap * 5 / 11) { /* Shell's way: short, and quick enough for tens of thousands */
+        for (int i = gap; i < count; i++) {
+            const struct hora__name *name = names[i];
+            int at = i;
+            for (; at >= gap && strcmp(names[at - gap]->text, name->text) > 0; at -= gap)
+                names[at] = names[at - gap];
+            names[at] = name;
+        }
+    }
+}
+
+int hora__measures_names(struct hora__measures *measures, const struct hora__name ***ret_names)
+{
+    const struct hora__name *newest = hora__names_newest(&measures->names);
+    int room = 0;
+    for (const struct hora__name *name = newest; name != NULL; name = name->next)
+        room++;
+    const struct hora__name **names = hora__alloc((size_t)room, sizeof *names);
+    if (names == NULL)
+        return HORA_ENOMEM;
+    int count = 0;
+    for (const struct hora__name *name = newest; name != NULL; name = name->next)
+        if (hora__atomic_load(&name->is_seen) != 0)
+            names[count++] = name;
+    sort(names, count);
+    *ret_names = names;
+    return count;
+}
+
+/* ---- calls ---- */
+
+/* What a call is about; `name` NULL: the whole pool. */
+struct subject {
+    struct hora__oversight *oversight;
+    const struct hora__name *name;
+};
+
+static int find_subject(hora_pool *pool, const char *name, struct subject *ret_subject)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    struct hora__oversight *oversight = hora__pool_oversight(pool);
+    if (oversight == NULL || !oversight->options.measured)
+        return HORA_ENOTSUP;
+    *ret_subject = (struct subject){.oversight = oversight};
+    if (name != NULL)
+        ret_subject->name = hora__names_find(&oversight->measures->names, name);
+    return name != NULL && ret_subject->name == NULL ? HORA_ENOENT : 0;
+}
+
+static bool is_measure(hora_measure measure)
+{
+    return measure == HORA_MEASURE_WAIT || measure == HORA_MEASURE_LATENESS || measure == HORA_MEASURE_RUN;
+}
+
+static hora_ns sum_of(const struct hora__distribution *values, struct hora__rate rate)
+{
+    struct hora__seconds sum = hora__distribution_sum(values, rate);
+    if (sum.seconds >= (uint64_t)(INT64_MAX / HORA__SECOND))
+        return INT64_MAX;
+    return (hora_ns)sum.seconds * HORA__SECOND + sum.nanoseconds;
+}
+
+static hora_ns quantile_of(const struct hora__distribution *values, double q, struct hora__rate rate)
+{
+    return hora__rate_to_ns(rate, hora__distribution_quantile(values, q));
+}
+
+int hora_pool_measure(hora_pool *pool, const char *name, hora_measure measure, hora_distribution *ret_distribution)
+{
+    struct subject subject;
+    int error = ret_distribution == NULL || !is_measure(measure) ? HORA_EINVAL : find_subject(pool, name, &subject);
+    if (error < 0)
+        return error;
+    struct hora__distribution values = {.count = 0};
+    hora__measures_add(subject.oversight->measures, subject.name, measure, &values);
+    struct hora__rate rate = hora__measures_scale(subject.oversight).values;
+    *ret_distribution = (hora_distribution){
+        .struct_size = sizeof *ret_distribution,
+        .count = values.count,
+        .sum = sum_of(&values, rate),
+        .max = hora__rate_to_ns(rate, values.max),
+        .p50 = quantile_of(&values, 0.5, rate),
+        .p90 = quantile_of(&values, 0.9, rate),
+        .p99 = quantile_of(&values, 0.99, rate),
+        .p999 = quantile_of(&values, 0.999, rate),
+    };
+    return 0;
+}
+
+int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, double q, hora_ns *ret_value)
+{
+    struct subject subject;
+    bool is_wrong = ret_value == NULL || !is_measure(measure) || !(q >= 0 && q <= 1);
+    int error = is_wrong ? HORA_EINVAL : find_subject(pool, name, &subject);
+    if (error < 0)
+        return error;
+    struct hora__distribution values = {.count = 0};
+    hora__measures_add(subject.oversight->measures, subject.name, measure, &values);
+    *ret_value = quantile_of(&values, q, hora__measures_scale(subject.oversight).values);
+    return 0;
+}
+
+int hora_pool_count(hora_pool *pool, const char *name, hora_counts *ret_counts)
+{
+    struct subject subject;
+    int error = ret_counts == NULL ? HORA_EINVAL : find_subject(pool, name, &subject);
+    if (error < 0)
+        return error;
+    hora_counts counts = {.struct_size = sizeof counts};
+    hora__measures_count(subject.oversight->measures, subject.name, &counts);
+    if (subject.name == NULL) {
+        counts.submitted = hora__pool_accepted(pool) + hora__counter_read(&pool->refused);
+        hora__measures_waiting(pool, &counts.oldest, &counts.latest);
+    }
+    *ret_counts = counts;
+    return 0;
+}
+
+int hora_pool_names(hora_pool *pool, const char **names, int max)
+{
+    struct subject subject;
+    int error = max < 0 || (names == NULL && max > 0) ? HORA_EINVAL : find_subject(pool, NULL, &subject);
+    if (error < 0)
+        return error;
+    const struct hora__name **all;
+    int count = hora__measures_names(subject.oversight->measures, &all);
+    if (count < 0)
+        return count;
+    for (int i = 0; i < count && i < max; i++)
+        names[i] = all[i]->text;
+    hora__free(all);
+    return count;
+}
