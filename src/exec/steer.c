@@ -26,9 +26,11 @@ static struct hora__turn *turn_of(const void *context, const void *item)
 int hora__steer_threads(const void *context)
 {
     const hora_pool *pool = context;
+    int32_t control = hora__atomic_load(&pool->control);
+    if (hora__state_of(control) >= HORA__STOP)
+        return 0; /* what waits is handed back, whatever ends by being interrupted */
     int core = hora__atomic_load(&pool->core_threads);
-    int count = hora__count_of(hora__atomic_load(&pool->control));
-    return core > count ? core : count;
+    return core > hora__count_of(control) ? core : hora__count_of(control);
 }
 
 int hora__steer_make_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)

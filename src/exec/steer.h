@@ -12,7 +12,7 @@
 __attribute__((warn_unused_result)) int hora__steer_make_queue(hora_pool *pool, int capacity,
                                                                const hora_queue_options *options, hora_ns ageing);
 
-/* How many threads the pool may use now: its core threads, and those that it has beyond; the context is the pool. */
+/* How many threads the pool may use now: its core threads, and those that it has beyond; none, once it is stopped. The context is the pool. */
 int hora__steer_threads(const void *context);
 
 /* A worker has run what it has taken. Whether somebody has to settle the queue soon: else that has been done. */

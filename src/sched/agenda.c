@@ -351,11 +351,18 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
     return taken(agenda, entry);
 }
 
+static void *take_turn(struct agenda *agenda, bool begins)
+{
+    hora__agenda_hold_due(
+        agenda); /* first: what a change of the clocks has made due is not to begin before that is told */
+    return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins);
+}
+
 static void *take(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct agenda *agenda = agenda_of(queue);
     if (agenda->turns != NULL)
-        return is_held_up(queue) ? NULL : hora__agenda_take_turn(agenda, true);
+        return take_turn(agenda, true);
     struct hora__entry *first = hora__agenda_first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
@@ -369,9 +376,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
-    if (agenda_of(queue)->turns != NULL)
-        return is_held_up(queue) ? NULL : hora__agenda_take_turn(agenda_of(queue), false);
-    return take(queue, NULL);
+    return agenda_of(queue)->turns != NULL ? take_turn(agenda_of(queue), false) : take(queue, NULL);
 }
 
 static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
@@ -493,16 +498,6 @@ static void limit(struct reading *reading, hora_timeline line, const struct hora
     }
 }
 
-/* The same with the turn of one that is due already. Those are told apart by their time, and from entries by the highest bit. */
-static hora_ns sooner(const struct agenda *agenda, hora_ns until, uint64_t *element)
-{
-    hora_ns turn = hora__agenda_next_turn(agenda);
-    if (turn >= until)
-        return until;
-    *element = turn == INT64_MIN ? UINT64_MAX : (uint64_t)turn | UINT64_C(1) << 63;
-    return turn;
-}
-
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     struct agenda *agenda = agenda_of(queue);
@@ -513,14 +508,15 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_timer(only->slots[0])->sequence;
-        return agenda->turns == NULL ? only->slots[0].due : sooner(agenda, only->slots[0].due, ret_element);
+        return agenda->turns == NULL ? only->slots[0].due
+                                     : hora__agenda_sooner(agenda, only->slots[0].due, ret_element);
     }
     struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
         limit(&reading, (hora_timeline)i, &agenda->lines[i].exact, &until, ret_element);
         limit(&reading, (hora_timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
-    return agenda->turns == NULL ? until : sooner(agenda, until, ret_element);
+    return agenda->turns == NULL ? until : hora__agenda_sooner(agenda, until, ret_element);
 }
 
 static hora_ns second_due(hora_queue *queue)

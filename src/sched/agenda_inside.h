@@ -84,14 +84,18 @@ struct hora__steered_guest {
 void hora__agenda_unhold(struct agenda *agenda, struct hora__entry *entry);
 hora_ns hora__agenda_held_due(struct hora__entry *entry);
 
-/* What is due waits for its turn; the entry whose turn it is leaves, and begins, if told so. NULL: none may begin. */
+/* All that is due waits for its turn from now on. */
+void hora__agenda_hold_due(struct agenda *agenda);
+
+/* The entry whose turn it is leaves, and begins, if told so. NULL: none may begin. */
 hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins);
 
 /* The first of those that wait for their turn; NULL: none does. */
 struct hora__entry *hora__agenda_first_held(struct agenda *agenda);
 
-/* When the next turn is; HORA_FOREVER: nobody knows. */
-hora_ns hora__agenda_next_turn(const struct agenda *agenda);
+/* The time of the first element, or that of the next turn of one that is due already, if it is sooner; and its number: see next_due of struct
+ * hora__queue_kind. */
+hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t *element);
 
 /* A guest has been removed: its memory goes, unless it runs. */
 void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest);

@@ -100,7 +100,7 @@ hora_ns hora__agenda_held_due(struct hora__entry *entry)
     return scheduled != NULL ? hora__scheduled_due(scheduled) : turn_of(entry)->ticket.since;
 }
 
-static void hold_what_is_due(struct agenda *agenda)
+void hora__agenda_hold_due(struct agenda *agenda)
 {
     struct hora__entry *first;
     while ((first = hora__agenda_first_due(agenda)) != NULL)
@@ -109,7 +109,6 @@ static void hold_what_is_due(struct agenda *agenda)
 
 hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins)
 {
-    hold_what_is_due(agenda);
     hora_ns now = now_of(agenda);
     struct hora__turn *best = hora__turns_best(agenda->turns, now);
     if (best == NULL)
@@ -126,11 +125,16 @@ struct hora__entry *hora__agenda_first_held(struct agenda *agenda)
     return first != NULL ? entry_of(hora__turn_of(first)) : NULL;
 }
 
-hora_ns hora__agenda_next_turn(const struct agenda *agenda)
+/* Turns are told apart by their time, and from entries by the highest bit. */
+hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t *element)
 {
     if (agenda->turns->gate.waiting == 0)
-        return HORA_FOREVER;
-    return hora__turns_next(agenda->turns, now_of(agenda));
+        return until;
+    hora_ns turn = hora__turns_next(agenda->turns, now_of(agenda));
+    if (turn >= until)
+        return until;
+    *element = turn == INT64_MIN ? UINT64_MAX : (uint64_t)turn | UINT64_C(1) << 63;
+    return turn;
 }
 
 /* ---- the end of a turn ---- */
@@ -219,7 +223,7 @@ hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **
     struct agenda *agenda = agenda_of(queue);
     hora_ns from = HORA_FOREVER;
     hora__mutex_lock(&queue->object.lock);
-    hold_what_is_due(agenda);
+    hora__agenda_hold_due(agenda);
     struct hora__entry *entry = find(agenda, future);
     if (entry != NULL && entry->held)
         from = help(agenda, entry, ret_future);

@@ -255,6 +255,23 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
     }
 }
 
+/* The caller's may not live as long. */
+static int copy_terms(const struct reading *reading, struct hora__declared *declared)
+{
+    const hora_terms *given = reading->rules.terms;
+    declared->spec.terms = NULL;
+    if (given == NULL)
+        return 0;
+    declared->terms = hora__alloc(1, sizeof *declared->terms);
+    if (declared->terms == NULL)
+        return no_memory(reading, HORA_ENOMEM);
+    if (hora__options_copy(declared->terms, sizeof *given, sizeof *given, given) < 0)
+        return refuse(reading, "rules: terms: struct_size is wrong: start from HORA_TERMS or HORA_TERMS_INIT");
+    declared->terms->struct_size = sizeof *given;
+    declared->spec.terms = declared->terms;
+    return 0;
+}
+
 static int make_spec(const struct reading *reading, struct hora__declared *declared)
 {
     hora_schedule_spec *spec = &declared->spec;
@@ -266,6 +283,9 @@ static int make_spec(const struct reading *reading, struct hora__declared *decla
     spec->trigger = is_asked ? hora_trigger_ref(declared->in_words) : NULL;
     if (reading->given.rules == NULL && (is_asked || spec->rate > 0))
         spec->missed = HORA_MISSED_BURST;
+    int error = copy_terms(reading, declared);
+    if (error < 0)
+        return error;
     const char *reason = NULL;
     if (declared->kind != HORA__DECLARED_DISABLED && hora_schedule_check(spec, &reason) < 0)
         return refuse_text(reading, HORA_EINVAL, "rules", NULL, reason);
@@ -333,6 +353,9 @@ void hora__declared_clear(struct hora__declared *declared)
 {
     (void)hora_trigger_unref(declared->spec.trigger);
     (void)hora_trigger_unref(declared->in_words);
+    hora__free(declared->terms);
     declared->spec.trigger = NULL;
+    declared->spec.terms = NULL;
     declared->in_words = NULL;
+    declared->terms = NULL;
 }

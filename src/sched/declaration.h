@@ -22,6 +22,7 @@ struct hora__declared {
     enum hora__declared_kind kind;
     const char *name;        /* as it was given; NULL: none */
     hora_schedule_spec spec; /* what it is scheduled with; has a reference to its trigger */
+    hora_terms *terms;       /* those of the schedule; its own. NULL: none */
     hora_trigger *in_words;  /* the same for people, a reference; NULL: it runs once, or never */
 };
 

@@ -125,6 +125,17 @@ static const char *wrong_failure(const hora_schedule_spec *spec)
     return NULL;
 }
 
+/* What depends on the schedule; the rest is checked with the scheduler, see hora_terms_check. */
+static const char *wrong_terms(const hora_schedule_spec *spec)
+{
+    hora_terms terms;
+    if (hora__options_copy(&terms, sizeof terms, sizeof terms, spec->terms) < 0)
+        return "terms: struct_size is wrong: start from HORA_TERMS or HORA_TERMS_INIT";
+    if (terms.done_by != 0 && count_series(spec) > 0)
+        return "terms: done_by is for what runs once; a series has start_by and run_for";
+    return NULL;
+}
+
 static const char *wrong_rest(const hora_schedule_spec *spec)
 {
     if (spec->slack < 0)
@@ -133,9 +144,7 @@ static const char *wrong_rest(const hora_schedule_spec *spec)
         return "spread is negative";
     if (spec->rate > 0 && spec->spread > spec->rate)
         return "spread is greater than rate: the planned times would change places";
-    if (spec->terms != NULL && spec->terms->done_by != 0 && (spec->rate > 0 || spec->gap > 0 || is_asked(spec)))
-        return "terms: done_by is not for a task that runs more than once";
-    return NULL;
+    return wrong_terms(spec);
 }
 
 static const char *wrong(const hora_schedule_spec *spec)

@@ -82,6 +82,7 @@ static struct act *submit(struct trial *t, const hora_terms *terms, bool waits)
         CHECK_OK(hora_pool_submit_with(t->r.pool, HORA_TASK(act_run, act), terms, &act->future));
     else
         CHECK_OK(hora_pool_submit(t->r.pool, HORA_TASK(act_run, act), &act->future));
+    settle(&t->r.f); /* of two threads that are started together either may be the first */
     return act;
 }
 

@@ -3,6 +3,7 @@
  *
  * Each scenario ends with hora_pool_free, which waits for all threads and, in builds with assertions, checks the books. */
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "harness.h"
 
@@ -37,8 +38,13 @@ static void count_drop(void *arg)
 static void begin(const hora_pool_options *options)
 {
     const char *why = "";
+    hora_pool_options own = *options;
+    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    steered.steered = true;
+    if (getenv("HORA_TEST_STEERED") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
+        own.oversight = &steered; /* without terms all is as ever */
     runs = drops = 0;
-    int error = hora_pool_new(options, &pool, &why);
+    int error = hora_pool_new(&own, &pool, &why);
     if (error < 0)
         test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why);
 }

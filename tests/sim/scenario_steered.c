@@ -312,10 +312,12 @@ LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
     end();
 }
 
-static hora_latch *second_has_run;
+static hora_latch *latches[2];
+static hora_latch *ready; /* all has been submitted */
 
 static int wait_for_first_and_second(void *arg, void **ret_result)
 {
+    CHECK_OK(hora_latch_await(ready));
     CHECK_OK(hora_future_get(runs[0].future, NULL));
     return wait_for_the_gate(arg, ret_result);
 }
@@ -326,21 +328,31 @@ static int let_go(void *arg, void **ret_result)
     return hora_latch_count_down(arg);
 }
 
-/* What has run out of turn frees its key: somebody else is told, since who ran it goes on with something else. */
+static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key)
+{
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TERMS(.key = key), &runs[i].future));
+}
+
+/* What has run out of turn frees its key, and whoever ran it goes on with something else: so another one is told, which has looked and found
+ * nothing while it ran. */
 LARGE_SCENARIO(steered_key_is_free_after_a_run_out_of_turn)
 {
-    hora_future *outer;
     begin(2);
-    CHECK_OK(hora_latch_new(1, NULL, &second_has_run));
-    submit(0, NULL, 7, 0);
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first_and_second, second_has_run),
-                                   HORA_TERMS(.priority = HORA_PRIORITY_URGENT), &outer));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(let_go, second_has_run), HORA_TERMS(.key = 7), &runs[1].future));
-    CHECK_OK(hora_future_get(outer, NULL));
-    (void)hora_future_unref(outer);
-    forget(2);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_latch_new(1, NULL, &latches[i]));
+    CHECK_OK(hora_latch_new(1, NULL, &ready));
+    submit_other(3, wait_for_the_gate, latches[0], 0);
+    submit_other(2, wait_for_first_and_second, latches[1], 0);
+    submit_other(0, let_go, latches[0], 7);
+    submit_other(1, let_go, latches[1], 7);
+    CHECK_OK(hora_latch_count_down(ready));
+    CHECK_OK(hora_future_get(runs[2].future, NULL));
+    CHECK_OK(hora_future_get(runs[3].future, NULL));
+    forget(4);
     end();
-    CHECK_OK(hora_latch_free(second_has_run));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_latch_free(latches[i]));
+    CHECK_OK(hora_latch_free(ready));
 }
 
 /* ---- without memory, without threads ---- */
