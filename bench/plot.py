@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as SVG, written by hand: bars of ratios, and lines of growth, both on logarithmic axes"""
+"""Plots as SVG, written by hand: bars of ratios, lines of growth and curves of waiting, all on logarithmic axes"""
 
 import math
 from html import escape
@@ -103,3 +103,90 @@ def lines_of_growth(title, unit, x_unit, lines):
         taken.append(at)
         parts.append(text(places[-1][0] + 10, at + 4, name, colour=colour, weight="bold"))
     return svg(width, height, parts)
+
+
+def time_label(ns):
+    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= limit:
+            return f"{ns / limit:.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+class Linear:
+    """From values to places. Covers round steps from 0 on."""
+
+    def __init__(self, highest, start, end):
+        self.step = next(step for step in (10.0 ** power * few for power in range(12) for few in (1, 2, 5)) if highest <= 6 * step)
+        self.count = max(math.ceil(highest / self.step), 1)
+        self.start, self.end = start, end
+
+    def place(self, value):
+        return self.start + value / (self.count * self.step) * (self.end - self.start)
+
+    def ticks(self):
+        return [self.step * number for number in range(self.count + 1)]
+
+
+DASHES = ["", "7 3", "2 3", "9 3 2 3"]  # so that curves can be told apart without colours
+PANEL = {"left": 72, "top": 78, "bottom": 50, "width": 206, "gap": 20, "height": 400}
+
+
+def legend(words, looks):
+    parts, at = [text(12, 42, words, colour=FAINT)], 28 + 6 * len(words)
+    for kind, (colour, dashes) in looks.items():
+        parts += [f'<path d="M{at} 38 h30" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>',
+                  text(at + 36, 42, kind)]
+        at += 60 + 7 * len(kind)
+    return parts
+
+
+def curve(places, colour, dashes):
+    return (f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in places)}" fill="none" stroke="{colour}" '
+            f'stroke-width="2" stroke-dasharray="{dashes}"/>')
+
+
+def panels_of_waits(title, panels, y, y_labels, x, x_labels, x_words):
+    """panels: {name: {kind: [(a value of x, waited in ns)]}}. x: from a value to a part of the width; labels: [(value, words)]."""
+    left, top, bottom, panel, gap, height = PANEL.values()
+    width = left + len(panels) * (panel + gap)
+    kinds = dict.fromkeys(kind for curves in panels.values() for kind in curves)
+    looks = dict(zip(kinds, zip([COLOURS["hora"], COLOURS["jdk"], *OTHERS], DASHES)))
+    parts = [text(12, 20, title, weight="bold"), *legend("waiting time of", looks)]
+    for value, words in y_labels:
+        parts.append(text(left - 8, y.place(value) + 4, words, "end", FAINT))
+    for number, (name, curves) in enumerate(panels.items()):
+        start = left + number * (panel + gap)
+        parts.append(text(start + panel / 2, top - 10, name, "middle", weight="bold"))
+        parts += [line(start, y.place(value), start + panel, y.place(value)) for value, _ in y_labels]
+        for value, words in x_labels:
+            at = start + x(value) * panel
+            parts += [line(at, top, at, height - bottom), text(at, height - bottom + 17, words, "middle", FAINT)]
+        for kind, points in curves.items():
+            parts.append(curve([(start + x(value) * panel, y.place(waited)) for value, waited in points], *looks[kind]))
+    parts.append(text(left + (width - left - gap) / 2, height - 10, x_words, "middle", FAINT))
+    return svg(width, height, parts)
+
+
+def values_of(panels):
+    return [point for curves in panels.values() for points in curves.values() for point in points]
+
+
+def curves_of_waits(title, panels):
+    """By share: so many of all tasks of the kind wait no longer than that."""
+    waits = [max(waited, 1e4) for share, waited in values_of(panels) if share >= 0.5 and waited]  # shorter than 10 us is none
+    y = Logarithmic(waits, PANEL["height"] - PANEL["bottom"], PANEL["top"])
+    y_labels = [(tick, "≤ " * (number == 0) + time_label(tick)) for number, tick in enumerate(y.ticks())]
+    x_labels = [(0, "0"), (0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (1, "all")]
+    return panels_of_waits(title, panels, y, y_labels, lambda share: -math.log10(1 - share) / 3.6 if share < 1 else 1, x_labels,
+                           "so many of a hundred tasks wait no longer than that")
+
+
+def courses_of_waits(title, panels):
+    """By the second in which they came."""
+    y = Linear(max(waited for _, waited in values_of(panels)) / 1e9, PANEL["height"] - PANEL["bottom"], PANEL["top"])
+    in_seconds = {name: {kind: [(came, waited / 1e9) for came, waited in points] for kind, points in curves.items()}
+                  for name, curves in panels.items()}
+    end = max(came for came, _ in values_of(panels))
+    x = Linear(end, 0, 1)
+    return panels_of_waits(title, in_seconds, y, [(tick, f"{tick:g} s") for tick in y.ticks()], x.place,
+                           [(tick, f"{tick:g}") for tick in x.ticks()[::2]], "the second in which the tasks came")

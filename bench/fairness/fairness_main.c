@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fairness_main.c - how long tasks of each kind wait: priorities under overload, a hot key, slow tasks beside fast ones
+ *
+ *     fairness SECONDS [QUANTILES [COURSE]]     prints tables; the files are for plots. 20 seconds at least: strict priorities need a while
+ *
+ * What happens    A pool of four threads gets a load for so many seconds of virtual time, and runs what is left then. The same load
+ *                 comes to a pool that knows nothing of the kinds, and to others that are steered in some way.
+ * What must hold  1. Each task begins at the nanosecond that hora/terms.h says: see rule.c.
+ *                 2. Priorities: while a task begins, none waits that has waited longer by more than three times the ageing,
+ *                    which is what lies between urgent and low. Without an ageing the low ones wait longer than with one.
+ *                 3. Keys: one at a time, in order. Of the other keys, 99 of a hundred tasks wait as long as without keys, and half of that more, at
+ *                    most.
+ *                 4. Classes: never more at once than the limit, than the threads without the reserve of the other, nor more in any
+ *                    time than the rate. With each of them, 99 of a hundred fast tasks wait for a fifth of the time at most.
+ * Output          The tables of docs/guide/steering.md. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../measure.h"
+#include "fairness.h"
+
+enum { LEAST_SECONDS = 20 };
+enum { FAST, SLOW };
+enum { HOT, OTHERS };
+
+static FILE *quantiles; /* NULL: nobody wants them */
+static FILE *course;
+
+static void run(const char *workload, const struct setting *setting, struct load *load)
+{
+    run_trial(setting, load);
+    check_by_rule(setting, load);
+    show_rows(setting, load);
+    if (quantiles != NULL)
+        write_quantiles(quantiles, workload, setting, load);
+    if (course != NULL)
+        write_course(course, workload, setting, load);
+}
+
+/* ---- priorities ---- */
+
+static const struct setting PRIORITIES[] = {
+    {.name = "no priorities"},
+    {.name = "ageing 1 s", .steered = true, .has_priorities = true, .ageing = HORA_SECONDS(1)},
+    {.name = "ageing 5 s", .steered = true, .has_priorities = true, .ageing = HORA_SECONDS(5)},
+    {.name = "strict", .steered = true, .has_priorities = true, .ageing = HORA_FOREVER},
+};
+enum { PLAIN, ONE_SECOND, FIVE_SECONDS, STRICT, PRIORITY_SETTINGS, LEVELS = 3, LOW = 3 };
+
+static void priorities(int seconds)
+{
+    struct load load;
+    hora_ns passed_over[PRIORITY_SETTINGS];
+    hora_ns longest[PRIORITY_SETTINGS]; /* of those that are low */
+
+    show_head("Priorities: 120 % of what the pool can do");
+    load_with_priorities(&load, 1.2, seconds);
+    for (int i = 0; i < PRIORITY_SETTINGS; i++) {
+        run("priorities", &PRIORITIES[i], &load);
+        passed_over[i] = most_passed_over(&load);
+        longest[i] = quantile_of(&load, LOW, 1);
+    }
+    load_free(&load);
+    printf("\nWhen a task began, one that went on waiting had waited longer than it by at most:\n\n");
+    for (int i = 0; i < PRIORITY_SETTINGS; i++) {
+        char text[16];
+        printf("- %s: %s\n", PRIORITIES[i].name, time_text(passed_over[i], text));
+    }
+    printf("\n");
+    MUST(passed_over[PLAIN] == 0);
+    MUST(passed_over[ONE_SECOND] <= LEVELS * HORA_SECONDS(1));
+    MUST(passed_over[FIVE_SECONDS] <= LEVELS * HORA_SECONDS(5));
+    MUST(longest[STRICT] > longest[ONE_SECOND] && longest[STRICT] > longest[FIVE_SECONDS]);
+}
+
+/* ---- keys ---- */
+
+static void keys_at(double share, int seconds, const struct setting *without, const struct setting *with)
+{
+    struct load load;
+
+    load_with_keys(&load, share, seconds);
+    run("keys", without, &load);
+    hora_ns before = quantile_of(&load, OTHERS, 0.99);
+    run("keys", with, &load);
+    MUST(keys_in_order(&load));
+    MUST(quantile_of(&load, OTHERS, 0.99) <= before * 3 / 2);
+    load_free(&load);
+}
+
+static void keys(int seconds)
+{
+    show_head("Keys: one of a thousand has 30 % of the tasks");
+    keys_at(0.7, seconds, &(struct setting){.name = "70 % load, no keys"},
+            &(struct setting){.name = "70 % load, keys", .steered = true, .has_keys = true});
+    keys_at(0.9, seconds, &(struct setting){.name = "90 % load, no keys"},
+            &(struct setting){.name = "90 % load, keys", .steered = true, .has_keys = true});
+    printf("\n");
+}
+
+/* ---- classes ---- */
+
+#define CLASS(...) {.struct_size = sizeof(hora_class_options), __VA_ARGS__}
+
+static const struct setting CLASSES[] = {
+    {.name = "no classes"},
+    {.name = "slow: limit 2", .steered = true, .classes = {[SLOW] = CLASS(.name = "slow", .limit = 2)}},
+    {.name = "fast: reserve 1", .steered = true, .classes = {[FAST] = CLASS(.name = "fast", .reserve = 1)}},
+    {.name = "slow: 2 in 100 ms",
+     .steered = true,
+     .classes = {[SLOW] = CLASS(.name = "slow", .rate = 2, .per = HORA_MS(100))}},
+};
+enum { NONE, LIMIT, RESERVE, RATE, CLASS_SETTINGS };
+
+static void classes(int seconds)
+{
+    struct load load;
+    hora_ns before = 0; /* what fast tasks wait without classes */
+
+    show_head("Classes: bursts of slow tasks beside fast ones");
+    load_with_classes(&load, seconds);
+    for (int i = 0; i < CLASS_SETTINGS; i++) {
+        run("classes", &CLASSES[i], &load);
+        hora_ns wait = quantile_of(&load, FAST, 0.99);
+        if (i == NONE)
+            before = wait;
+        MUST(i == NONE || wait <= before / 5);
+        MUST(i != LIMIT || most_at_once(&load, SLOW) == 2);
+        MUST(i != RESERVE || most_at_once(&load, SLOW) == THREADS - 1);
+        MUST(i != RATE || most_begun(&load, SLOW, HORA_MS(100)) == 2);
+    }
+    load_free(&load);
+}
+
+static FILE *open_file(const char *name, const char *head)
+{
+    FILE *file = fopen(name, "we");
+    MUST(file != NULL);
+    fprintf(file, "workload\tpool\tkind\t%s\n", head);
+    return file;
+}
+
+int main(int count, char **arguments)
+{
+    int seconds = count > 1 ? atoi(arguments[1]) : 0;
+    if (seconds < LEAST_SECONDS || count > 4) {
+        fprintf(stderr, "usage: %s SECONDS [QUANTILES [COURSE]]\n", arguments[0]);
+        return 2;
+    }
+    if (count > 2)
+        quantiles = open_file(arguments[2], "tasks\tshare\twaited_ns");
+    if (count > 3)
+        course = open_file(arguments[3], "came_s\tlongest_ns");
+    priorities(seconds);
+    keys(seconds);
+    classes(seconds);
+    MUST(quantiles == NULL || fclose(quantiles) == 0);
+    MUST(course == NULL || fclose(course) == 0);
+    return 0;
+}

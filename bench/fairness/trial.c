@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.c - lets a pool run a load in virtual time: to run is to sleep
+ *
+ * Time stands still while a thread can run, so what the pool does takes none, and a task begins exactly when the pool lets it. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "../measure.h"
+#include "fairness.h"
+
+static const hora_ns LONG_ENOUGH = HORA_SECONDS(24 * 3600);
+
+struct trial {
+    const struct setting *setting;
+    struct load *load;
+    hora_virtual_clock *vclock;
+    const hora_clock *view;
+    hora_pool *pool;
+    hora_class *classes[MOST_KINDS];
+};
+
+static const hora_clock *task_clock; /* the view of the trial that goes on */
+
+static int run_piece(void *arg, void **ret_result)
+{
+    struct piece *piece = arg;
+
+    (void)ret_result;
+    piece->began = hora_clock_now(task_clock);
+    return hora_clock_sleep(task_clock, piece->takes);
+}
+
+static void submit(struct trial *trial, struct piece *piece)
+{
+    const struct setting *setting = trial->setting;
+    const hora_task *task = HORA_TASK(run_piece, piece);
+
+    if (!setting->steered) {
+        MUST(hora_pool_execute(trial->pool, task) == 0);
+        return;
+    }
+    hora_terms terms = HORA_TERMS_INIT;
+    terms.task_class = trial->classes[piece->kind];
+    if (setting->has_keys)
+        terms.key = (uint64_t)piece->key;
+    if (setting->has_priorities)
+        terms.priority = priority_of(piece);
+    MUST(hora_pool_submit_with(trial->pool, task, &terms, NULL) == 0);
+}
+
+static void *produce(void *arg)
+{
+    struct trial *trial = arg;
+
+    MUST(hora_virtual_clock_attach(trial->vclock) == 0);
+    for (long i = 0; i < trial->load->count; i++) {
+        struct piece *piece = &trial->load->pieces[i];
+        MUST(hora_clock_sleep(trial->view, piece->came - hora_clock_now(trial->view)) == 0);
+        submit(trial, piece);
+    }
+    return NULL;
+}
+
+static void open_pool(struct trial *trial)
+{
+    const struct setting *setting = trial->setting;
+    const char *reason = NULL;
+    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+
+    options.core_threads = THREADS;
+    options.clock = trial->view;
+    options.oversight = setting->steered ? HORA_OVERSIGHT(.steered = true, .ageing = setting->ageing) : NULL;
+    MUST(hora_pool_new(&options, &trial->pool, &reason) == 0);
+    for (int i = 0; i < MOST_KINDS; i++)
+        if (setting->classes[i].name != NULL)
+            MUST(hora_class_new(trial->pool, &setting->classes[i], &trial->classes[i], &reason) == 0);
+}
+
+void run_trial(const struct setting *setting, struct load *load)
+{
+    struct trial trial = {.setting = setting, .load = load};
+    pthread_t producer;
+
+    for (long i = 0; i < load->count; i++)
+        load->pieces[i].began = -1;
+    MUST(hora_virtual_clock_new(NULL, &trial.vclock) == 0);
+    task_clock = trial.view = hora_virtual_clock_view(trial.vclock, HORA_MONOTONIC);
+    open_pool(&trial);
+    MUST(hora_virtual_clock_expect(trial.vclock, 1) == 0);
+    MUST(pthread_create(&producer, NULL, produce, &trial) == 0);
+    MUST(hora_virtual_clock_run(trial.vclock, LONG_ENOUGH) == 0);
+    MUST(pthread_join(producer, NULL) == 0);
+    MUST(hora_pool_shutdown(trial.pool) == 0);
+    MUST(hora_pool_await_termination(trial.pool, HORA_FOREVER) == 0);
+    MUST(hora_pool_free(trial.pool) == 0);
+    MUST(hora_virtual_clock_free(trial.vclock) == 0);
+}
