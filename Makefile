@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help run test test-full bench soak lint format install clean
 
 help:
-	@echo 'make run        build hora, run four short examples and the command'
+	@echo 'make run        build hora, and run hora demo: a scheduler at work, for 20 seconds'
 	@echo 'make test       build and test: what a change must pass (a few minutes)'
 	@echo 'make test-full  sanitizers, valgrind, long simulations, the JDK beside us, ...'
 	@echo 'make lint       check layout, documentation, format, and what static analysis finds'
@@ -25,12 +25,8 @@ help:
 run:
 	tools/setup build
 	$(call configure,dev) >/dev/null
-	$(call build,dev) --target example_first example_pool example_delay_queue example_schedule hora_command
-	build/dev/examples/first
-	build/dev/examples/pool
-	build/dev/examples/delay_queue
-	build/dev/examples/schedule
-	build/dev/app/hora cron explain '0 0 3 LW * *' --zone Europe/Paris
+	$(call build,dev) --target hora_command
+	build/dev/app/hora demo $(DEMO)
 
 test:
 	tools/setup test

@@ -8,12 +8,14 @@
 
 #include "command.h"
 #include "cron.h"
+#include "demo.h"
 #include "output.h"
 
 static const char help[] = "Usage: hora COMMAND ...\n"
                            "\n"
                            "Commands:\n"
                            "  cron        what a cron expression means, and when its times are\n"
+                           "  demo        a scheduler at work, for some seconds\n"
                            "\n"
                            "Options:\n"
                            "  -h, --help  print this; hora COMMAND --help tells of a command\n"
@@ -23,7 +25,7 @@ static const char help[] = "Usage: hora COMMAND ...\n"
 
 int main(int argc, char **argv)
 {
-    static const struct command commands[] = {{"cron", cron_command}};
+    static const struct command commands[] = {{"cron", cron_command}, {"demo", demo_command}};
 
     (void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write like any other */
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demo.c - hora demo: show a scheduler at work for some seconds, then say what became of everything */
+#include "demo.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "options.h"
+#include "output.h"
+#include "terminal.h"
+
+enum { SECONDS_DEFAULT = 20, SECONDS_MOST = 86400, FRAME_MS = 100, PLAIN_MS = 1000 };
+
+static const char help[] =
+    "Usage: hora demo [--seconds N] [--plain]\n"
+    "\n"
+    "Run a scheduler under a mixed load, and show what it does: workers and what they run, the next firings, outcomes, "
+    "how late\n"
+    "tasks are and how long they wait, and why one is held. In the end it says what became of everything.\n"
+    "\n"
+    "  --seconds N  how long, 1 to 86400; default: 20\n"
+    "  --plain      a line a second instead of a screen; so it is, too, if standard output is no terminal\n"
+    "  -h, --help   print this\n"
+    "\n"
+    "Keys: p pauses and resumes all series, + and - change the number of threads, q ends it.\n"
+    "\n"
+    "Exit status: 0 if nothing began early and nothing was lost, 1 if not, 2 if something is wrong.\n";
+
+static void resize(struct demo *demo, int by)
+{
+    hora_pool_stats stats;
+    if (hora_pool_get_stats(demo->scheduler, &stats) < 0)
+        return;
+    int threads = stats.core_threads + by;
+    if (threads >= 1 && threads <= DEMO_THREADS_MOST)
+        (void)hora_pool_set_core_threads(demo->scheduler, threads);
+}
+
+/* Whether it goes on. */
+static bool obey(struct demo *demo, int key)
+{
+    if (key == 'p') {
+        demo->paused = !demo->paused;
+        demo_load_pause(demo, demo->paused);
+    }
+    if (key == '+' || key == '-')
+        resize(demo, key == '+' ? 1 : -1);
+    return key != 'q' && key != -1;
+}
+
+static hora_ns now(void)
+{
+    return hora_clock_now(hora_system_clock(HORA_MONOTONIC));
+}
+
+static void show(struct demo *demo, bool plain)
+{
+    bool goes_on = true;
+    hora_ns frame = HORA_MS(plain ? PLAIN_MS : FRAME_MS);
+    for (hora_ns next = demo->begin + frame; goes_on && now() < demo->end; next += frame) {
+        hora_ns left;
+        while (goes_on && (left = (next < demo->end ? next : demo->end) - now()) > 0)
+            goes_on = obey(demo, terminal_key((int)(left / HORA_MS(1)) + 1));
+        if (plain)
+            demo_screen_line(demo);
+        else
+            demo_screen_draw(demo);
+    }
+}
+
+static int sum_up(struct demo *demo)
+{
+    hora_pool_stats stats;
+    hora_counts counts;
+    hora_distribution late = {.count = 0}; /* of what is held by nothing but its time */
+    hora_distribution held = {.count = 0}; /* of what waits for its class */
+    int error = hora_pool_get_stats(demo->scheduler, &stats);
+    if (error == 0)
+        error = hora_pool_count(demo->scheduler, NULL, &counts);
+    if (error == 0)
+        error = hora_pool_measure(demo->scheduler, "heartbeat", HORA_MEASURE_LATENESS, &late);
+    if (error == 0)
+        error = hora_pool_measure(demo->scheduler, "import", HORA_MEASURE_WAIT, &held);
+    if (error < 0 && error != HORA_ENOENT) /* that one: it ended before these had begun */
+        return complain("%s", hora_strerror(error));
+    int64_t early = demo_load_early(demo);
+    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned + stats.handed_back +
+                    stats.expired;
+    output_format("%lld runs: %lld succeeded, %lld failed; %lld tasks expired, %lld planned times skipped\n",
+                  (long long)counts.started, (long long)counts.done, (long long)counts.failed,
+                  (long long)counts.expired, (long long)counts.skipped);
+    output_format("lateness of heartbeat: p50 %.3f ms, p99 %.3f ms, max %.3f ms; %lld of all began early\n",
+                  (double)late.p50 / 1e6, (double)late.p99 / 1e6, (double)late.max / 1e6, (long long)early);
+    output_format("imports waited for their class: p50 %.1f s, max %.1f s\n", (double)held.p50 / 1e9,
+                  (double)held.max / 1e9);
+    output_format("%lld tasks accepted, %lld ended: %lld lost\n", (long long)stats.accepted, (long long)ended,
+                  (long long)(stats.accepted - ended));
+    return early == 0 && ended == stats.accepted ? STATUS_OK : STATUS_NO;
+}
+
+static int run(int seconds, bool plain)
+{
+    struct demo demo = {.begin = now()};
+    demo.end = demo.begin + HORA_SECONDS(seconds);
+    const char *what;
+    int error = demo_load_start(&demo, &what);
+    int status = error < 0 ? complain("%s: %s", what, hora_strerror(error)) : STATUS_OK;
+    if (error == 0) {
+        terminal_open();
+        show(&demo, plain);
+        terminal_close();
+    }
+    if (demo.scheduler != NULL) {
+        error = demo_load_stop(&demo);
+        if (error < 0 && status == STATUS_OK)
+            status = complain("%s", hora_strerror(error));
+        if (status == STATUS_OK)
+            status = sum_up(&demo);
+        (void)hora_pool_free(demo.scheduler);
+    }
+    free(demo.load);
+    return status;
+}
+
+int demo_command(int argc, char **argv)
+{
+    enum { SECONDS = 1, PLAIN, HELP };
+    static const struct option table[] = {
+        {"--seconds", 0, true, SECONDS}, {"--plain", 0, false, PLAIN}, {"--help", 'h', false, HELP}};
+    struct options options = {
+        .table = table, .count = sizeof table / sizeof *table, .argc = argc, .argv = argv, .at = 1};
+    int seconds = SECONDS_DEFAULT;
+    bool plain = !terminal_is_there();
+    for (int word; (word = options_next(&options)) != WORD_END;) {
+        switch (word) {
+        case SECONDS:
+            if (!option_number("--seconds", options.value, 1, SECONDS_MOST, &seconds))
+                return STATUS_TROUBLE;
+            break;
+        case PLAIN:
+            plain = true;
+            break;
+        case HELP:
+            output_text(help);
+            return STATUS_OK;
+        case WORD_OPERAND:
+            return complain_use("\"%s\" is too much", options.value);
+        default:
+            return STATUS_TROUBLE;
+        }
+    }
+    return run(seconds, plain);
+}

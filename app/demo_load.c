@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demo_load.c - a mixed load: fixed rate, fixed delay, cron, one-shots, a task that fails, a slow one, a class at its limit
+ *
+ * Tasks that wait for something else, as most do, sleep here; hora_sleep can be interrupted, so the end comes at once. */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "demo.h"
+
+struct demo_load {
+    _Atomic int64_t early;
+    _Atomic(hora_future *) last_import; /* a reference */
+    struct demo *demo;
+    unsigned flaky_runs; /* runs of one series follow each other, so each may change what the one before has left */
+    unsigned shots;
+};
+
+static int wait_for(hora_ns time)
+{
+    return hora_sleep(time) == 0 ? 0 : HORA_EINTERRUPTED;
+}
+
+static int heartbeat(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+static int poll_feed(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return wait_for(HORA_MS(60));
+}
+
+static int report(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return wait_for(HORA_MS(20));
+}
+
+/* Each third run fails. */
+static int flaky(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    struct demo_load *load = arg;
+    return ++load->flaky_runs % 3 == 0 ? 7 : wait_for(HORA_MS(10));
+}
+
+static int slow(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    int error = 0;
+    for (int i = 1; i <= 15 && error == 0; i++) {
+        error = wait_for(HORA_MS(100));
+        hora_progress(i, 15);
+    }
+    return error;
+}
+
+static int shot(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+/* Twenty that run once, some time within the next two seconds. */
+static int volley(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    struct demo_load *load = arg;
+    int error = 0;
+    for (int i = 0; i < 20 && error >= 0; i++) {
+        unsigned number = load->shots++ * 2654435761u; /* spread as if by chance, and the same each time */
+        hora_ns delay = HORA_MS((hora_ns)(number % 2000));
+        error = hora_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay, NULL);
+    }
+    return error == HORA_EREJECTED ? 0 : error; /* that is the end */
+}
+
+static int import(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return wait_for(HORA_MS(500));
+}
+
+/* More imports than their class lets run: some wait, and some expire. */
+static int feed(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    struct demo_load *load = arg;
+    hora_future *future;
+    int error =
+        hora_pool_submit_with(load->demo->scheduler, HORA_TASK(import, NULL, .name = "import"),
+                              HORA_TERMS(.task_class = load->demo->imports, .start_by = HORA_SECONDS(2)), &future);
+    if (error < 0)
+        return error == HORA_EREJECTED ? 0 : error;
+    (void)hora_future_unref(atomic_exchange(&load->last_import, future));
+    return 0;
+}
+
+/* ---- starting ---- */
+
+static void started(hora_pool *pool, const hora_event *event, void *context)
+{
+    (void)pool;
+    struct demo_load *load = context;
+    if (event->late < 0)
+        (void)atomic_fetch_add(&load->early, 1);
+}
+
+struct part {
+    const char *name;
+    const char *plan;
+    hora_run_fn run;
+    hora_schedule_spec spec;
+};
+
+static const struct part parts[DEMO_SERIES] = {
+    {"heartbeat", "every 250 ms", heartbeat, {.rate = HORA_MS(250)}},
+    {"poll", "400 ms after each end", poll_feed, {.gap = HORA_MS(400)}},
+    {"report", "cron: every 5 seconds", report, {.cron = "*/5 * * * * *"}},
+    {"flaky",
+     "every 700 ms, backs off",
+     flaky,
+     {.rate = HORA_MS(700), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_SECONDS(1)}},
+    {"slow", "every 2 s, takes 1.5 s", slow, {.rate = HORA_SECONDS(2)}},
+    {"volley", "every s, 20 one-shots", volley, {.rate = HORA_SECONDS(1)}},
+    {"feed", "every 300 ms, one import", feed, {.rate = HORA_MS(300)}},
+};
+
+static int start_series(struct demo *demo, int index)
+{
+    const struct part *part = &parts[index];
+    struct demo_series *series = &demo->series[index];
+    hora_schedule_spec spec = part->spec;
+    spec.struct_size = sizeof spec;
+    series->name = part->name;
+    series->plan = part->plan;
+    return hora_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name), &spec,
+                              &series->future);
+}
+
+int demo_load_start(struct demo *demo, const char **reterr_what)
+{
+    struct demo_load *load = memory(sizeof *load);
+    *load = (struct demo_load){.demo = demo};
+    demo->load = load;
+    const char *reason = "the scheduler";
+    int error = hora_scheduler_new(
+        HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
+                               .oversight = HORA_OVERSIGHT(.measured = true, .steered = true,
+                                                           .listener = {.started = started, .context = load})),
+        &demo->scheduler, &reason);
+    *reterr_what = reason;
+    if (error < 0)
+        return error;
+    *reterr_what = "the class import";
+    error = hora_class_new(demo->scheduler, HORA_CLASS_OPTIONS(.name = "import", .limit = 1), &demo->imports, NULL);
+    for (int i = 0; i < DEMO_SERIES && error == 0; i++) {
+        *reterr_what = parts[i].name;
+        error = start_series(demo, i);
+    }
+    return error;
+}
+
+int demo_load_stop(struct demo *demo)
+{
+    int error = hora_scheduler_set_cancel_delayed(demo->scheduler, true);
+    if (error == 0)
+        error = hora_pool_close(demo->scheduler,
+                                HORA_SECONDS(1)); /* what waits for longer is abandoned, what runs interrupted */
+    if (error == HORA_ETIMEDOUT)
+        error = hora_pool_await_termination(demo->scheduler, HORA_SECONDS(5));
+    for (int i = 0; i < DEMO_SERIES; i++)
+        demo->series[i].future = hora_future_unref(demo->series[i].future);
+    (void)hora_future_unref(atomic_exchange(&demo->load->last_import, NULL));
+    return error;
+}
+
+void demo_load_pause(struct demo *demo, bool paused)
+{
+    for (int i = 0; i < DEMO_SERIES; i++) {
+        if (paused)
+            (void)hora_scheduled_pause(demo->series[i].future);
+        else
+            (void)hora_scheduled_resume(demo->series[i].future);
+    }
+}
+
+hora_future *demo_load_last_import(struct demo *demo)
+{
+    /* Taken out while it is looked at, so that nobody gives the reference back meanwhile. */
+    hora_future *future = atomic_exchange(&demo->load->last_import, NULL);
+    hora_future *none = NULL;
+    (void)hora_future_ref(future);
+    if (future != NULL && !atomic_compare_exchange_strong(&demo->load->last_import, &none, future))
+        (void)hora_future_unref(future); /* there is a later one */
+    return future;
+}
+
+int64_t demo_load_early(const struct demo *demo)
+{
+    return atomic_load(&demo->load->early);
+}
