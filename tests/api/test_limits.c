@@ -469,3 +469,61 @@ TEST(limits_a_listener_cannot_free_the_pool, "")
     CHECK_INT(seen.expired, 1);
     rig_close(&r);
 }
+
+/* ---- on a pool that is steered ---- */
+
+/* Of three with one key the second expires: the third does not wait for it. */
+TEST(limits_of_a_task_with_a_key, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 2,
+                               .oversight = HORA_OVERSIGHT(.steered = true, .listener = limits_listener(&r, &seen))));
+    struct job jobs[3] = {A_WAITING_JOB(&r), A_JOB(&r), A_JOB(&r)};
+    hora_future *futures[3];
+    futures[0] = submit_under(&r, &jobs[0], HORA_TERMS(.key = 7));
+    futures[1] = submit_under(&r, &jobs[1], HORA_TERMS(.key = 7, .start_by = SEC(5)));
+    futures[2] = submit_under(&r, &jobs[2], HORA_TERMS(.key = 7));
+    pass(&r, SEC(5) - 1);
+    CHECK_NOT_DONE(futures[1]);
+    pass(&r, 1);
+    CHECK_DONE(futures[1], HORA_EEXPIRED, NULL);
+    CHECK_INT(rig_stats(&r).queued, 1);
+    CHECK_INT(seen.expired, 1);
+    rig_open_gate(&r);
+    settle(&r.f);
+    CHECK_DONE(futures[2], 0, &jobs[2]);
+    for (int i = 0; i < 3; i++)
+        (void)hora_future_unref(futures[i]);
+    rig_close(&r);
+}
+
+/* A class at its limit: what is interrupted by done_by gives its place back when it has really ended. */
+TEST(limits_of_a_task_with_a_class, "")
+{
+    struct rig r;
+    struct seen seen = {0};
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 2,
+                               .oversight = HORA_OVERSIGHT(.steered = true, .listener = limits_listener(&r, &seen))));
+    hora_class *slow;
+    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
+    struct job jobs[2] = {A_DEAF_JOB(&r), A_JOB(&r)};
+    hora_future *futures[2];
+    futures[0] = submit_under(
+        &r, &jobs[0], HORA_TERMS(.task_class = slow, .done_by = SEC(5), .stuck_after = SEC(6), .replace = true));
+    futures[1] = submit_under(&r, &jobs[1], HORA_TERMS(.task_class = slow));
+    pass(&r, SEC(5));
+    CHECK_DONE(futures[0], HORA_EEXPIRED, NULL);
+    pass(&r, SEC(5));
+    CHECK_INT(rig_stats(&r).written_off, 1);
+    CHECK_NOT_DONE(futures[1]);
+    rig_open_gate(&r);
+    settle(&r.f);
+    CHECK_DONE(futures[1], 0, &jobs[1]);
+    CHECK_INT(rig_stats(&r).written_off, 0);
+    for (int i = 0; i < 2; i++)
+        (void)hora_future_unref(futures[i]);
+    rig_close(&r);
+}

@@ -197,6 +197,26 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_INT(drops, 2);
 }
 
+/* The same on a pool that is steered: what was begun too late gives its key back. */
+MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
+{
+    hora_oversight options = oversight();
+    options.steered = true;
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    hora_future *futures[3];
+    futures[0] = submit(take_a_while, HORA_TERMS(.key = 7));
+    came = hora_clock_now(NULL);
+    futures[1] = submit(begin_in_time, HORA_TERMS(.key = 7, .start_by = SPAN));
+    futures[2] = submit(work, HORA_TERMS(.key = 7));
+    CHECK_OK(outcome_of(futures[0]));
+    int outcome = outcome_of(futures[1]);
+    CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
+    CHECK_OK(outcome_of(futures[2]));
+    end();
+    CHECK_INT(drops, 3);
+    CHECK_INT(told, outcome == 0 ? 0 : 1);
+}
+
 /* A run that ends at the moment at which it should be done. */
 MEDIUM_SCENARIO(limit_done_by_meets_the_end)
 {
