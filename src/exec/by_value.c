@@ -79,24 +79,38 @@ static void cancel(struct hora__worker *worker)
     hora__worker_count(worker, worker->ending);
 }
 
+/* Apart, since plain workers have no witness. */
+__attribute__((noinline)) static void begins(struct hora__worker *worker)
+{
+    if (worker->witness == NULL)
+        return;
+    worker->witness->came = worker->taken.by.came;
+    (void)worker->witness->kind->begins(worker->witness, NULL, &worker->taken.task); /* it has no limits */
+}
+
+__attribute__((noinline)) static void ended(struct hora__worker *worker, int code)
+{
+    if (worker->witness != NULL)
+        worker->witness->kind->ended(worker->witness, NULL, &worker->taken.task, code);
+}
+
 void hora__worker_run_by_value(struct hora__worker *worker)
 {
     const hora_task *task = &worker->taken.task;
-    if (comes_too_late(worker->pool)) {
+    bool is_plain = worker->is_plain;
+    if (!is_plain && comes_too_late(worker->pool)) {
         cancel(worker);
         return;
     }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
-    if (worker->witness != NULL) {
-        worker->witness->came = worker->taken.by.came;
-        (void)worker->witness->kind->begins(worker->witness, NULL, task); /* it has no limits */
-    }
+    if (!is_plain)
+        begins(worker);
     HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
     HORA__PROBE(plain_done, task->name, code);
-    if (worker->witness != NULL)
-        worker->witness->kind->ended(worker->witness, NULL, task, code);
+    if (!is_plain)
+        ended(worker, code);
     worker->ending = ending_of(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))
         worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
@@ -115,8 +129,7 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
     worker->stage = HORA__TASK_NONE;
     if (stage == HORA__TASK_RUNS) {
         worker->ending = HORA__ABANDONED;
-        if (worker->witness != NULL)
-            worker->witness->kind->ended(worker->witness, NULL, &worker->taken.task, HORA_EABANDONED);
+        ended(worker, HORA_EABANDONED);
         drop(&worker->taken.task);
     }
     if (stage != HORA__TASK_NONE)

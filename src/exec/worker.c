@@ -160,6 +160,17 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
+/* Of a worker that is not plain: in the others nobody lingers, for what is queued there can be taken at once. */
+static void took_next(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    worker->owes_look = false; /* who takes settles */
+    if (pool->kind != NULL || pool->turns != NULL)
+        hora__pool_relieve(pool);
+    if (pool->turns != NULL)
+        hora__steer_staff(pool);
+}
+
 /* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
  * with the queue. */
 static void *take_next(struct hora__worker *worker)
@@ -170,12 +181,9 @@ static void *take_next(struct hora__worker *worker)
         return NULL;
     void *next = hora__queue_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (next != NULL) {
-        worker->owes_look = false; /* who takes settles */
         hora__pool_room(pool);
-        if (pool->kind != NULL || pool->turns != NULL)
-            hora__pool_relieve(pool); /* else nobody lingers: what is queued there can be taken at once */
-        if (pool->turns != NULL)
-            hora__steer_staff(pool);
+        if (!worker->is_plain)
+            took_next(worker);
     }
     return next;
 }
@@ -222,7 +230,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         hora__worker_run_by_value(worker);
     else if (entry != NULL)
         goes_on = run_future(worker, entry);
-    if (worker->witness != NULL && hora__worker_is_written_off(worker))
+    if (!worker->is_plain && worker->witness != NULL && hora__worker_is_written_off(worker))
         goes_on = false;
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {

@@ -31,6 +31,7 @@ struct hora__worker {
     struct hora_pool *pool;            /* immutable */
     int number;                        /* the pool counts its workers from 1; immutable once it is listed */
     struct hora__witness *witness;     /* NULL: nobody watches it; immutable */
+    bool is_plain;                     /* nobody does, and its pool is neither a scheduler nor steered; immutable */
     hora_thread *prepared;             /* a record for a thread that has none; its own once it runs */
     bool adopted;                      /* it took that record; its own */
     bool attached;                     /* it is attached to the pool's virtual clock; its own */
