@@ -142,7 +142,7 @@ void hora__classes_free(hora_class *first);
 
 extern const struct hora__witness_kind hora__post_kind;
 
-/* What a worker runs: false if nothing. */
+/* What a worker runs: false if nothing, or if that cannot be read now. */
 bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading);
 
 /* The frame of the task that the calling thread runs, and its post; NULL: it is in none of a pool with oversight. */

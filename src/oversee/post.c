@@ -54,9 +54,17 @@ static struct hora__now_reading read_once(const struct hora__now *now)
     };
 }
 
-/* A worker that is in the middle of writing is through with it long before; but if a debugger has stopped it there, it never is. Then some
- * values may be of the task before. */
-enum { TRIES = 10000 };
+/* A worker that is in the middle of writing is through with it at once, unless it was stopped there, by a debugger or to let another thread run.
+ * Whoever reads has the lock of the pool, and does not wait for that: then what it runs is not known. */
+enum { TRIES = 1000 };
+
+static bool read_whole(const struct hora__now *now, struct hora__now_reading *ret_reading)
+{
+    HORA__ATOMIC_POINT();
+    int64_t before = hora__counter_observe(&now->version);
+    *ret_reading = read_once(now);
+    return before % 2 == 0 && hora__counter_read(&now->version) == before;
+}
 
 /* A stamp as a time of the pool's clock. */
 static hora_ns time_of_stamp(const struct hora__oversight *oversight, int64_t stamp)
@@ -71,15 +79,11 @@ static hora_ns time_of_stamp(const struct hora__oversight *oversight, int64_t st
 
 bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading)
 {
-    int64_t before;
-    bool is_torn;
-    int tries = 0;
-    do {
-        HORA__ATOMIC_POINT();
-        before = hora__counter_observe(&post->now.version);
-        *ret_reading = read_once(&post->now);
-        is_torn = before % 2 != 0 || hora__counter_read(&post->now.version) != before;
-    } while (is_torn && ++tries < TRIES && !HORA__FAULT(POST_READ_TORN));
+    bool whole = false;
+    for (int i = 0; i < TRIES && !whole; i++)
+        whole = read_whole(&post->now, ret_reading) || HORA__FAULT(POST_READ_TORN);
+    if (!whole)
+        *ret_reading = (struct hora__now_reading){.began = HORA_NEVER, .run = ret_reading->run};
     if (ret_reading->began == HORA_NEVER)
         return false;
     ret_reading->began = time_of_stamp(post->oversight, ret_reading->began);
