@@ -60,6 +60,11 @@
     X(GATE_FORGETS_AWAITED, "who waits for a task behind its key is not told that it is free")         \
     X(GATE_WAKES_NOBODY, "the end of a task lets others begin, and nobody is told")                    \
     X(FUTURE_NUDGE_UNSEEN, "a worker about to wait for a task is not told that it may run it")         \
+    X(GATE_LIMIT_IS_ONE_MORE, "a class runs one more than its limit")                                  \
+    X(GATE_KEY_UNSEEN, "tasks of one key run at the same time")                                        \
+    X(GATE_RESERVES_NOTHING, "no thread is kept for a class")                                          \
+    X(GATE_SERIES_KEEPS_TURN, "a series that is put back goes on counting")                            \
+    X(GATE_TURN_UNSEEN, "nobody wakes up for the turn of a scheduled task")                            \
     X(GATE_CHANGE_UNSEEN, "a class is given another limit, and nobody is told")                        \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                     \
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")         \

@@ -9,6 +9,7 @@
  *                 thread is left. What a class runs is counted against its own reserve first. */
 #include <assert.h>
 
+#include "base/fault.h"
 #include "base/gate.h"
 #include "base/ns.h"
 #include "base/touch.h"
@@ -48,6 +49,8 @@ static int most_reserved(int threads)
 static int kept_for(const struct hora__gate_class *class, int *left)
 {
     int granted = class->reserve < *left ? class->reserve : *left;
+    if (HORA__FAULT(GATE_RESERVES_NOTHING))
+        return 0;
     *left -= granted;
     return granted > class->running ? granted - class->running : 0;
 }
@@ -64,7 +67,8 @@ static int kept_for_all(const struct hora__gate *gate, int threads)
 
 static bool is_at_limit(const struct hora__gate_class *class)
 {
-    return class->limit > 0 && class->running >= class->limit;
+    int most = class->limit + (HORA__FAULT(GATE_LIMIT_IS_ONE_MORE) ? 1 : 0);
+    return class->limit > 0 && class->running >= most;
 }
 
 /* When the rate lets one begin. */

@@ -65,6 +65,8 @@ static void forget_awaited(struct hora__turns *turns, struct hora__turn *turn)
 void hora__turns_add(struct hora__turns *turns, struct hora__turn *turn, void *item, hora_ns since)
 {
     turn->item = item;
+    if (HORA__FAULT(GATE_KEY_UNSEEN))
+        turn->ticket.key = 0;
     hora__gate_add(&turns->gate, &turn->ticket, since);
 }
 

@@ -131,7 +131,7 @@ hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t
     if (agenda->turns->gate.waiting == 0)
         return until;
     hora_ns turn = hora__turns_next(agenda->turns, now_of(agenda));
-    if (turn >= until)
+    if (turn >= until || HORA__FAULT(GATE_TURN_UNSEEN))
         return until;
     *element = turn == INT64_MIN ? UINT64_MAX : (uint64_t)turn | UINT64_C(1) << 63;
     return turn;

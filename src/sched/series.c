@@ -100,7 +100,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future)
     }
     (void)hora_future_ref(future);
     lock(scheduled);
-    (void)hora__agenda_end_turn(scheduled);
+    if (!HORA__FAULT(GATE_SERIES_KEEPS_TURN))
+        (void)hora__agenda_end_turn(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
         !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
         hora__scheduled_check_clock(scheduled);
