@@ -424,11 +424,9 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
     if (queue->size == 0)
         return NULL;
     const struct hora__cell *entry = &backlog->front.segment->entries[backlog->front.index];
-    void *item = ret_cell;
-    if (hora__cell_is_task(entry))
+    void *item = hora__cell_is_task(entry) ? ret_cell : entry->by.item;
+    if (item == ret_cell)
         *ret_cell = *entry;
-    else
-        item = entry->by.item;
     queue->size--;
     advance(backlog);
     prefetch(backlog);

@@ -445,21 +445,6 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return entry != NULL;
 }
 
-static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
-                       void *arg)
-{
-    for (int i = 0; i < timers->size; i++)
-        visit(entry_by_due(hora__slot_timer(timers->slots[i])), arg);
-}
-
-void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
-                       void *arg)
-{
-    hora__timers_tell_all(own_heap(agenda_of(queue)));
-    visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
-    visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
-}
-
 /* ---- copying in order ---- */
 
 static bool entry_is_before(const void *a, const void *b, void *context)

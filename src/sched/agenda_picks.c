@@ -7,6 +7,21 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
+static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
+                       void *arg)
+{
+    for (int i = 0; i < timers->size; i++)
+        visit(entry_by_due(hora__slot_timer(timers->slots[i])), arg);
+}
+
+void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
+                       void *arg)
+{
+    hora__timers_tell_all(own_heap(agenda_of(queue)));
+    visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
+    visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
+}
+
 struct sweep {
     bool (*visit)(struct hora__entry *entry, void *arg);
     void *arg;
