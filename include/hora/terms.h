@@ -102,7 +102,7 @@ typedef enum hora_priority {
 /* Limits are measured with the pool's clock, and never end early. What has expired fails with HORA_EEXPIRED, and counts as expired
  * (hora_pool_stats), not as failed or cancelled. They are looked after by a thread beside the pool, the watch, which is started with the first task that
  * has one, by hora itself also if the pool has a factory, and ends in hora_pool_free; so they hold after shutdown, too, until the pool is freed. What the caller
- * runs (HORA_REJECT_CALLER_RUNS) has no run_for and is never stuck. A task that is retried (HORA_FAILURE_BACK_OFF) starts by each of its
+ * runs (HORA_REJECT_CALLER_RUNS) has no limits. A task that is retried (HORA_FAILURE_BACK_OFF) starts by each of its
  * planned times, and is done by the first one plus done_by. */
 typedef struct hora_terms {
     uint32_t struct_size; /* sizeof(hora_terms), set by HORA_TERMS */

@@ -158,7 +158,8 @@
     X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                  \
     X(SHEETS_SHARED, "a new worker writes into the sheets of another")                                 \
     X(SHEETS_LOST, "what a worker has measured goes with it")                                          \
-    X(POST_READ_TORN, "what a worker runs is read while it changes")
+    X(POST_READ_TORN, "what a worker runs is read while it changes")                                   \
+    X(REQUEST_IS_FORGOTTEN, "a dump that is asked for while one is being written is forgotten")
 
 enum hora__fault {
     HORA__FAULT_NONE,

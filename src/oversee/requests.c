@@ -12,6 +12,7 @@
 
 #include <hora/explain.h>
 
+#include "base/fault.h"
 #include "sys/alloc.h"
 #include "sys/event.h"
 #include "sys/fork.h"
@@ -20,7 +21,7 @@
 struct hora__requests {
     struct hora__oversight *oversight; /* immutable */
     struct hora__event event;          /* posted by whoever wants something, consumed by the thread */
-    hora__atomic is_wanted; /* a dump, and nobody has begun it yet */
+    hora__atomic is_wanted;            /* a dump, and nobody has begun it yet */
     hora__atomic is_closing;
     hora__atomic thread_id;
     hora_thread *prepared; /* written before the thread is started, which takes it */
@@ -38,6 +39,8 @@ static bool serve(struct hora__requests *requests)
     if (!hora__atomic_cas(&requests->is_wanted, 1, 0))
         return true; /* woken for no reason, or for one that was served already */
     int error = hora_pool_dump(requests->oversight->pool, options->dump, options->dump_context);
+    if (HORA__FAULT(REQUEST_IS_FORGOTTEN))
+        hora__atomic_store(&requests->is_wanted, 0);
     (void)error; /* whoever writes knows it; else it was the memory, and a dump can be asked for again */
     return true;
 }

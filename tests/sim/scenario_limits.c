@@ -537,6 +537,33 @@ SCENARIO(request_meets_request)
     CHECK(dumps_written <= 2 && dump_depth == 0);
 }
 
+static hora_latch *two_dumps;
+
+/* Asks for another one in the middle of the first. */
+static int request_again(const char *text, size_t length, void *context)
+{
+    int before = dumps_written;
+    if (dump_depth == 0 && before == 0)
+        request(NULL);
+    CHECK_OK(note_dump(text, length, context));
+    if (dumps_written > before)
+        CHECK_OK(hora_latch_count_down(two_dumps));
+    return 0;
+}
+
+SCENARIO(request_during_a_dump)
+{
+    dumps_written = dump_depth = 0;
+    hora_oversight options = HORA_OVERSIGHT_INIT;
+    options.dump = request_again;
+    CHECK_OK(hora_latch_new(2, NULL, &two_dumps));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    request(NULL);
+    CHECK_OK(hora_latch_await(two_dumps));
+    end();
+    CHECK_OK(hora_latch_free(two_dumps));
+}
+
 SWEEP(requests_survive_every_failure)
 {
     hora_oversight options = HORA_OVERSIGHT_INIT;
