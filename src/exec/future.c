@@ -401,19 +401,22 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Call the body, in a worker's thread, unless who watches that does not let it begin. Once in the program: perf cannot attach to a probe that stands in several places. */
-__attribute__((noinline)) static int call_body(hora_future *future, const hora_thread *thread, void **ret_result)
+/* Apart, so that a thread which nobody watches does not pay for it. */
+__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__witness *witness, void **ret_result)
 {
-    struct hora__witness *witness = thread->witness;
-    int code = witness != NULL ? witness->kind->begins(witness, future, &future->task) : 0;
+    int code = witness->kind->begins(witness, future, &future->task);
     if (code != 0)
         return code;
-    HORA__PROBE(task_start, future, future->task.name);
     code = future->task.run(future->task.arg, ret_result);
-    HORA__PROBE(task_done, future, future->task.name, code);
-    if (witness != NULL)
-        witness->kind->ended(witness, future, &future->task, code);
+    witness->kind->ended(witness, future, &future->task, code);
     return code;
+}
+
+/* Call the body, in a worker's thread. */
+static inline int call_body(hora_future *future, const hora_thread *thread, void **ret_result)
+{
+    return thread->witness == NULL ? future->task.run(future->task.arg, ret_result)
+                                   : call_watched(future, thread->witness, ret_result);
 }
 
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)
@@ -421,7 +424,9 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     if (!begin_run(future, thread, owner))
         return false;
     void *result = NULL;
+    HORA__PROBE(task_start, future, future->task.name);
     int failure = call_body(future, thread, &result);
+    HORA__PROBE(task_done, future, future->task.name, failure);
     (void)end_run(future, failure, result, verdict_once(failure), owner);
     return true;
 }
@@ -433,7 +438,9 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     if (!judge->begins(future, judge->context))
         return end_run(future, 0, NULL, HORA__GOES_ON, NULL);
     void *result = NULL;
+    HORA__PROBE(timed_start, future, future->task.name);
     int code = call_body(future, thread, &result);
+    HORA__PROBE(timed_done, future, future->task.name, code);
     return end_run(future, code, result, judge->ends(future, code, judge->context), NULL);
 }
 
@@ -547,23 +554,6 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 {
     hora__mutex_lock(&future->object.lock);
     leave_owner_locked(future, owner);
-    hora__mutex_unlock(&future->object.lock);
-}
-
-bool hora__future_enlist(hora_future *future)
-{
-    hora__mutex_lock(&future->object.lock);
-    bool is_new = !future->listed;
-    future->listed = true;
-    hora__mutex_unlock(&future->object.lock);
-    return is_new;
-}
-
-void hora__future_delist(hora_future *future)
-{
-    hora__mutex_lock(&future->object.lock);
-    future->listed = false;
-    future->next = NULL;
     hora__mutex_unlock(&future->object.lock);
 }
 

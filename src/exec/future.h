@@ -122,10 +122,6 @@ void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *o
 /* It found no place: as if that had not been called. */
 void hora__future_unborn(hora_future *future);
 
-/* Before it is put into a hora_future_list: whether it is in none yet. And after it was taken out. */
-bool hora__future_enlist(hora_future *future);
-void hora__future_delist(hora_future *future);
-
 /* Fail it without a run: HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED. Whether that is the outcome. Not if it runs:
  * then that was another entry of it, which goes on. */
 bool hora__future_abort(hora_future *future, int why);
@@ -141,7 +137,8 @@ bool hora__future_was_interrupted(hora_future *future);
 
 /* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run.
  * Whether it ran. */
-bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner);
+__attribute__((noinline)) bool hora__future_run(hora_future *future, hora_thread *thread,
+                                                struct hora__queue_owner *owner); /* once: see probe.h */
 
 /* What the end of a run means for the future. */
 enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
@@ -155,7 +152,8 @@ struct hora__judge {
 
 /* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let it
  * begin, and it has not been cancelled meanwhile. The owner's entry does not end with it. */
-bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge);
+__attribute__((noinline)) bool hora__future_run_judged(hora_future *future, hora_thread *thread,
+                                                       const struct hora__judge *judge);
 
 /* The thread that runs it, for the owner, is about to end: close its books. The calling thread is that one. */
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner);

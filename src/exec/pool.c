@@ -323,10 +323,28 @@ static void abandon(hora_pool *pool, hora_future *future)
     hora__pool_end(pool, ending);
 }
 
+/* Before it is put into a list: whether it is in none yet. And after it was taken out. */
+static bool enlist(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool is_new = !future->listed;
+    future->listed = true;
+    hora__mutex_unlock(&future->object.lock);
+    return is_new;
+}
+
+static void delist(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    future->listed = false;
+    future->next = NULL;
+    hora__mutex_unlock(&future->object.lock);
+}
+
 static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *list, hora_future ***end)
 {
     hora__future_dequeued(future, &pool->owner);
-    if (hora__future_enlist(future))
+    if (enlist(future))
         append(list, end, future);
     else
         (void)hora_future_unref(future);
@@ -375,7 +393,7 @@ hora_future *hora_future_list_take(hora_future_list *list)
     hora_future *future = list->first;
     list->first = future->next;
     list->count--;
-    hora__future_delist(future);
+    delist(future);
     return future;
 }
 
