@@ -75,14 +75,18 @@ static int draw(hora_future *task)
 {
     hora_worker_info workers[WORKERS_MOST];
     hora_pool_stats stats;
+    hora_distribution late;
     char why[HORA_EXPLAIN_TEXT];
     int count = hora_pool_workers(pool, workers, WORKERS_MOST);
-    if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 || hora_future_explain(task, why, sizeof why) < 0)
+    if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 || hora_future_explain(task, why, sizeof why) < 0 ||
+        hora_pool_measure(pool, NULL, HORA_MEASURE_LATENESS, &late) < 0)
         return -1;
     if (isatty(STDOUT_FILENO))
         printf("\033[H\033[J"); /* home, and clear what is below */
-    printf("%s  %d of %d threads active, %d tasks wait, %lld runs done\n\nworker  runs\n", stats.state, stats.active,
-           stats.threads, stats.queued, (long long)stats.completed);
+    printf("%s  %d of %d threads active, %d tasks wait, %lld runs done\n", stats.state, stats.active, stats.threads,
+           stats.queued, (long long)stats.completed);
+    printf("late    half of them %.3f ms, 99 %% %.3f ms, none more than %.3f ms\n\nworker  runs\n",
+           1e3 * seconds(late.p50), 1e3 * seconds(late.p99), 1e3 * seconds(late.max));
     for (int i = 0; i < count && i < WORKERS_MOST; i++)
         draw_worker(&workers[i]);
     printf("\n%s\n", why);
@@ -94,8 +98,9 @@ int main(int argc, char **argv)
 {
     hora_ns end = hora_clock_now(NULL) + HORA_SECONDS(argc > 1 ? strtol(argv[1], NULL, 10) : 1);
     hora_future *nightly = NULL;
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .oversight = HORA_OVERSIGHT()), &pool,
-                           NULL) < 0)
+    if (hora_scheduler_new(
+            HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .oversight = HORA_OVERSIGHT(.measured = true)), &pool,
+            NULL) < 0)
         return 1;
     int error = begin_load(&nightly);
     while (error == 0 && hora_clock_now(NULL) < end) {

@@ -141,15 +141,21 @@ static void write_nothing(struct hora__json *json)
     hora__json_null(json, "progress");
 }
 
+/* It may have begun since `now` was read. */
+static hora_ns since(const struct hora__dump *dump, hora_ns time)
+{
+    return hora__ns_max(hora__ns_sub(dump->now, time), 0);
+}
+
 static void write_what_it_runs(struct hora__json *json, const struct hora__dump *dump,
                                const struct hora__now_reading *now)
 {
     hora__json_open(json, "task", '{');
     write_place(json, now->name, now->file, now->line);
     hora__json_close(json, '}');
-    hora__json_seconds(json, "running_for", hora__ns_sub(dump->now, now->began));
     hora_ns last = now->progress != HORA_NEVER ? now->progress : now->began;
-    hora__json_seconds(json, "quiet_for", hora__ns_sub(dump->now, last));
+    hora__json_seconds(json, "running_for", since(dump, now->began));
+    hora__json_seconds(json, "quiet_for", since(dump, last));
     write_progress(json, now);
 }
 
@@ -302,7 +308,7 @@ int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context)
     int error = write == NULL ? HORA_EINVAL : hora__pool_check(pool);
     struct hora__dump dump;
     if (error == 0)
-        error = hora__dump_collect(&dump, pool, true);
+        error = hora__dump_collect(&dump, pool, false);
     if (error < 0)
         return error;
     error = write_all(&dump, write, context);
@@ -347,6 +353,6 @@ int hora_pool_dump_fd(hora_pool *pool, int fd)
     if (error == HORA_EDEADLK || (error == 0 && is_busy(pool))) /* the former: the calling thread itself has a lock */
         return write_busy(pool, write_to, &fd);
     if (error == 0)
-        error = hora__dump_collect(&dump, pool, false);
+        error = hora__dump_collect(&dump, pool, true);
     return error < 0 ? error : write_all(&dump, write_to, &fd);
 }

@@ -68,6 +68,8 @@ struct hora__dump {
     int queued;
     int heads;
     struct hora__dump_task head[HORA__DUMP_TASKS];
+    hora_future *asked
+        [HORA__DUMP_TASKS]; /* of heads that know when they came, but not under the queue's lock: references, while collecting */
     bool is_steered;
     int keys; /* in use */
     int classes;
@@ -80,8 +82,8 @@ struct hora__dump {
 
 /* ---- dump_collect.c ---- */
 
-/* Collect all of a pool; if it `may_allocate`, all workers, and then HORA_ENOMEM. */
-__attribute__((warn_unused_result)) int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_allocate);
+/* Collect all of a pool. HORA_ENOMEM. `for_debugger`: as much as can be had without memory, and without locks that are not free. */
+__attribute__((warn_unused_result)) int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool for_debugger);
 void hora__dump_release(struct hora__dump *dump);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/ns.h"
 #include "base/utf8.h"
 #include "oversee/dump.h"
+#include "oversee/measures.h"
 #include "sched/agenda_view.h"
 #include "sched/errand.h"
 #include "sched/scheduler.h"
@@ -53,18 +54,40 @@ static void copy_terms(struct hora__dump_task *to, const hora_future *future)
     to->priority = ticket->level - HORA__LEVEL_NORMAL;
 }
 
+static hora_ns at_least_zero(hora_ns time)
+{
+    return time > 0 ? time : 0;
+}
+
 static bool copy_head(void *item, const hora_task *task, void *arg)
 {
     struct hora__dump *dump = arg;
-    struct hora__dump_task *head = &dump->head[dump->heads++];
     hora_future *future = item;
-    copy_task(head, future != NULL ? &future->task : task);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
-    if (extra != NULL)
-        head->waited = hora__ns_sub(dump->now, extra->came);
+    bool measures = hora__pool_measures(dump->pool);
+    struct hora__dump_task *head = &dump->head[dump->heads];
+    copy_task(head, future != NULL ? &future->task : task);
     if (future != NULL)
         copy_terms(head, future);
+    if (extra != NULL)
+        head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
+    else if (measures && future == NULL)
+        head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
+    dump->asked[dump->heads++] = measures && extra == NULL ? hora_future_ref(future) : NULL;
     return dump->heads < HORA__DUMP_TASKS;
+}
+
+/* Without the queue's lock. */
+static void ask_heads(struct hora__dump *dump, bool may_wait)
+{
+    for (int i = 0; i < dump->heads; i++) {
+        hora_future *future = dump->asked[i];
+        bool asks = future != NULL && (may_wait || hora__mutex_is_free(&future->object.lock));
+        int64_t came = asks ? hora__measures_came(dump->pool, future) : HORA_FOREVER;
+        if (came != HORA_FOREVER)
+            dump->head[i].waited = hora__measures_ago(dump->pool, came);
+        (void)hora_future_unref(future);
+    }
 }
 
 /* ---- what stands in an agenda ---- */
@@ -99,7 +122,7 @@ static void collect_agenda(struct hora__dump *dump)
     hora__mutex_unlock(&queue->object.lock);
 }
 
-static int collect_queue(struct hora__dump *dump)
+static int collect_queue(struct hora__dump *dump, bool may_wait)
 {
     dump->is_scheduler = hora__scheduler_of(dump->pool) != NULL;
     if (dump->is_scheduler) {
@@ -107,6 +130,7 @@ static int collect_queue(struct hora__dump *dump)
         return 0;
     }
     int size = hora__queue_survey(dump->pool->queue, copy_head, dump);
+    ask_heads(dump, may_wait);
     dump->queued = size;
     return size < 0 ? size : 0;
 }
@@ -192,7 +216,7 @@ void hora__dump_release(struct hora__dump *dump)
     dump->worker = dump->own_workers;
 }
 
-int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_allocate)
+int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool for_debugger)
 {
     dump->pool = pool;
     dump->worker = dump->own_workers;
@@ -202,12 +226,12 @@ int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool may_alloca
     dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA_WALL));
     int error = hora_pool_get_stats(pool, &dump->stats);
     if (error == 0)
-        error = collect_queue(dump);
+        error = collect_queue(dump, !for_debugger);
     if (error < 0)
         return error;
     collect_classes(dump);
     collect_workers(dump);
-    error = may_allocate ? collect_more_workers(dump) : 0;
+    error = for_debugger ? 0 : collect_more_workers(dump);
     if (error < 0)
         hora__dump_release(dump);
     return error;

@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "oversee/measures.h"
 #include "sched/scheduler.h"
 #include "sync/clock.h"
 
@@ -292,7 +293,8 @@ struct search {
     const hora_future *future;
     bool is_found;
     int before;
-    hora_ns oldest; /* when the first one came; HORA_NEVER: not known */
+    hora_ns oldest; /* for how long the first one has waited; HORA_NEVER: not known */
+    hora_ns now;
 };
 
 static bool seek(void *item, const hora_task *task, void *arg)
@@ -304,12 +306,12 @@ static bool seek(void *item, const hora_task *task, void *arg)
         return false;
     const struct hora__extra *extra = search->before == 0 && item != NULL ? hora__future_extra(item) : NULL;
     if (extra != NULL)
-        search->oldest = extra->came;
+        search->oldest = hora__ns_sub(search->now, extra->came);
     search->before++;
     return true;
 }
 
-static void say_place(struct hora__text *out, const struct hora__matter *matter, const struct search *search)
+static void say_place(struct hora__text *out, const struct search *search)
 {
     if (search->before == 0) {
         hora__text_add(out, "is the first in the queue");
@@ -322,7 +324,7 @@ static void say_place(struct hora__text *out, const struct hora__matter *matter,
     hora__text_add(out, search->before == 1 ? " is before it" : " are before it");
     if (search->oldest != HORA_NEVER) {
         hora__text_add(out, search->before == 1 ? ", and has waited for " : ", the oldest has waited for ");
-        hora__say_duration(out, hora__ns_sub(matter->now, search->oldest));
+        hora__say_duration(out, search->oldest);
     }
 }
 
@@ -338,9 +340,13 @@ static void say_queued(struct hora__text *out, const struct hora__matter *matter
 {
     hora_queue *queue = matter->queue;
     struct hora__crowd crowd;
-    struct search search = {.future = matter->future, .oldest = HORA_NEVER};
+    struct search search = {.future = matter->future, .oldest = HORA_NEVER, .now = matter->now};
     bool is_ordered = queue->kind->each != NULL;
     int size = hora__queue_survey(queue, seek, &search);
+    hora_ns latest;
+    if (search.oldest == HORA_NEVER && search.before > 0 && matter->pool->kind == NULL &&
+        hora__pool_measures(matter->pool))
+        hora__measures_waiting(matter->pool, &search.oldest, &latest);
     bool is_there = is_ordered ? search.is_found : hora_queue_contains(queue, matter->future) > 0;
     hora__crowd_look(matter, &crowd);
     if (!is_there) {
@@ -348,7 +354,7 @@ static void say_queued(struct hora__text *out, const struct hora__matter *matter
         return;
     }
     if (is_ordered)
-        say_place(out, matter, &search);
+        say_place(out, &search);
     else
         say_somewhere(out, size);
     hora__say_why_not_taken(out, matter, &crowd);

@@ -93,4 +93,10 @@ struct hora__scale hora__measures_scale(const struct hora__oversight *oversight)
 /* Of a pool that measures: how long the task has waited that has waited longest, and how much the most overdue one is overdue; 0: there is none. */
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest);
 
+/* When a future that waits in a plain pool that measures came, as a stamp; HORA_FOREVER: it is done, or not for this pool to run. The same of a task
+ * by value, in its cell of the queue. And how long ago a stamp is. */
+int64_t hora__measures_came(const hora_pool *pool, hora_future *future);
+int64_t hora__measures_cell_came(const hora_task *task);
+hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp);
+
 #endif

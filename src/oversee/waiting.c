@@ -19,20 +19,24 @@ struct look {
     int count;
 };
 
+int64_t hora__measures_cell_came(const hora_task *task)
+{
+    const char *cell = (const char *)task - offsetof(struct hora__cell, task);
+    return ((const struct hora__cell *)(const void *)cell)->by.came;
+}
+
 static bool look_at(void *item, const hora_task *task, void *arg)
 {
     struct look *look = arg;
     if (task != NULL) {
-        const char *cell = (const char *)task - offsetof(struct hora__cell, task);
-        look->came = ((const struct hora__cell *)(const void *)cell)->by.came;
+        look->came = hora__measures_cell_came(task);
         return false; /* and those after it came later */
     }
     look->futures[look->count++] = hora_future_ref(item);
     return look->count < FEW;
 }
 
-/* When it came; HORA_FOREVER: it is done, or not for this pool to run. */
-static int64_t ask(const hora_pool *pool, hora_future *future)
+int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
     bool waits = hora_future_get_state(future) == HORA_FUTURE_NEW && future->owner == &pool->owner;
@@ -47,7 +51,7 @@ static int64_t first_came(hora_pool *pool)
     if (hora__queue_survey(pool->queue, look_at, &look) < 0)
         return HORA_FOREVER;
     for (int i = 0; i < look.count; i++) {
-        int64_t came = ask(pool, look.futures[i]);
+        int64_t came = hora__measures_came(pool, look.futures[i]);
         look.came = came < look.came ? came : look.came;
         (void)hora_future_unref(look.futures[i]);
     }
@@ -63,6 +67,13 @@ static hora_ns most_overdue(hora_queue *queue)
     return overdue;
 }
 
+hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp)
+{
+    int64_t ago = hora__pool_stamp(pool) - stamp;
+    struct hora__scale scale = hora__measures_scale(hora__pool_oversight(pool));
+    return hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
+}
+
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest)
 {
     *ret_oldest = *ret_latest = 0;
@@ -71,9 +82,6 @@ void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_l
         return;
     }
     int64_t came = first_came(pool);
-    if (came == HORA_FOREVER)
-        return;
-    int64_t waited = hora__pool_stamp(pool) - came;
-    struct hora__scale scale = hora__measures_scale(hora__pool_oversight(pool));
-    *ret_oldest = hora__rate_to_ns(scale.values, waited > 0 ? waited : 0);
+    if (came != HORA_FOREVER)
+        *ret_oldest = hora__measures_ago(pool, came);
 }

@@ -540,37 +540,16 @@ static void destroy(hora_queue *queue)
     hora__free(backlog);
 }
 
-static const struct hora__queue_kind bounded_kind = {
-    .push = push,
-    .pop = pop,
-    .peek = peek,
-    .strip = strip,
-    .find = find,
-    .each = each,
-    .destroy = destroy,
-    .is_searched = true,
-};
+/* What both kinds do. */
+#define ALWAYS                                                                                              \
+    .push = push, .pop = pop, .peek = peek, .strip = strip, .find = find, .each = each, .destroy = destroy, \
+    .is_searched = true
+
+static const struct hora__queue_kind bounded_kind = {ALWAYS};
 
 static const struct hora__queue_kind unbounded_kind = {
-    .push = push,
-    .pop = pop,
-    .peek = peek,
-    .strip = strip,
-    .find = find,
-    .each = each,
-    .destroy = destroy,
-    .post = post,
-    .absorb = absorb,
-    .want = want,
-    .seal = seal,
-    .take = take,
-    .show = show,
-    .recall = recall,
-    .offer = offer,
-    .follow = follow,
-    .let_go = let_go,
-    .is_free = is_free,
-    .is_searched = true,
+    ALWAYS,       .post = post,     .absorb = absorb, .want = want,     .seal = seal,     .take = take,
+    .show = show, .recall = recall, .offer = offer,   .follow = follow, .let_go = let_go, .is_free = is_free,
 };
 
 int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agenda_picks.c - picking entries out of the agenda by what somebody says of each */
+/* agenda_picks.c - visiting all entries of the agenda, and picking some out of it by what somebody says of each */
 #include <stddef.h>
 
 #include "base/ns.h"

@@ -244,6 +244,27 @@ TEST(dump_shows_the_first_of_the_queue, "")
     rig_close(&r);
 }
 
+TEST(dump_knows_how_long_tasks_have_waited_if_it_is_measured, "")
+{
+    struct rig r;
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+    struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
+    execute_job(&r, &blocker);
+    settle(&r.f);
+    execute_job(&r, &jobs[0]); /* by value */
+    advance(&r.f, HORA_SECONDS(2));
+    hora_future *future = submit_job(&r, &jobs[1]);
+    advance(&r.f, HORA_SECONDS(1));
+    const char *text = dump(r.pool);
+    CHECK_JSON(text, "settings/oversight/measured", "true");
+    CHECK_JSON(text, "queue/oldest", "3.0");
+    CHECK_JSON(text, "queue/heads/0/waited", "3.0");
+    CHECK_JSON(text, "queue/heads/1/waited", "1.0");
+    rig_finish(&r);
+    CHECK_POINTER(hora_future_unref(future), NULL);
+    rig_close(&r);
+}
+
 static int by_address(const void *a, const void *b, void *context)
 {
     (void)context;

@@ -334,6 +334,32 @@ TEST(explain_knows_how_long_the_oldest_has_waited, "")
     rig_close(&r);
 }
 
+TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
+{
+    for (int by_value = 0; by_value < 2; by_value++) {
+        struct rig r;
+        rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+        struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
+        hora_future *oldest = NULL;
+
+        CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &blocker)));
+        settle(&r.f);
+        if (by_value)
+            CHECK_OK(hora_pool_execute(r.pool, RESIZE(job_run, &job)));
+        else
+            oldest = submit(&r, RESIZE(job_run, &job));
+        advance(&r.f, HORA_MS(3200));
+        hora_future *second = submit(&r, RESIZE(job_run, &job));
+        CHECK_SAYS(second,
+                   "resize (img.c:88) is the 2nd in the queue: 1 task is before it, and has waited for 3.2 s; its "
+                   "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
+        rig_finish(&r);
+        end(oldest);
+        end(second);
+        rig_close(&r);
+    }
+}
+
 TEST(explain_says_that_no_thread_could_be_started, "")
 {
     struct rig r;

@@ -137,7 +137,7 @@ static void cancel(void *future)
 
 LARGE_SCENARIO(explain_meets_cancel_and_run)
 {
-    begin(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    begin(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
     hora_future *first = submit(), *second = submit();
     test_thread *canceller = test_thread_start(NULL, cancel, second);
     test_thread *other = test_thread_start(NULL, explain_twice, second);
@@ -203,7 +203,7 @@ static void dump_into(void *arg)
 
 LARGE_SCENARIO(dump_meets_everything)
 {
-    begin(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT()));
+    begin(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true)));
     test_thread *other = test_thread_start(NULL, dump_into, &pages[1]);
     hora_future *first = submit(), *second = submit();
     CHECK_OK(hora_pool_execute(pool, &task));
