@@ -181,6 +181,9 @@ class Programs:
         commands = self.native("hora", own, None, workload)
         if self.only_hora:
             return commands
+        if kind == "W1":
+            commands |= self.native("hora-measured", "pools-hora-measured", None, workload)
+            commands |= self.native("hora-named", "pools-hora-named", None, workload)
         if kind == "W2":
             commands |= self.native("hora-spin", "pools-hora-spin", None, workload)
             commands |= self.native("futex", "pools-futex", None, workload)

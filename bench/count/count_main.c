@@ -140,12 +140,17 @@ static int stand_at_gate(void *arg, void **ret_result)
     return 0;
 }
 
+static void occupy_worker(void)
+{
+    MUST(hora_pool_execute(pool, HORA_TASK(stand_at_gate, NULL)) == 0);
+    MUST(hora_latch_await(arrived) == 0);
+}
+
 static void open_pool(void)
 {
     MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
     MUST(hora_single_pool_new(NULL, &pool) == 0);
-    MUST(hora_pool_execute(pool, HORA_TASK(stand_at_gate, NULL)) == 0);
-    MUST(hora_latch_await(arrived) == 0);
+    occupy_worker();
 }
 
 /* What the worker does last is part of it, and must not be cut off. */
@@ -154,15 +159,30 @@ static void close_pool(void)
     MUST(hora_pool_close(pool, HORA_FOREVER) == 0 && hora_pool_free(pool) == 0);
 }
 
-static void count_execute(long times)
+static void count_executed(long times)
 {
-    open_pool();
     expect(times);
     for (long i = 0; i < times; i++)
         MUST(hora_pool_execute(pool, HORA_TASK(run, NULL)) == 0);
     MUST(hora_latch_count_down(gate) == 0);
     await_all();
     close_pool();
+}
+
+static void count_execute(long times)
+{
+    open_pool();
+    count_executed(times);
+}
+
+static void count_execute_measured(long times)
+{
+    const hora_oversight *oversight = HORA_OVERSIGHT(.measured = true);
+    MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
+    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .oversight = oversight), &pool, NULL) ==
+         0);
+    occupy_worker();
+    count_executed(times);
 }
 
 static void count_submit(long times)
@@ -279,6 +299,7 @@ static const struct {
     {"latch.life", count_latch},
     {"future.run_get", count_future},
     {"pool.execute", count_execute},
+    {"pool.execute.measured", count_execute_measured},
     {"pool.submit_get", count_submit},
     {"schedule.cancel.1k", count_cancel},
     {"schedule.fire", count_fire},

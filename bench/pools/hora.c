@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora.c - hora's fixed pool: execute, and submit with a future; with SPIN, a pool whose threads look for so long before they sleep */
+/* hora.c - hora's fixed pool: execute, and submit with a future; with SPIN, a pool whose threads look for so long before they sleep; with
+ * MEASURED, one that has histograms, and with NAMED tasks that have a name besides */
 #include <stddef.h>
 
 #include <hora/hora.h>
 
 #include "pools.h"
+
+#ifdef NAMED
+#define TASK HORA_TASK(count, NULL, .name = "count")
+#else
+#define TASK HORA_TASK(count, NULL)
+#endif
 
 static hora_pool *pool;
 
@@ -20,6 +27,9 @@ static void open_pool(int workers)
 {
 #ifdef SPIN
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .spin = SPIN), &pool, NULL) == 0);
+#elif defined(MEASURED)
+    const hora_oversight *oversight = HORA_OVERSIGHT(.measured = true);
+    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .oversight = oversight), &pool, NULL) == 0);
 #else
     MUST(hora_fixed_pool_new(workers, NULL, &pool) == 0);
 #endif
@@ -28,13 +38,13 @@ static void open_pool(int workers)
 static void execute(long tasks)
 {
     for (long i = 0; i < tasks; i++)
-        MUST(hora_pool_execute(pool, HORA_TASK(count, NULL)) == 0);
+        MUST(hora_pool_execute(pool, TASK) == 0);
 }
 
 static void submit(void)
 {
     hora_future *future;
-    MUST(hora_pool_submit(pool, HORA_TASK(count, NULL), &future) == 0);
+    MUST(hora_pool_submit(pool, TASK, &future) == 0);
     MUST(hora_future_get(future, NULL) == 0);
     hora_future_unref(future);
 }

@@ -2,10 +2,12 @@
 /* hora/measure.h - what a pool has measured: how long tasks waited, how late they were, how long they ran, and how many there were
  *
  * For pools made with hora_oversight.measured. Each worker writes down what it does in memory of its own, without a lock; whoever asks
- * adds it up, and stops nobody. Values are kept in buckets, whose bounds lie less than 13 % apart; count, sum and maximum are exact.
+ * adds it up, and stops nobody. Values are kept in buckets, whose bounds lie less than 13 % apart; count, sum and maximum are exact (a sum
+ * that does not fit is INT64_MAX).
  *
- * The name of a task decides what it is measured under: tasks without one count for the pool alone. `name` NULL in a call means the
- * whole pool. A name that has not been seen, or came after hora_oversight.names others, is HORA_ENOENT; the latter are "other". */
+ * The name of a task decides what it is measured under: tasks without one, or with an empty one, count for the pool alone. `name` NULL in a
+ * call means the whole pool. A name that has not been seen, or came after hora_oversight.names others, is HORA_ENOENT; the latter are
+ * "other". */
 #ifndef HORA_MEASURE_H
 #define HORA_MEASURE_H
 
@@ -50,7 +52,8 @@ HORA_NODISCARD HORA_API int hora_pool_measure(hora_pool *pool, const char *name,
 HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, double q,
                                                hora_ns *ret_value);
 
-/* How many tasks, or runs of series. As of one moment; counts of one thread are never ahead of what has happened. */
+/* How many tasks, or runs of series, as of about now: what has ended is counted before what has begun, so done + failed is never more than
+ * started. */
 typedef struct hora_counts {
     uint32_t struct_size; /* set by hora_pool_count */
     int64_t submitted;    /* tasks that came, also those that were rejected */
@@ -63,8 +66,9 @@ typedef struct hora_counts {
     int64_t skipped;      /* planned times that were missed, and not made up */
     int64_t overrun;      /* runs that went on for longer than their run_for, */
     int64_t stuck;        /* or were reported as stuck */
-    hora_ns
-        oldest; /* how long the task that has waited longest, and could have begun, has waited until now; 0: none waits */
+    /* Of the whole pool, 0 for a name: */
+    hora_ns oldest; /* how long the task that has waited longest, and could have begun, has waited until now; 0: none */
+                    /* waits. Of a queue with an order of its own only the first tasks are looked at */
     hora_ns latest; /* how much the scheduled task that is most overdue is overdue now; 0: none is */
 } hora_counts;
 
@@ -79,14 +83,32 @@ HORA_NODISCARD HORA_API int hora_pool_count(hora_pool *pool, const char *name, h
  * Errors: HORA_EINVAL (names NULL and max > 0, max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_names(hora_pool *pool, const char **names, int max);
 
-/* hora_write_metrics - write all that pools have measured, and their sizes, in the text format of OpenMetrics, which Prometheus reads
+/* The text formats, which no text can follow both: OpenMetrics calls the family of a counter x and its sample x_total, the older format of
+ * Prometheus calls both x_total. */
+typedef enum hora_metrics_format {
+    HORA_METRICS_OPENMETRICS = 0, /* application/openmetrics-text; version=1.0.0; charset=utf-8. Ends with "# EOF" */
+    HORA_METRICS_PROMETHEUS,      /* text/plain; version=0.0.4; charset=utf-8 */
+} hora_metrics_format;
+
+/* hora_write_metrics - write all that pools have measured, and their sizes, for Prometheus and whatever reads the same
  *
- * A pool that does not measure is written with what hora_pool_get_stats knows of it. Pools are told apart by their names. The text ends with
- * "# EOF".
+ * Times are in seconds. For each pool, by its name, and each name of a task, "" being those that have none:
+ *
+ *   hora_tasks_total{pool,name,outcome}       done, failed (runs); cancelled, rejected, expired (tasks)
+ *   hora_runs_started_total{pool,name}
+ *   hora_runs_missed_total{pool,name,outcome} skipped, overrun, stuck
+ *   hora_wait_seconds{pool,name}              histograms: see hora_measure
+ *   hora_lateness_seconds{pool,name}
+ *   hora_run_seconds{pool,name}
+ *
+ * and for each pool hora_tasks_submitted_total, hora_thread_failures_total, and as of now hora_threads, hora_threads_active, hora_threads_core,
+ * hora_threads_max, hora_queued, hora_oldest_waiting_seconds, hora_latest_seconds. Of a pool that does not measure there is what
+ * hora_pool_get_stats knows of it. Numbers of different names may be of different moments.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
-HORA_NODISCARD HORA_API int hora_write_metrics(hora_pool *const *pools, int count, hora_write_fn write, void *context);
+HORA_NODISCARD HORA_API int hora_write_metrics(hora_pool *const *pools, int count, hora_metrics_format format,
+                                               hora_write_fn write, void *context);
 
 HORA_END_DECLS
 

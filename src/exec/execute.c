@@ -110,6 +110,19 @@ enum hora__ending hora__ending_of(hora_future *future)
     }
 }
 
+__attribute__((noinline)) void hora__pool_comes(const hora_pool *pool, const hora_task *task)
+{
+    if (hora__pool_measures(pool) && task->name != NULL)
+        pool->overseer->kind->submitted(pool->overseer, task->name, 1);
+}
+
+__attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
+{
+    bool is_lost = error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL;
+    if (is_lost && hora__pool_measures(pool) && task->name != NULL)
+        pool->overseer->kind->submitted(pool->overseer, task->name, -1);
+}
+
 /* ---- the queue ---- */
 
 /* Somebody has taken an entry out. */
@@ -146,16 +159,23 @@ enum standing {
     GIVEN, /* the same, and with success the caller's only reference passes to the pool */
 };
 
+/* Of one that nobody else has seen. Apart, so that those who need nothing of it do not pay for it. */
+__attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *future)
+{
+    if (pool->overseer->measures)
+        future->by.came = hora__pool_stamp(pool);
+}
+
 /* The future becomes the pool's to run, with the reference of the entry. */
 static void enter(hora_pool *pool, hora_future *future, enum standing standing)
 {
-    int64_t came = hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0;
     if (standing == KNOWN) {
         (void)hora_future_ref(future);
-        hora__future_enqueued(future, &pool->owner, came);
+        hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
         hora__future_born_enqueued(future, &pool->owner, standing == GIVEN ? 1 : 2);
-        future->by.came = came;
+        if (pool->overseer != NULL)
+            stamp(pool, future);
     }
 }
 
@@ -317,9 +337,11 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
 
 int hora__pool_execute(hora_pool *pool, hora_future *future)
 {
-    hora__pool_comes(pool, &future->task);
+    if (pool->overseer != NULL)
+        hora__pool_comes(pool, &future->task);
     int error = hora__pool_placed(pool, future, hora__pool_place(pool, future));
-    hora__pool_came(pool, &future->task, error);
+    if (error < 0)
+        hora__pool_came(pool, &future->task, error);
     return error;
 }
 
@@ -361,9 +383,11 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_ter
 static inline int place_fresh(hora_pool *pool, hora_future *future)
 {
     future->spins = pool->owner.spin > 0;
-    hora__pool_comes(pool, &future->task);
+    if (pool->overseer != NULL)
+        hora__pool_comes(pool, &future->task);
     int error = hora__pool_placed(pool, future, place(pool, future, FRESH));
-    hora__pool_came(pool, &future->task, error);
+    if (error < 0)
+        hora__pool_came(pool, &future->task, error);
     return error;
 }
 
@@ -420,7 +444,8 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     int error = make(pool, task, &future);
     if (error < 0)
         return error;
-    hora__pool_comes(pool, task);
+    if (pool->overseer != NULL)
+        hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);
     if (error == 0)
         return 0; /* its reference has passed: it may be gone already */

@@ -317,7 +317,13 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
         future->owner = NULL;
 }
 
-static bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
+/* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's pool. */
+__attribute__((noinline)) static void tell_witness_locked(const hora_future *future, struct hora__witness *witness)
+{
+    witness->came = !is_done(future) && future->owner == witness->owner ? future->by.came : HORA_NEVER;
+}
+
+static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
@@ -327,8 +333,8 @@ static bool begin_run(hora_future *future, hora_thread *thread, const struct hor
     } else {
         leave_owner_locked(future, owner);
     }
-    if (thread->witness != NULL) /* while it is NEW, and not in another pool's queue, that is what it says there */
-        thread->witness->came = runs && future->owner == thread->witness->owner ? future->by.came : HORA_NEVER;
+    if (thread->witness != NULL)
+        tell_witness_locked(future, thread->witness);
     hora__mutex_unlock(&future->object.lock);
     return runs;
 }

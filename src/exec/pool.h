@@ -155,18 +155,8 @@ static inline bool hora__pool_measures(const hora_pool *pool)
 
 /* A task comes: before it is placed. And: it did not, after all, if that has ended with an error that is no refusal. What has no name is
  * in the books alone. */
-static inline void hora__pool_comes(const hora_pool *pool, const hora_task *task)
-{
-    if (hora__pool_measures(pool) && task->name != NULL)
-        pool->overseer->kind->submitted(pool->overseer, task->name, 1);
-}
-
-static inline void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
-{
-    if (error < 0 && (error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL) &&
-        hora__pool_measures(pool) && task->name != NULL)
-        pool->overseer->kind->submitted(pool->overseer, task->name, -1);
-}
+void hora__pool_comes(const hora_pool *pool, const hora_task *task);
+void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
 
 static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)
 {

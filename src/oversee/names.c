@@ -92,7 +92,7 @@ static struct hora__name *look_up(struct hora__names *names, const char *text, h
 
 struct hora__name *hora__names_get(struct hora__names *names, const char *text)
 {
-    if (text == NULL)
+    if (text == NULL || *text == '\0')
         return &names->none;
     uintptr_t address = (uintptr_t)text;
     hora__atomic_pointer *cached = &names->cache[(address ^ address >> 8) % HORA__NAMES_CACHE];

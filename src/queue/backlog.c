@@ -497,11 +497,8 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
         struct hora__cell *entry = slot(&place);
         HORA__TOUCH(1);
-        void *item;
-        if (!hora__cell_is_task(entry))
-            continue;
-        error = maker->make(maker->context, entry, &item);
-        if (error == 0)
+        void *item = NULL;
+        if (hora__cell_is_task(entry) && (error = maker->make(maker->context, entry, &item)) == 0)
             hora__cell_set_item(entry, item);
     }
     backlog->only_elements = error == 0;

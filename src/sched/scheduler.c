@@ -428,7 +428,7 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
 }
 
 /* Make a scheduled future and find its place. */
-static int make_and_place(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+static inline int make_and_place(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                           hora_future **ret_future)
 {
     struct hora__scheduled *scheduled;
@@ -461,13 +461,15 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     int error = decorate(pool, &task, &own);
     if (error < 0)
         return error;
-    hora__pool_comes(pool, task);
+    if (pool->overseer != NULL)
+        hora__pool_comes(pool, task);
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
         error = hora__scheduler_post(pool, task, plan->now, plan->planned);
     if (error == HORA_ENOTSUP)
         error = make_and_place(pool, task, plan, ret_future);
-    hora__pool_came(pool, task, error);
+    if (error < 0)
+        hora__pool_came(pool, task, error);
     return error;
 }
 

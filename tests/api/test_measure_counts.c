@@ -267,6 +267,23 @@ TEST(measures_give_quantiles, "")
     rig_close(&r);
 }
 
+struct page {
+    char text[32768];
+    size_t length;
+    int calls_left; /* then it fails */
+};
+
+static int write_page(const char *text, size_t length, void *context)
+{
+    struct page *page = context;
+    if (page->calls_left-- <= 0 || page->length + length >= sizeof page->text)
+        return HORA_EFULL;
+    memcpy(page->text + page->length, text, length);
+    page->length += length;
+    page->text[page->length] = '\0';
+    return 0;
+}
+
 /* Without memory for a name or its sheet, it counts for the pool all the same. */
 SWEEP(measures_survive)
 {
@@ -292,5 +309,63 @@ SWEEP(measures_survive)
     CHECK_INT(counts.submitted, accepted);
     int named = hora_pool_names(pool, names, 2);
     CHECK(named == 0 || named == 1 || named == HORA_ENOMEM);
+    struct page page = {.calls_left = INT32_MAX};
+    int written = hora_write_metrics(&pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page);
+    CHECK(written == 0 || (written == HORA_ENOMEM && page.length == 0));
     CHECK_OK(hora_pool_free(pool));
+}
+
+/* ---- metrics ---- */
+
+TEST(metrics_are_written_of_pools, "")
+{
+    struct rig r;
+    struct page page = {.calls_left = INT32_MAX};
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .name = "io", .oversight = HORA_OVERSIGHT(.measured = true)));
+    struct work quick = {&r, HORA_MS(2), 0};
+
+    CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "resize")));
+    CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "resize")));
+    settle(&r.f);
+    pass(&r, HORA_MS(1));
+    CHECK_OK(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page));
+    CHECK(strstr(page.text, "hora_tasks_total{pool=\"io\",name=\"resize\",outcome=\"done\"} 0\n") != NULL);
+    CHECK(strstr(page.text, "hora_runs_started_total{pool=\"io\",name=\"resize\"} 1\n") != NULL);
+    CHECK(strstr(page.text, "hora_tasks_submitted_total{pool=\"io\"} 2\n") != NULL);
+    CHECK(strstr(page.text, "hora_queued{pool=\"io\"} 1\n") != NULL);
+    CHECK(strstr(page.text, "hora_oldest_waiting_seconds{pool=\"io\"} 0.001\n") != NULL);
+    CHECK(strcmp(page.text + page.length - 6, "# EOF\n") == 0);
+    pass(&r, HORA_MS(1));
+    pass(&r, HORA_MS(2));
+    page.length = 0;
+    CHECK_OK(hora_write_metrics(&r.pool, 1, HORA_METRICS_PROMETHEUS, write_page, &page));
+    CHECK(strstr(page.text, "# TYPE hora_tasks_total counter\n") != NULL);
+    CHECK(strstr(page.text, "hora_tasks_total{pool=\"io\",name=\"resize\",outcome=\"done\"} 2\n") != NULL);
+    CHECK(strstr(page.text, "hora_run_seconds_bucket{pool=\"io\",name=\"resize\",le=\"0.001\"} 0\n") != NULL);
+    CHECK(strstr(page.text, "hora_run_seconds_bucket{pool=\"io\",name=\"resize\",le=\"0.005\"} 2\n") != NULL);
+    CHECK(strstr(page.text, "hora_run_seconds_sum{pool=\"io\",name=\"resize\"} 0.004\n") != NULL);
+    CHECK(strstr(page.text, "hora_wait_seconds_sum{pool=\"io\",name=\"resize\"} 0.002\n") != NULL);
+    CHECK(strstr(page.text, "# EOF") == NULL);
+    rig_close(&r);
+}
+
+TEST(metrics_refuse_what_makes_no_sense, "")
+{
+    struct rig r;
+    struct page page = {.calls_left = 1};
+    OPEN_MEASURED(&r, .core_threads = 1);
+    hora_pool *none = NULL;
+
+    CHECK_INT(hora_write_metrics(NULL, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_write_metrics(&none, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_write_metrics(&r.pool, -1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_write_metrics(&r.pool, 1, (hora_metrics_format)2, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, NULL, &page), HORA_EINVAL);
+    CHECK_INT(page.length, 0);
+    CHECK_INT(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EFULL);
+    CHECK_INT(page.calls_left, -1); /* it was not called again */
+    page = (struct page){.calls_left = INT32_MAX};
+    CHECK_OK(hora_write_metrics(NULL, 0, HORA_METRICS_PROMETHEUS, write_page, &page)); /* families without samples */
+    rig_close(&r);
 }
