@@ -129,6 +129,7 @@ static void init_lists(hora_pool *pool)
     hora__atomic_init(&pool->shows_idle, 1);
     hora__atomic_init(&pool->by_value, HORA__NEVER_BY_VALUE);
     hora__atomic_init(&pool->tidier, 0);
+    hora__atomic_init(&pool->written_off, 0);
     pool->next_number = 1;
     hora__list_init(&pool->workers);
     hora__list_init(&pool->ended);
@@ -232,7 +233,7 @@ static enum tidying begin_tidying(hora_pool *pool, int32_t control)
         return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
     hora__mutex_lock(&pool->object.lock);
     enum tidying tidying = MUST_WAIT;
-    if (pool->written_off == 0 || HORA__FAULT(POOL_FORGETS_WRITTEN_OFF))
+    if (hora__atomic_load(&pool->written_off) == 0 || HORA__FAULT(POOL_FORGETS_WRITTEN_OFF))
         tidying = hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
     hora__mutex_unlock(&pool->object.lock);
     return tidying;

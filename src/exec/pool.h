@@ -66,8 +66,9 @@ struct hora_pool {
     hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
-    hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
-    hora_queue *queue;   /* these are immutable */
+    hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
+    hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
+    hora_queue *queue;        /* these are immutable */
     struct hora__turns
         *turns; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
     bool owns_queue;
@@ -93,7 +94,6 @@ struct hora_pool {
     int largest;
     int thread_failures;
     int thread_error;
-    int written_off;   /* workers that do not count any more, and have not ended; see write_off.c */
     int64_t completed; /* of workers that have ended */
     int64_t ended_endings[HORA__ENDINGS];
     struct hora__list terminations; /* threads that wait for termination, */

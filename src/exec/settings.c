@@ -264,8 +264,8 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     read_workers_locked(pool, &stats, endings);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
         stats.threads++;
-    stats.threads -= pool->written_off;
-    stats.written_off = pool->written_off;
+    stats.written_off = hora__atomic_load(&pool->written_off);
+    stats.threads -= stats.written_off;
     stats.accepted = hora__pool_accepted(pool);
     hora__mutex_unlock(&pool->object.lock);
     if (state >= HORA__TIDYING)

@@ -30,7 +30,8 @@ int hora__steer_threads(const void *context)
     if (hora__state_of(control) >= HORA__STOP)
         return 0; /* what waits is handed back, whatever ends by being interrupted */
     int core = hora__atomic_load(&pool->core_threads);
-    return core > hora__count_of(control) ? core : hora__count_of(control);
+    int written_off = hora__atomic_load(&pool->written_off); /* they run, and have been replaced */
+    return written_off + (core > hora__count_of(control) ? core : hora__count_of(control));
 }
 
 int hora__steer_make_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)

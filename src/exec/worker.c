@@ -364,7 +364,7 @@ static void leave_list(struct hora__worker *worker)
     for (int i = 0; i < HORA__ENDINGS; i++)
         pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
     if (hora__worker_is_written_off(worker))
-        pool->written_off--;
+        (void)hora__atomic_add(&pool->written_off, -1);
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
 }

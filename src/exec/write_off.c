@@ -49,12 +49,14 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     struct hora__worker *worker = find_locked(pool, number);
     bool is_off = worker != NULL && hora__atomic_cas(&worker->run, run, WRITTEN_OFF);
     if (is_off) {
-        pool->written_off++; /* I1 */
+        (void)hora__atomic_add(&pool->written_off, 1); /* I1 */
         hora__pool_lower_count(pool);
     }
     hora__mutex_unlock(&pool->object.lock);
     if (is_off)
         (void)hora__worker_add(pool, NULL,
                                false); /* if it fails, that is noted, and whoever submits next tries again */
+    if (is_off && pool->turns != NULL)
+        hora__queue_look(pool->queue); /* its task does not take the place of others any more */
     return is_off;
 }

@@ -277,6 +277,27 @@ TEST(task_is_moved_only_within_its_pool, "")
     trial_close(&t);
 }
 
+/* Its task goes on counting in its class, and keeps its key; but another thread has taken its place. */
+TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
+{
+    struct trial t;
+
+    trial_open(&t, 1, 0);
+    hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
+    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .stuck_after = HORA_SECONDS(1), .replace = true));
+    (void)act_waiting(&t, HORA_TERMS(.task_class = one));
+    (void)act_waiting(&t, NULL);
+    CHECK_BEGUN(&t, 0);
+    time_passes(&t, HORA_SECONDS(2));
+    CHECK_BEGUN(&t, 0, 2);
+    CHECK_INT(class_info(one).running, 1);
+    act_let_end(&t.acts[0]);
+    CHECK_BEGUN(&t, 0, 2); /* its thread ends */
+    act_let_end(&t.acts[2]);
+    CHECK_BEGUN(&t, 0, 2, 1);
+    trial_close(&t);
+}
+
 /* A task without a thread to run on, by terms of its own: the queue is full. */
 TEST(full_steered_queue_starts_a_thread_only_for_what_may_begin, "")
 {
