@@ -4,6 +4,7 @@
  * A shop takes orders into a pool with room for three, and now and then one is lost. The event `rejected` says which, from where it was
  * submitted and why; hora_future_explain says what those that wait are waiting for, and hora_pool_workers what the threads do: both are held up
  * by one slow kind of task. In a minute one knows that the queue is full because the printer is slow, not because there are too many orders. */
+#line 8 "find_full_queue.c" /* wherever this is built */
 #include <stdio.h>
 
 #include <hora/hora.h>

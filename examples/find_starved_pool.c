@@ -7,6 +7,7 @@
  *
  * Then the same with growth: as soon as a task has waited for 100 ms while the threads are blocked there is a third thread, the event
  * `resized` says why, and all goes on. */
+#line 11 "find_starved_pool.c" /* wherever this is built */
 #include <stdio.h>
 
 #include <hora/hora.h>
