@@ -79,38 +79,48 @@ static void cancel(struct hora__worker *worker)
     hora__worker_count(worker, worker->ending);
 }
 
-/* Apart, since plain workers have no witness. */
-__attribute__((noinline)) static void begins(struct hora__worker *worker)
-{
-    if (worker->witness == NULL)
-        return;
-    worker->witness->came = worker->taken.by.came;
-    (void)worker->witness->kind->begins(worker->witness, NULL, &worker->taken.task); /* it has no limits */
-}
-
-__attribute__((noinline)) static void ended(struct hora__worker *worker, int code)
+static void ended(struct hora__worker *worker, int code)
 {
     if (worker->witness != NULL)
         worker->witness->kind->ended(worker->witness, NULL, &worker->taken.task, code);
 }
 
+/* Stands in for the body of a task that is watched. */
+static int run_watched(void *arg, void **ret_result)
+{
+    struct hora__worker *worker = hora__thread_existing()->worker;
+    int code = worker->watched(arg, ret_result);
+    ended(worker, code);
+    return code;
+}
+
+/* Of a worker that is not plain; apart, so that the others do not pay for it. Whether the task is to run. */
+__attribute__((noinline)) static bool prepare(struct hora__worker *worker)
+{
+    if (comes_too_late(worker->pool)) {
+        cancel(worker);
+        return false;
+    }
+    if (worker->witness == NULL)
+        return true;
+    worker->witness->came = worker->taken.by.came;
+    worker->stage = HORA__TASK_RUNS;
+    (void)worker->witness->kind->begins(worker->witness, NULL, &worker->taken.task); /* it has no limits */
+    worker->watched = worker->taken.task.run;
+    worker->taken.task.run = run_watched;
+    return true;
+}
+
 void hora__worker_run_by_value(struct hora__worker *worker)
 {
     const hora_task *task = &worker->taken.task;
-    bool is_plain = worker->is_plain;
-    if (!is_plain && comes_too_late(worker->pool)) {
-        cancel(worker);
+    if (!worker->is_plain && !prepare(worker))
         return;
-    }
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
-    if (!is_plain)
-        begins(worker);
     HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
     HORA__PROBE(plain_done, task->name, code);
-    if (!is_plain)
-        ended(worker, code);
     worker->ending = ending_of(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))
         worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */

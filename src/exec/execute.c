@@ -225,7 +225,7 @@ static void see_that_somebody_comes(hora_pool *pool, int32_t control)
 }
 
 /* After queueing: HORA_ESHUTDOWN if the task had to be taken back. */
-static int look_again(hora_pool *pool, hora_future *future, enum standing standing)
+static inline int look_again(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (HORA__FAULT(POOL_NO_RECHECK))
         return 0;

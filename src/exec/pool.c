@@ -27,11 +27,6 @@
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
-int hora__pool_check(const hora_pool *pool)
-{
-    return pool == NULL ? HORA_EINVAL : hora__object_check(&pool->object);
-}
-
 static enum hora__run_state state_of(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control));

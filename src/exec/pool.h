@@ -180,7 +180,10 @@ __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options 
                                                         const struct hora__pool_kind *kind, hora_pool **ret_pool);
 
 /* 0, HORA_EINVAL or HORA_EFORKED. */
-__attribute__((warn_unused_result)) int hora__pool_check(const hora_pool *pool);
+__attribute__((warn_unused_result)) HORA__INLINE int hora__pool_check(const hora_pool *pool)
+{
+    return pool == NULL ? HORA_EINVAL : hora__object_check(&pool->object);
+}
 
 bool hora__pool_queue_is_empty(hora_pool *pool);
 

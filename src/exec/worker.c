@@ -211,7 +211,7 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
         end_turn(worker, future);
         close_entry(worker, future, hora__ending_of(future));
     }
-    return goes_on;
+    return goes_on && (worker->witness == NULL || !hora__worker_is_written_off(worker));
 }
 
 /* Run it; whether the worker goes on, and with which task, if that is known already. */
@@ -230,8 +230,6 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         hora__worker_run_by_value(worker);
     else if (entry != NULL)
         goes_on = run_future(worker, entry);
-    if (!worker->is_plain && worker->witness != NULL && hora__worker_is_written_off(worker))
-        goes_on = false;
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         if (worker->witness != NULL)

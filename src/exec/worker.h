@@ -39,6 +39,7 @@ struct hora__worker {
     hora_future *first;                /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;              /* the task that it runs, for a thread that ends meanwhile; its own */
     struct hora__cell taken;           /* a task by value that it has taken; its own, as what follows */
+    hora_run_fn watched;               /* the body of that one, if it is watched, */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
     bool owes_look;                    /* of a steered pool: what it has ended may let others begin; its own */

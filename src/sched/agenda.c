@@ -323,7 +323,7 @@ static void look(struct agenda *agenda, struct reading *reading)
     (void)hora__agenda_take_all_in(agenda);
 }
 
-struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
+static inline struct hora__entry *first_due(struct agenda *agenda)
 {
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
@@ -332,6 +332,11 @@ struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
     look(agenda, &reading);
     struct hora__entry *first = first_of(agenda, &reading);
     return first != NULL && is_due(&reading, first) ? first : NULL;
+}
+
+struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
+{
+    return first_due(agenda);
 }
 
 /* It has been removed. */
@@ -353,8 +358,7 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
 
 static void *take_turn(struct agenda *agenda, bool begins)
 {
-    hora__agenda_hold_due(
-        agenda); /* first: what a change of the clocks has made due is not to begin before that is told */
+    hora__agenda_hold_due(agenda); /* first: what clocks that were set have made due begins only after that is told */
     return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins);
 }
 
@@ -363,7 +367,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
     struct agenda *agenda = agenda_of(queue);
     if (agenda->turns != NULL)
         return take_turn(agenda, true);
-    struct hora__entry *first = hora__agenda_first_due(agenda);
+    struct hora__entry *first = first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
     hora_ns due = first->is_errand ? own_heap(agenda)->slots[0].due : 0;

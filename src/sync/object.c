@@ -44,13 +44,6 @@ int hora__object_init_beside(struct hora__object *object, const struct hora__obj
     return 0;
 }
 
-int hora__object_check(const struct hora__object *object)
-{
-    if (object->generation != hora__fork_generation())
-        return HORA_EFORKED;
-    return hora__mutex_holds_object() ? HORA_EDEADLK : 0;
-}
-
 void hora__object_visit(struct hora__object *object)
 {
     assert(hora__mutex_held(&object->lock));
@@ -64,20 +57,8 @@ void hora__object_ref(struct hora__object *object)
     (void)before;
 }
 
-/* Who has the only reference is alone: nobody is left who could give or take one. */
-static bool was_last(struct hora__object *object)
+void hora__object_end(struct hora__object *object)
 {
-    if (hora__atomic_load(&object->references) == 1)
-        return true;
-    int32_t before = hora__atomic_add(&object->references, -1);
-    assert(before > 0);
-    return before == 1;
-}
-
-void hora__object_leave(struct hora__object *object)
-{
-    if (!was_last(object))
-        return;
     hora__clock_release(object->clock);
     hora__mutex_destroy(&object->lock);
     object->destroy(object);

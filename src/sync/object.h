@@ -8,9 +8,12 @@
 #define HORA_SYNC_OBJECT_H
 
 #include <hora/clock.h>
+#include <hora/error.h>
 #include <hora/thread.h>
 
+#include "base/inline.h"
 #include "base/list.h"
+#include "sys/fork.h"
 #include "sys/mutex.h"
 
 struct hora__object {
@@ -31,7 +34,12 @@ __attribute__((warn_unused_result)) int hora__object_init_beside(struct hora__ob
                                                                  void (*destroy)(struct hora__object *object));
 
 /* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. */
-__attribute__((warn_unused_result)) int hora__object_check(const struct hora__object *object);
+__attribute__((warn_unused_result)) HORA__INLINE int hora__object_check(const struct hora__object *object)
+{
+    if (object->generation != hora__fork_generation())
+        return HORA_EFORKED;
+    return hora__mutex_holds_object() ? HORA_EDEADLK : 0;
+}
 
 /* A visitor comes (with the lock held). */
 void hora__object_visit(struct hora__object *object);
@@ -39,8 +47,15 @@ void hora__object_visit(struct hora__object *object);
 /* One more reference, by somebody who knows that there is one. */
 void hora__object_ref(struct hora__object *object);
 
-/* A visitor, or the owner, goes. The last one destroys it. */
-void hora__object_leave(struct hora__object *object);
+/* Nobody uses it any more. */
+void hora__object_end(struct hora__object *object);
+
+/* A visitor, or the owner, goes. The last one destroys it. Who has the only reference is alone: nobody is left who could give or take one. */
+HORA__INLINE void hora__object_leave(struct hora__object *object)
+{
+    if (hora__atomic_load(&object->references) == 1 || hora__atomic_add(&object->references, -1) == 1)
+        hora__object_end(object);
+}
 
 /* Wait on one of the object's lists until resolved. Called with the lock, returns without it: the result that the waiter was
  * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, HORA_EINTERRUPTED, with the flag cleared,

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/inline.h"
+
 #ifdef HORA_SIM
 void hora__sim_point(void);
 #define HORA__ATOMIC_POINT() hora__sim_point()
@@ -130,50 +132,50 @@ typedef struct hora__counter {
     _Atomic int64_t value;
 } hora__counter;
 
-static inline void hora__counter_add(hora__counter *counter, int64_t value)
+HORA__INLINE void hora__counter_add(hora__counter *counter, int64_t value)
 {
     atomic_fetch_add_explicit(&counter->value, value, memory_order_relaxed);
 }
 
 /* The same, where no two threads add at the same time. */
-static inline void hora__counter_add_alone(hora__counter *counter, int64_t value)
+HORA__INLINE void hora__counter_add_alone(hora__counter *counter, int64_t value)
 {
     int64_t before = atomic_load_explicit(&counter->value, memory_order_relaxed);
     atomic_store_explicit(&counter->value, before + value, memory_order_relaxed);
 }
 
 /* The greatest value of all, where no two threads raise it at the same time. */
-static inline void hora__counter_raise_alone(hora__counter *counter, int64_t value)
+HORA__INLINE void hora__counter_raise_alone(hora__counter *counter, int64_t value)
 {
     if (__builtin_expect(value > atomic_load_explicit(&counter->value, memory_order_relaxed), 0))
         atomic_store_explicit(&counter->value, value, memory_order_relaxed);
 }
 
 /* Counts by one and returns the new value: a number that nobody else gets, and that rises from one call to the next. */
-static inline int64_t hora__counter_next(hora__counter *counter)
+HORA__INLINE int64_t hora__counter_next(hora__counter *counter)
 {
     return atomic_fetch_add_explicit(&counter->value, 1, memory_order_relaxed) + 1;
 }
 
 /* By the only thread that writes it. */
-static inline void hora__counter_set(hora__counter *counter, int64_t value)
+HORA__INLINE void hora__counter_set(hora__counter *counter, int64_t value)
 {
     atomic_store_explicit(&counter->value, value, memory_order_relaxed);
 }
 
-static inline int64_t hora__counter_read(const hora__counter *counter)
+HORA__INLINE int64_t hora__counter_read(const hora__counter *counter)
 {
     return atomic_load_explicit(&counter->value, memory_order_relaxed);
 }
 
 /* The same two, for numbers that are read together without a lock: who observes what was published sees all that was written before it. No
  * point for the simulator: who uses them says where one is. */
-static inline void hora__counter_publish(hora__counter *counter, int64_t value)
+HORA__INLINE void hora__counter_publish(hora__counter *counter, int64_t value)
 {
     atomic_store_explicit(&counter->value, value, memory_order_release);
 }
 
-static inline int64_t hora__counter_observe(const hora__counter *counter)
+HORA__INLINE int64_t hora__counter_observe(const hora__counter *counter)
 {
     return atomic_load_explicit(&counter->value, memory_order_acquire);
 }

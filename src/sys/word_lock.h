@@ -7,6 +7,7 @@
 #ifndef HORA_SYS_WORD_LOCK_H
 #define HORA_SYS_WORD_LOCK_H
 
+#include "base/inline.h"
 #include "sys/atomic.h"
 #include "sys/futex.h"
 
@@ -15,13 +16,13 @@ enum { HORA__LOCK_FREE, HORA__LOCK_HELD, HORA__LOCK_AWAITED };
 /* The lock was not free. */
 void hora__word_lock_wait(hora__atomic *word);
 
-static inline void hora__word_lock(hora__atomic *word)
+HORA__INLINE void hora__word_lock(hora__atomic *word)
 {
     if (!hora__atomic_cas(word, HORA__LOCK_FREE, HORA__LOCK_HELD))
         hora__word_lock_wait(word);
 }
 
-static inline void hora__word_unlock(hora__atomic *word)
+HORA__INLINE void hora__word_unlock(hora__atomic *word)
 {
     if (hora__atomic_exchange(word, HORA__LOCK_FREE) == HORA__LOCK_AWAITED)
         hora__futex_wake(word);
