@@ -92,9 +92,10 @@ void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 
 enum hora__ending hora__ending_of(hora_future *future)
 {
-    switch (hora__future_outcome(future)) {
-    case 0:
-        return HORA__DONE;
+    int outcome = hora__future_outcome(future);
+    if (outcome == 0)
+        return HORA__DONE; /* as a rule */
+    switch (outcome) {
     case HORA_ECANCELED:
         return HORA__CANCELLED;
     case HORA_EREJECTED:

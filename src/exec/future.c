@@ -327,12 +327,10 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 {
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
-    if (runs) {
+    if (runs)
         future->runner = thread;
-        future->limit_interrupts = false;
-    } else {
+    else
         leave_owner_locked(future, owner);
-    }
     if (thread->witness != NULL)
         tell_witness_locked(future, thread->witness);
     hora__mutex_unlock(&future->object.lock);

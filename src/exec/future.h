@@ -130,9 +130,9 @@ bool hora__future_abort(hora_future *future, int why);
  * the caller's to take out. */
 __attribute__((warn_unused_result)) hora_cancel hora__future_expire(hora_future *future);
 
-/* The thread that runs it was interrupted for its sake; by that thread. And: whether it was interrupted, because of that, or because it was
+/* The thread that runs it was interrupted for its sake, or has not been yet; by that thread. And: whether it was interrupted, because of that, or because it was
  * cancelled or has expired. */
-void hora__future_note_interrupt(hora_future *future);
+void hora__future_note_interrupt(hora_future *future, bool interrupted);
 bool hora__future_was_interrupted(hora_future *future);
 
 /* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run.

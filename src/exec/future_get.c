@@ -17,10 +17,11 @@
 #include "sys/alloc.h"
 #include "sys/spin.h"
 
-void hora__future_note_interrupt(hora_future *future)
+void hora__future_note_interrupt(hora_future *future, bool interrupted)
 {
     hora__mutex_lock(&future->object.lock);
-    future->limit_interrupts = true;
+    if (interrupted || !hora_future_is_done(future)) /* what has expired meanwhile stays so */
+        future->limit_interrupts = interrupted;
     hora__mutex_unlock(&future->object.lock);
 }
 

@@ -143,6 +143,7 @@ static void watch_run(struct hora__post *post, struct hora__frame *frame, hora_f
     run->began = now;
     run->told = HORA_NEVER;
     run->is_interrupted = false;
+    hora__future_note_interrupt(future, false); /* of a series: that was another run */
     run->number = next_number(post);
     struct hora__now_reading reading = {.began = now, .progress = HORA_NEVER};
     hora_ns first = run->terms->run_for > 0 ? hora__ns_add(now, run->terms->run_for) : stuck_at(run, &reading);
@@ -171,7 +172,7 @@ void hora__overruns_ended(struct hora__post *post, struct hora__frame *frame, ho
     if (!HORA__FAULT(OVERRUN_MEETS_NEXT))
         (void)hora__watch_unset(post->oversight->watch, &run->reminder);
     if (run->is_interrupted)
-        hora__future_note_interrupt(future);
+        hora__future_note_interrupt(future, true);
     frame->run = NULL;
     struct hora__watched_run *outer = NULL;
     for (int i = post->depth - 1; i >= 0 && outer == NULL; i--)
