@@ -73,9 +73,12 @@ void hora__events_started(struct hora__post *post, hora_future *future, const ho
 void hora__events_ended(struct hora__post *post, hora_future *future, const hora_task *task, int code, hora_ns ran)
 {
     const hora_listener *listener = &post->oversight->options.listener;
+    hora_event_fn told = code == 0 ? listener->done : listener->failed;
+    if (told == NULL)
+        return;
     hora_event event = {
         .task = task, .future = shown(future), .worker = post->worker->number, .code = code, .ran = ran};
-    tell(post->oversight, code == 0 ? listener->done : listener->failed, event);
+    tell(post->oversight, told, event);
 }
 
 /* ---- other things ---- */

@@ -114,6 +114,7 @@ void hora__sheets_leave(struct hora__measures *measures, struct hora__sheets *sh
     if (sheets == NULL)
         return;
     hora__mutex_lock(&measures->lock);
+    assert(sheets->is_taken); /* I1 */
     sheets->is_taken = false;
     if (HORA__FAULT(SHEETS_LOST) && hora__atomic_pointer_load(&measures->first) == sheets)
         (void)hora__atomic_pointer_cas(&measures->first, sheets, sheets->next);

@@ -141,7 +141,7 @@ static int hire(struct hora__overseer *overseer, struct hora__worker *worker, st
     post->worker = worker;
     post->witness.owner = &oversight->pool->owner;
     post->witness.has_waited = true;
-    hora__counter_set(&post->now.began, HORA_NEVER);
+    hora__counter_set(&post->now.slots[0].began, HORA_NEVER);
     int error = hora__sheets_take(oversight->measures, &post->sheets);
     if (error == 0) {
         error = hora__overruns_hire(post);

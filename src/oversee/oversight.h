@@ -37,16 +37,20 @@ struct hora__oversight {
 };
 
 /* What a worker runs now. Written by the worker, read by anyone: see post.c. */
-struct hora__now {
-    hora__counter version; /* odd while it is being written */
-    hora__counter name;    /* pointers as numbers: to texts that live as long as the oversight; 0: none */
-    hora__counter file;    /* to the text of HORA_TASK, which is part of the program */
+struct hora__now_slot {
+    hora__counter name; /* pointers as numbers: to texts that live as long as the oversight; 0: none */
+    hora__counter file; /* to the text of HORA_TASK, which is part of the program */
     hora__counter line;
     hora__counter began;    /* as hora__overseer_stamp says it; HORA_NEVER: it runs nothing */
     hora__counter progress; /* when it was last said, by the pool's clock; HORA_NEVER: not yet */
     hora__counter done;
     hora__counter of;
     hora__counter run; /* the number of this run, counted by the worker from 1 */
+};
+
+struct hora__now {
+    hora__counter version; /* the slot with this number, modulo two, says what is; the other one is written meanwhile */
+    struct hora__now_slot slots[2];
 };
 
 struct hora__now_reading {

@@ -4,8 +4,8 @@
  * How it works      `begins` and `ended` stand around each body that the worker runs. Bodies of futures that are none of its pool's, which a task
  *                   may run by itself, do not count. A task that waits for another one of its pool may run that one meanwhile: then
  *                   what it had noted of itself is put aside until that has ended.
- * Reading           `now` is written by the worker alone, with `version` odd meanwhile; whoever reads it does so until version was even and
- *                   the same before and after. There is no lock and no fence: the order is that of the values themselves.
+ * Reading           `now` is written by the worker alone: into the one of two slots that does not count, which then becomes the one that does. Whoever
+ *                   reads does so again if another one counts afterwards: so it never waits for a worker that is held up.
  * Time              One reading for each task, at its end, as long as one without a future follows the other, and no code of the user runs in between;
  *                   else two. */
 #include <stddef.h>
@@ -23,47 +23,40 @@
 
 /* ---- what it runs now ---- */
 
-/* P1: who observes one of the numbers sees the version that was odd before it was written. */
-static void note(struct hora__now *now, const struct hora__now_reading *reading)
+static struct hora__now_slot *current_slot(struct hora__post *post)
 {
-    int64_t version = hora__counter_read(&now->version);
-    hora__counter_publish(&now->version, version + 1);
-    hora__counter_publish(&now->name, (int64_t)(intptr_t)reading->name);
-    hora__counter_publish(&now->file, (int64_t)(intptr_t)reading->file);
-    hora__counter_publish(&now->line, reading->line);
-    hora__counter_publish(&now->began, reading->began);
-    HORA__ATOMIC_POINT();
-    hora__counter_publish(&now->progress, reading->progress);
-    hora__counter_publish(&now->done, reading->done);
-    hora__counter_publish(&now->of, reading->of);
-    hora__counter_publish(&now->run, reading->run);
-    hora__counter_publish(&now->version, version + 2);
+    return &post->now.slots[hora__counter_read(&post->now.version) % 2];
 }
 
-static struct hora__now_reading read_once(const struct hora__now *now)
+/* By the worker. Who observes one of the numbers sees the version that was published before it was written. */
+static void note(struct hora__post *post, const struct hora__now_reading *reading)
+{
+    int64_t version = hora__counter_read(&post->now.version) + 1;
+    struct hora__now_slot *slot = &post->now.slots[version % 2];
+    hora__counter_publish(&slot->name, (int64_t)(intptr_t)reading->name);
+    hora__counter_publish(&slot->file, (int64_t)(intptr_t)reading->file);
+    hora__counter_publish(&slot->line, reading->line);
+    hora__counter_publish(&slot->began, reading->began);
+    HORA__ATOMIC_POINT();
+    hora__counter_publish(&slot->progress, reading->progress);
+    hora__counter_publish(&slot->done, reading->done);
+    hora__counter_publish(&slot->of, reading->of);
+    hora__counter_publish(&slot->run, reading->run);
+    hora__counter_publish(&post->now.version, version);
+}
+
+static struct hora__now_reading read_once(const struct hora__now_slot *slot)
 {
     return (struct hora__now_reading){
-        .name = (const char *)(intptr_t)hora__counter_observe(&now->name),
-        .file = (const char *)(intptr_t)hora__counter_observe(&now->file),
-        .line = (int)hora__counter_observe(&now->line),
-        .began = hora__counter_observe(&now->began),
-        .progress = hora__counter_observe(&now->progress),
-        .done = hora__counter_observe(&now->done),
-        .of = hora__counter_observe(&now->of),
-        .run = hora__counter_observe(&now->run),
+        .name = (const char *)(intptr_t)hora__counter_observe(&slot->name),
+        .file = (const char *)(intptr_t)hora__counter_observe(&slot->file),
+        .line = (int)hora__counter_observe(&slot->line),
+        .began = hora__counter_observe(&slot->began),
+        .progress = hora__counter_observe(&slot->progress),
+        .done = hora__counter_observe(&slot->done),
+        .of = hora__counter_observe(&slot->of),
+        .run = hora__counter_observe(&slot->run),
     };
-}
-
-/* A worker that is in the middle of writing is through with it at once, unless it was stopped there, by a debugger or to let another thread run.
- * Whoever reads has the lock of the pool, and does not wait for that: then what it runs is not known. */
-enum { TRIES = 1000 };
-
-static bool read_whole(const struct hora__now *now, struct hora__now_reading *ret_reading)
-{
-    HORA__ATOMIC_POINT();
-    int64_t before = hora__counter_observe(&now->version);
-    *ret_reading = read_once(now);
-    return before % 2 == 0 && hora__counter_read(&now->version) == before;
 }
 
 /* A stamp as a time of the pool's clock. */
@@ -79,11 +72,13 @@ static hora_ns time_of_stamp(const struct hora__oversight *oversight, int64_t st
 
 bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading)
 {
-    bool whole = false;
-    for (int i = 0; i < TRIES && !whole; i++)
-        whole = read_whole(&post->now, ret_reading) || HORA__FAULT(POST_READ_TORN);
-    if (!whole)
-        *ret_reading = (struct hora__now_reading){.began = HORA_NEVER, .run = ret_reading->run};
+    int64_t version;
+    do {
+        HORA__ATOMIC_POINT();
+        version = hora__counter_observe(&post->now.version);
+        HORA__ATOMIC_POINT();
+        *ret_reading = read_once(&post->now.slots[version % 2]);
+    } while (hora__counter_read(&post->now.version) != version && !HORA__FAULT(POST_READ_TORN));
     if (ret_reading->began == HORA_NEVER)
         return false;
     ret_reading->began = time_of_stamp(post->oversight, ret_reading->began);
@@ -144,15 +139,15 @@ static int begins(struct hora__witness *witness, hora_future *future, const hora
     frame->is_installed = false;
     frame->run = NULL;
     if (post->depth > 1)
-        post->frames[post->depth - 2].noted = read_once(&post->now);
+        post->frames[post->depth - 2].noted = read_once(current_slot(post));
     int64_t now = beginning(post, future);
     struct hora__start start = hora__measures_begins(post, frame, future, task, now);
-    note(&post->now, &(struct hora__now_reading){.name = start.name,
-                                                 .file = task->file,
-                                                 .line = task->line,
-                                                 .began = now,
-                                                 .progress = HORA_NEVER,
-                                                 .run = hora__counter_read(&post->now.run) + 1});
+    note(post, &(struct hora__now_reading){.name = start.name,
+                                           .file = task->file,
+                                           .line = task->line,
+                                           .began = now,
+                                           .progress = HORA_NEVER,
+                                           .run = hora__counter_read(&current_slot(post)->run) + 1});
     frame->began = now;
     hora__events_started(post, future, task, &start);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
@@ -167,13 +162,13 @@ static int begins(struct hora__witness *witness, hora_future *future, const hora
 static void note_end(struct hora__post *post)
 {
     if (post->depth == 0) {
-        hora__counter_publish(&post->now.began,
+        hora__counter_publish(&current_slot(post)->began,
                               HORA_NEVER); /* alone it needs no version: who reads it looks at nothing else */
         return;
     }
     struct hora__now_reading outer = post->frames[post->depth - 1].noted;
-    outer.run = hora__counter_read(&post->now.run);
-    note(&post->now, &outer);
+    outer.run = hora__counter_read(&current_slot(post)->run);
+    note(post, &outer);
 }
 
 /* What the run has taken; 0 if nobody wants to know. */
@@ -218,9 +213,9 @@ void hora_progress(int64_t done, int64_t of)
     struct hora__post *post;
     if (hora__post_current(&post) == NULL)
         return;
-    struct hora__now_reading reading = read_once(&post->now); /* nobody else writes */
+    struct hora__now_reading reading = read_once(current_slot(post)); /* nobody else writes */
     reading.progress = hora_clock_now(post->oversight->pool->object.clock);
     reading.done = done;
     reading.of = of;
-    note(&post->now, &reading);
+    note(post, &reading);
 }

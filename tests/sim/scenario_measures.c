@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_measures.c - those who read what a pool measures, against those who write it
+ *
+ * Sums never fall, and are never ahead of what they follow from; in the end all is there. What a worker runs now is read whole. */
+#include <string.h>
+
+#include <hora/explain.h>
+#include <hora/measure.h>
+
+#include "harness.h"
+#include "oversee/names.h"
+
+enum { READINGS = 2 };
+
+static hora_pool *pool;
+
+static int work(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+static void open(hora_pool_options options)
+{
+    options.oversight = HORA_OVERSIGHT(.measured = true);
+    CHECK_OK(hora_pool_new(&options, &pool, NULL));
+}
+
+#define OPEN(...) open(*HORA_POOL_OPTIONS(__VA_ARGS__))
+
+/* All that came has been done, and is measured. */
+static void check_end(int tasks, int named)
+{
+    hora_counts counts;
+    hora_distribution runs;
+    CHECK_OK(hora_pool_shutdown(pool));
+    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_count(pool, NULL, &counts));
+    CHECK_INT(counts.submitted, tasks);
+    CHECK_INT(counts.started, tasks);
+    CHECK_INT(counts.done, tasks);
+    CHECK_OK(hora_pool_measure(pool, NULL, HORA_MEASURE_RUN, &runs));
+    CHECK_INT(runs.count, tasks);
+    CHECK_OK(hora_pool_count(pool, "named", &counts));
+    CHECK_INT(counts.submitted, named);
+    CHECK_INT(counts.done, named);
+    CHECK_OK(hora_pool_free(pool));
+}
+
+static void read_again_and_again(void *arg)
+{
+    hora_counts before = {.struct_size = 0};
+    (void)arg;
+    for (int i = 0; i < READINGS; i++) {
+        hora_counts now;
+        hora_distribution runs;
+        CHECK_OK(hora_pool_measure(pool, NULL, HORA_MEASURE_RUN, &runs));
+        CHECK_OK(hora_pool_count(pool, NULL, &now));
+        CHECK(runs.count <= now.done + now.failed);
+        CHECK(now.done + now.failed <= now.started);
+        CHECK(now.started <= now.submitted);
+        CHECK(now.submitted >= before.submitted && now.started >= before.started && now.done >= before.done);
+        before = now;
+    }
+}
+
+static void execute_named(void *arg)
+{
+    (void)arg;
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = "named")));
+}
+
+SCENARIO(measures_are_read_while_they_are_written)
+{
+    OPEN(.core_threads = 1);
+    test_thread *reader = test_thread_start(NULL, read_again_and_again, NULL);
+    execute_named(NULL);
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL)));
+    test_thread_join(reader);
+    check_end(2, 1);
+}
+
+static struct hora__names names;
+
+static void get_name(void *arg)
+{
+    *(struct hora__name **)arg = hora__names_get(&names, "named");
+}
+
+/* Both see it for the first time. */
+SCENARIO(names_that_two_bring_are_one)
+{
+    struct hora__name *first, *second;
+    memset(&names, 0, sizeof names);
+    CHECK_OK(hora__names_init(&names, 1));
+    test_thread *other = test_thread_start(NULL, get_name, &second);
+    get_name(&first);
+    test_thread_join(other);
+    CHECK_POINTER(first, second);
+    CHECK_POINTER(hora__names_find(&names, "named"), first);
+    CHECK_POINTER(hora__names_newest(&names), first);
+    CHECK_POINTER(first->next, &names.other);
+    CHECK_POINTER(hora__names_get(&names, "one more"), &names.other);
+    hora__names_destroy(&names);
+}
+
+/* A worker leaves when it has nothing to do, and another one goes on with its sheets; or they are there at the same time. */
+LARGE_SCENARIO(measures_of_workers_that_come_and_go)
+{
+    OPEN(.core_threads = 2, .core_time_out = true, .keep_alive = 1);
+    execute_named(NULL);
+    execute_named(NULL);
+    read_again_and_again(NULL);
+    check_end(2, 2);
+}
+
+/* Each run has its number as a name: who reads a part of one and a part of another sees it. */
+static void read_what_runs(void *arg)
+{
+    hora_worker_info info;
+    (void)arg;
+    if (hora_pool_workers(pool, &info, 1) == 1 && info.running)
+        CHECK_INT(info.name[0] - '0', info.runs);
+}
+
+SCENARIO(what_a_worker_runs_is_read_whole)
+{
+    static const char *const numbers[] = {"1", "2", "3"};
+    OPEN(.core_threads = 1);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = numbers[i])));
+    read_what_runs(NULL);
+    CHECK_OK(hora_pool_shutdown(pool));
+    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_free(pool));
+}
