@@ -121,7 +121,7 @@ typedef struct hora_oversight {
     uint32_t struct_size; /* sizeof(hora_oversight), set by HORA_OVERSIGHT */
     bool measured;        /* see hora/measure.h */
     int names; /* measured: how many names of tasks are told apart, at most 65536; what comes after these counts as "other"; 0: 100 */
-    bool steered;   /* see hora/terms.h. The pool has a queue of its own then */
+    bool steered; /* see hora/terms.h. The pool has a queue of its own then, with room, and no spin or keep_cancelled */
     hora_ns ageing; /* steered: what a level of priority is worth; 0: 1 s, HORA_FOREVER: the higher always goes first */
     hora_ns
         stuck_after; /* a run without progress for so long is reported as stuck, without a future; takes a thread that sleeps while the */

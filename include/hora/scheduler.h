@@ -205,7 +205,7 @@ HORA_API int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, boo
  * task is cancelled
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_scheduler_set_cancel_delayed. */
+ * Errors: as hora_scheduler_set_cancel_delayed; HORA_ENOTSUP also for a scheduler that is steered, which keeps none. */
 HORA_API int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled);
 
 /* hora_scheduler_cancels_delayed - as last set; false for NULL and for what is no scheduler

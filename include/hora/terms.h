@@ -16,7 +16,10 @@
  *
  * Of the tasks that may begin, the one that has waited longest does, where each level of priority counts as much as having waited for
  * hora_oversight.ageing. So an urgent task overtakes, and nothing starves: a task is overtaken by those of higher priority
- * only that come within so much time after it. */
+ * only that come within so much time after it.
+ *
+ * A task that one of its own pool waits for is run by that one, if it has not begun and its rate and key let it: limits and reserves do not count
+ * then. A task that the caller runs (HORA_REJECT_CALLER_RUNS) counts nowhere. */
 #ifndef HORA_TERMS_H
 #define HORA_TERMS_H
 
@@ -39,7 +42,7 @@ typedef struct hora_class hora_class;
 
 typedef struct hora_class_options {
     uint32_t struct_size; /* sizeof(hora_class_options), set by HORA_CLASS_OPTIONS */
-    const char *name;     /* for people, and in metrics; copied. Not NULL, and none that the pool has already */
+    const char *name;     /* for people, and in metrics; copied. 1 to 63 bytes, and none that the pool has already */
     int limit;            /* at most so many of it run at the same time; 0: no limit */
     int reserve;          /* so many threads are kept free for it, if fewer of it run; 0: none */
     int rate;             /* at most so many begin in any time of `per`, at most 65536; 0: no limit */

@@ -64,13 +64,19 @@ static void count_drop(void *arg)
     drops++;
 }
 
-static void begin(int core_threads)
+static void reset(int core_threads)
 {
     running = narrow_running = key_running = key_next = done = drops = 0;
     narrow = NULL;
+    pool = NULL;
     threads = core_threads;
     for (int i = 0; i < MOST; i++)
         runs[i] = (struct run){.of = NULL};
+}
+
+static void begin(int core_threads)
+{
+    reset(core_threads);
     CHECK_OK(hora_pool_new(
         HORA_POOL_OPTIONS(.core_threads = core_threads, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL));
 }
@@ -563,12 +569,7 @@ static void use_without(void)
 
 SWEEP(steered_pool_survives_every_failure)
 {
-    running = narrow_running = key_running = key_next = done = drops = 0;
-    threads = 2;
-    narrow = NULL;
-    pool = NULL;
-    for (int i = 0; i < MOST; i++)
-        runs[i] = (struct run){.of = NULL};
+    reset(2);
     if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool,
                               NULL)))
         return;
@@ -578,13 +579,8 @@ SWEEP(steered_pool_survives_every_failure)
 
 SWEEP(steered_scheduler_survives_every_failure)
 {
-    running = narrow_running = key_running = key_next = done = drops = 0;
-    threads = 2;
+    reset(2);
     limit = 3;
-    narrow = NULL;
-    pool = NULL;
-    for (int i = 0; i < MOST; i++)
-        runs[i] = (struct run){.of = NULL};
     if (is_lack(hora_scheduler_new(
             HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL)))
         return;
