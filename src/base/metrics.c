@@ -31,7 +31,7 @@ int hora__metrics_end(struct hora__metrics *metrics)
     return hora__writer_end(&metrics->out);
 }
 
-static bool ends_with(const char *name, const char *end)
+static inline bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);
     size_t end_length = strlen(end);

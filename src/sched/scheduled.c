@@ -102,20 +102,26 @@ static void leave_agenda(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&queue->object.lock);
 }
 
+/* Apart, since most that run once have no course. */
+__attribute__((noinline)) static void destroy_with_course(struct hora__scheduled *scheduled)
+{
+    struct hora__course *course = scheduled->course;
+    leave_agenda(scheduled);
+    hora__future_destroy(&scheduled->future.object);
+    hora__crew_free(course->crew);
+    hora__extra_free(course->extra);
+    free_course(course);
+}
+
 static void destroy(struct hora__object *object)
 {
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
-    struct hora__course *course = scheduled->course;
     int shard = scheduled->shard;
-    if (course != NULL)
-        leave_agenda(scheduled);
-    hora__future_destroy(object); /* the memory is gone after this */
-    if (course != NULL) {
-        hora__crew_free(course->crew);
-        hora__extra_free(course->extra);
-    }
-    free_course(course);
+    if (scheduled->course == NULL)
+        hora__future_destroy(object);
+    else
+        destroy_with_course(scheduled); /* in any case the memory is gone after this */
     hora__agenda_move_out(queue, shard);
 }
 
@@ -175,8 +181,12 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
     struct hora__scheduled *scheduled = hora__spares_get(HORA__KEPT_SCHEDULED, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
-    scheduled->course = needs_course(plan) ? new_course(scheduled, plan) : NULL;
-    int error = scheduled->course == NULL && needs_course(plan) ? HORA_ENOMEM : 0;
+    int error = 0;
+    scheduled->course = NULL;
+    if (needs_course(plan)) {
+        scheduled->course = new_course(scheduled, plan);
+        error = scheduled->course == NULL ? HORA_ENOMEM : 0;
+    }
     if (error == 0)
         error = hora__future_init_beside(&scheduled->future, task, &queue->object);
     if (error < 0) {

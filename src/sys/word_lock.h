@@ -18,13 +18,13 @@ void hora__word_lock_wait(hora__atomic *word);
 
 HORA__INLINE void hora__word_lock(hora__atomic *word)
 {
-    if (!hora__atomic_cas(word, HORA__LOCK_FREE, HORA__LOCK_HELD))
+    if (__builtin_expect(!hora__atomic_cas(word, HORA__LOCK_FREE, HORA__LOCK_HELD), 0))
         hora__word_lock_wait(word);
 }
 
 HORA__INLINE void hora__word_unlock(hora__atomic *word)
 {
-    if (hora__atomic_exchange(word, HORA__LOCK_FREE) == HORA__LOCK_AWAITED)
+    if (__builtin_expect(hora__atomic_exchange(word, HORA__LOCK_FREE) == HORA__LOCK_AWAITED, 0))
         hora__futex_wake(word);
 }
 

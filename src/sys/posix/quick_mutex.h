@@ -7,7 +7,7 @@
 
 extern HORA__THREAD_LOCAL int hora__objects_held; /* how many object locks the thread holds */
 
-HORA__INLINE void hora__mutex_lock(hora__mutex *mutex)
+static inline void hora__mutex_lock(hora__mutex *mutex)
 {
     hora__word_lock(&mutex->native);
     if (mutex->rank == HORA__RANK_OBJECT)
@@ -21,7 +21,7 @@ HORA__INLINE void hora__mutex_unlock(hora__mutex *mutex)
     hora__word_unlock(&mutex->native);
 }
 
-HORA__INLINE bool hora__mutex_holds_object(void)
+static inline bool hora__mutex_holds_object(void)
 {
     return hora__objects_held > 0;
 }
