@@ -188,6 +188,18 @@ struct hora__start hora__measures_begins(struct hora__post *post, struct hora__f
     return start;
 }
 
+const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame, const hora_task *task,
+                                        int64_t now)
+{
+    const struct hora__name *name = hora__names_get(&post->oversight->measures->names, task->name);
+    if (post->sheets == NULL)
+        return name->text;
+    frame->sheet = sheet_of(post->sheets, name->index);
+    hora__counter_add_alone(&frame->sheet->started, 1);
+    hora__histogram_record(&frame->sheet->times[HORA_MEASURE_WAIT], at_least_zero(now - post->witness.came));
+    return name->text;
+}
+
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
     struct hora__sheet *sheet = frame->sheet;

@@ -64,6 +64,9 @@ void hora__sheets_leave(struct hora__measures *measures, struct hora__sheets *sh
 /* By the worker: a run begins; has ended, after so long. Both in the units of stamps. */
 struct hora__start hora__measures_begins(struct hora__post *post, struct hora__frame *frame, hora_future *future,
                                          const hora_task *task, int64_t now);
+/* The same of a task without a future in a pool that counts ticks; returns its name. */
+const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame, const hora_task *task,
+                                        int64_t now);
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran);
 
 /* By anyone: `count` of this have happened to a task of this name. */

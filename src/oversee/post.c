@@ -123,9 +123,53 @@ static hora_ns time_for_limits(const struct hora__post *post, hora_future *futur
     return has_terms ? hora_clock_now(post->oversight->pool->object.clock) : 0;
 }
 
+/* What the run has taken; 0 if nobody wants to know. */
+static int64_t take_time(struct hora__post *post, const struct hora__frame *frame, const hora_task *task)
+{
+    if (!post->oversight->base.measures)
+        return 0;
+    post->ended_at = stamp(post->oversight);
+    post->ended_just_now = frame->future == NULL && task->drop == NULL && task->drop_result == NULL;
+    return post->ended_at > frame->began ? post->ended_at - frame->began : 0;
+}
+
+/* Of a task without a future, which nobody listens to: there are many of these. It has no limits, carries nothing, and is never within another
+ * one. */
+static void begins_alone(struct hora__post *post, const hora_task *task)
+{
+    struct hora__frame *frame = &post->frames[0];
+    post->depth = 1;
+    frame->future = NULL;
+    frame->sheet = NULL;
+    frame->carried = NULL;
+    frame->run = NULL;
+    frame->is_installed = false;
+    frame->began = beginning(post, NULL);
+    const char *name = hora__measures_begins_alone(post, frame, task, frame->began);
+    note(post, &(struct hora__now_reading){.name = name,
+                                           .file = task->file,
+                                           .line = task->line,
+                                           .began = frame->began,
+                                           .progress = HORA_NEVER,
+                                           .run = hora__counter_read(&current_slot(post)->run) + 1});
+}
+
+static void ended_alone(struct hora__post *post, const hora_task *task, int code)
+{
+    post->depth = 0;
+    int64_t ran = take_time(post, &post->frames[0], task);
+    if (post->frames[0].sheet != NULL)
+        hora__measures_ended(&post->frames[0], code, ran);
+    hora__counter_publish(&current_slot(post)->began, HORA_NEVER);
+}
+
 static int begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
 {
     struct hora__post *post = hora__post_of(witness);
+    if (future == NULL && post->oversight->base.counts_ticks && post->depth == 0) {
+        begins_alone(post, task);
+        return 0;
+    }
     if (!is_own(post, future))
         return 0;
     if (hora__limits_refuse(post, future))
@@ -171,19 +215,13 @@ static void note_end(struct hora__post *post)
     note(post, &outer);
 }
 
-/* What the run has taken; 0 if nobody wants to know. */
-static int64_t take_time(struct hora__post *post, const struct hora__frame *frame, const hora_task *task)
-{
-    if (!post->oversight->base.measures)
-        return 0;
-    post->ended_at = stamp(post->oversight);
-    post->ended_just_now = frame->future == NULL && task->drop == NULL && task->drop_result == NULL;
-    return post->ended_at > frame->began ? post->ended_at - frame->began : 0;
-}
-
 static void ended(struct hora__witness *witness, hora_future *future, const hora_task *task, int code)
 {
     struct hora__post *post = hora__post_of(witness);
+    if (future == NULL && post->oversight->base.counts_ticks && post->depth == 1 && post->frames[0].future == NULL) {
+        ended_alone(post, task, code);
+        return;
+    }
     if (!is_own(post, future) || !is_in(post, future) || --post->depth >= HORA__FRAMES)
         return;
     struct hora__frame *frame = &post->frames[post->depth];

@@ -2,9 +2,11 @@
 /* scenario_measures.c - those who read what a pool measures, against those who write it
  *
  * Sums never fall, and are never ahead of what they follow from; in the end all is there. What a worker runs now is read whole. */
+
 #include <string.h>
 
 #include <hora/explain.h>
+#include <hora/latch.h>
 #include <hora/measure.h>
 
 #include "harness.h"
@@ -115,23 +117,33 @@ LARGE_SCENARIO(measures_of_workers_that_come_and_go)
     check_end(2, 2);
 }
 
-/* Each run has its number as a name: who reads a part of one and a part of another sees it. */
-static void read_what_runs(void *arg)
+static hora_latch *arrived, *gate;
+
+static int stand_at_gate(void *arg, void **ret_result)
 {
-    hora_worker_info info;
     (void)arg;
-    if (hora_pool_workers(pool, &info, 1) == 1 && info.running)
-        CHECK_INT(info.name[0] - '0', info.runs);
+    (void)ret_result;
+    CHECK_OK(hora_latch_count_down(arrived));
+    return hora_latch_await(gate);
 }
 
+/* Each run has its number as a name: who reads a part of one and a part of another sees it. */
 SCENARIO(what_a_worker_runs_is_read_whole)
 {
-    static const char *const numbers[] = {"1", "2", "3"};
+    hora_worker_info info;
+    CHECK_OK(hora_latch_new(1, NULL, &arrived));
+    CHECK_OK(hora_latch_new(1, NULL, &gate));
     OPEN(.core_threads = 1);
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = numbers[i])));
-    read_what_runs(NULL);
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(stand_at_gate, NULL, .name = "1")));
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = "2")));
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = "3")));
+    CHECK_OK(hora_latch_await(arrived));
+    CHECK_OK(hora_latch_count_down(gate));
+    if (hora_pool_workers(pool, &info, 1) == 1 && info.running)
+        CHECK_INT(info.name[0] - '0', info.runs);
     CHECK_OK(hora_pool_shutdown(pool));
     CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
+    CHECK_OK(hora_latch_free(arrived));
+    CHECK_OK(hora_latch_free(gate));
 }
