@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "sys/alloc.h"
 #include "sys/atomic.h"
 #include "sys/mutex.h"
 
@@ -29,6 +30,7 @@ struct hora__name {
     int index;               /* from 0, which is that of tasks without a name, in the order of their coming */
     struct hora__name *next; /* the one that came before it */
     hora__atomic is_seen;    /* always 1, but of "other", which is there from the beginning */
+    char apart[HORA__CACHE_LINE]; /* who submits writes what follows, for each task, and workers read what is above */
     hora__counter tallies[HORA__TALLIES];
 };
 
