@@ -65,6 +65,28 @@ TEST(key_is_free_however_its_task_ends, "")
     trial_close(&t);
 }
 
+/* What does not begin in its time leaves its place to the next. */
+TEST(task_that_expires_while_it_waits_for_its_turn_leaves, "")
+{
+    struct trial t;
+
+    trial_open(&t, 2, 0);
+    hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
+    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .key = 7));
+    (void)act_waiting(&t, HORA_TERMS(.key = 7, .start_by = HORA_SECONDS(1)));
+    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .start_by = HORA_SECONDS(1)));
+    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .key = 7));
+    time_passes(&t, HORA_SECONDS(2));
+    CHECK_BEGUN(&t, 0);
+    CHECK_ERROR(hora_future_get_for(t.acts[1].future, 0, NULL), HORA_EEXPIRED);
+    CHECK_ERROR(hora_future_get_for(t.acts[2].future, 0, NULL), HORA_EEXPIRED);
+    CHECK_INT(class_info(one).waiting, 1);
+    CHECK_INT(rig_stats(&t.r).queued, 1);
+    act_let_end(&t.acts[0]);
+    CHECK_BEGUN(&t, 0, 3);
+    trial_close(&t);
+}
+
 struct waits {
     struct trial *t;
     hora_future *future;

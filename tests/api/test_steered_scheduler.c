@@ -177,6 +177,33 @@ TEST(steered_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_tur
     trial_close(&t);
 }
 
+/* A run of a series that does not get its turn in time is dropped; the series goes on. */
+TEST(steered_series_drops_a_run_that_waits_too_long_for_its_turn, "")
+{
+    struct trial t;
+
+    open_scheduler(&t, 2);
+    hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
+    struct act *busy = act_waiting(&t, HORA_TERMS(.task_class = one));
+    struct beat beat = A_BEAT(&t.r, 0);
+    hora_future *series;
+    CHECK_OK(hora_schedule_with(
+        t.r.pool, BEAT(&beat),
+        HORA_SCHEDULE(.delay = S(10), .rate = S(10), .terms = HORA_TERMS(.task_class = one, .start_by = S(1))),
+        &series));
+    time_passes(&t, S(10));
+    time_passes(&t, S(5));
+    CHECK_INT(beat.runs, 0);
+    act_let_end(busy);
+    CHECK_INT(beat.runs, 0); /* too late for that one */
+    CHECK_INT(class_info(one).running, 0);
+    time_passes(&t, S(5));
+    CHECK_BEATS(&beat, S(20));
+    CHECK(hora_future_cancel(series, false) == HORA_CANCEL_REMOVED);
+    (void)hora_future_unref(series);
+    trial_close(&t);
+}
+
 TEST(steered_runs_that_overlap_count_one_by_one, "")
 {
     struct trial t;
