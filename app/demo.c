@@ -71,8 +71,8 @@ static void show(struct demo *demo, bool plain)
 
 static int sum_up(struct demo *demo)
 {
-    hora_pool_stats stats;
-    hora_counts counts;
+    hora_pool_stats stats = {.struct_size = 0};
+    hora_counts counts = {.struct_size = 0};
     hora_distribution late = {.count = 0}; /* of what is held by nothing but its time */
     hora_distribution held = {.count = 0}; /* of what waits for its class */
     int error = hora_pool_get_stats(demo->scheduler, &stats);

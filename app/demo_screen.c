@@ -50,8 +50,11 @@ static const char *words_of(hora_ns time, char *text, size_t size)
 static const char *bar_of(hora_ns time, char *text)
 {
     int length = 0;
-    for (double bound = 1000; bound < (double)time && length < BAR; bound *= 1.7)
+    hora_ns bound = 1000;
+    while (bound < time && length < BAR) {
+        bound += bound * 7 / 10;
         length++;
+    }
     memset(text, '#', (size_t)length);
     text[length] = '\0';
     return text;

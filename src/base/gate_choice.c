@@ -14,10 +14,12 @@
 #include "base/ns.h"
 #include "base/touch.h"
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration has none */
 #define EACH_CLASS(gate, link)                      \
     struct hora__list *link = (gate)->classes.next; \
     link != &(gate)->classes;                       \
     link = link->next
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static struct hora__gate_class *class_at(struct hora__list *link)
 {

@@ -68,6 +68,7 @@ static struct hora__tree_node *balance(struct hora__tree *tree, struct hora__tre
         return node;
     int light = left < right ? LEFT : RIGHT;
     struct hora__tree_node *heavy = node->child[!light];
+    assert(heavy != NULL);
     if (weight(heavy->child[light]) >= DOUBLE * weight(heavy->child[!light]))
         (void)rotate(tree, heavy, !light);
     return rotate(tree, node, light);

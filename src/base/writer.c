@@ -138,7 +138,10 @@ static char json_letter(char character)
     static const char from[] = "\"\\\b\f\n\r\t";
     static const char to[] = "\"\\bfnrt";
     const char *found = strchr(from, character);
-    return found == NULL ? '\0' : to[found - from];
+    char letter = '\0';
+    if (found != NULL)
+        letter = to[found - from];
+    return letter;
 }
 
 void hora__writer_json(struct hora__writer *out, const char *string)
@@ -157,9 +160,11 @@ void hora__writer_json(struct hora__writer *out, const char *string)
             continue;
         }
         hora__writer_text(out, letter != '\0' ? "\\" : "\\u00");
-        if (letter == '\0')
+        if (letter == '\0') {
             hora__writer_char(out, hex[byte / 16]);
-        hora__writer_char(out, letter != '\0' ? letter : hex[byte % 16]);
+            letter = hex[byte % 16];
+        }
+        hora__writer_char(out, letter);
         string++;
     }
     hora__writer_char(out, '"');
@@ -173,7 +178,10 @@ static void add_escaped(struct hora__writer *out, const char *text, bool escapes
             continue;
         }
         hora__writer_char(out, '\\');
-        hora__writer_char(out, *text == '\n' ? 'n' : *text);
+        char letter = *text;
+        if (letter == '\n')
+            letter = 'n';
+        hora__writer_char(out, letter);
         text++;
     }
 }

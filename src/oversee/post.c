@@ -45,11 +45,16 @@ static void note(struct hora__post *post, const struct hora__now_reading *readin
     hora__counter_publish(&post->now.version, version);
 }
 
+static const char *text_of(const hora__counter *address)
+{
+    return (const char *)(intptr_t)hora__counter_observe(address); /* NOLINT(performance-no-int-to-ptr): it was one */
+}
+
 static struct hora__now_reading read_once(const struct hora__now_slot *slot)
 {
     return (struct hora__now_reading){
-        .name = (const char *)(intptr_t)hora__counter_observe(&slot->name),
-        .file = (const char *)(intptr_t)hora__counter_observe(&slot->file),
+        .name = text_of(&slot->name),
+        .file = text_of(&slot->file),
         .line = (int)hora__counter_observe(&slot->line),
         .began = hora__counter_observe(&slot->began),
         .progress = hora__counter_observe(&slot->progress),

@@ -112,6 +112,7 @@ int hora__measures_names(struct hora__measures *measures, const struct hora__nam
     int room = 0;
     for (const struct hora__name *name = newest; name != NULL; name = name->next)
         room++;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are meant */
     const struct hora__name **names = hora__alloc((size_t)room, sizeof *names);
     if (names == NULL)
         return HORA_ENOMEM;

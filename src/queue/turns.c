@@ -95,12 +95,11 @@ void hora__turns_end(struct hora__turns *turns, struct hora__turn *turn)
 {
     if (turn->is_aside)
         count_aside(turns, turn, -1);
-    struct hora__gate_class *ended = turn->ticket.class;
-    hora__gate_end(&turns->gate, &turn->ticket);
     if (HORA__FAULT(GATE_COUNTS_ON)) {
         turns->gate.running++;
-        ended->running++;
+        turn->ticket.class->running++;
     }
+    hora__gate_end(&turns->gate, &turn->ticket);
 }
 
 void hora__turns_pass(struct hora__turns *turns, struct hora__turn *from, struct hora__turn *to, void *item)

@@ -75,7 +75,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
 static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec, bool paused,
                          hora_future **ret_future)
 {
-    hora_schedule_spec own;
+    hora_schedule_spec own = HORA_SCHEDULE_INIT;
     const char *reason;
     int error = hora__scheduler_check(scheduler, task);
     if (error == 0)

@@ -429,7 +429,7 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
 
 /* Make a scheduled future and find its place. */
 static inline int make_and_place(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                          hora_future **ret_future)
+                                 hora_future **ret_future)
 {
     struct hora__scheduled *scheduled;
     hora__depot_supply(&pool->depot);
