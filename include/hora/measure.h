@@ -102,7 +102,8 @@ typedef enum hora_metrics_format {
  *   hora_run_seconds{pool,name}
  *
  * and for each pool hora_tasks_submitted_total, hora_thread_failures_total, and as of now hora_threads, hora_threads_active, hora_threads_core,
- * hora_threads_max, hora_queued, hora_oldest_waiting_seconds, hora_latest_seconds. Of a pool that does not measure there is what
+ * hora_threads_max, hora_queued, hora_oldest_waiting_seconds, hora_latest_seconds; for each class of a pool that is steered
+ * hora_class_running{pool,class}, hora_class_waiting, hora_class_limit and hora_class_started_total. Of a pool that does not measure there is what
  * hora_pool_get_stats knows of it. Numbers of different names may be of different moments.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.

@@ -5,6 +5,7 @@
  *                   without a name have measured stands under the name "": so the names of a pool add up to the pool. Nothing is stopped meanwhile, and no
  *                   lock is held while the user's function is called: numbers of different families may be of different moments. */
 #include <hora/measure.h>
+#include <hora/terms.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -62,6 +63,14 @@ static const struct hora__metric_family oldest = {HORA__GAUGE, "hora_oldest_wait
                                                   "How long the task that has waited longest has waited."};
 static const struct hora__metric_family latest = {HORA__GAUGE, "hora_latest_seconds", "seconds",
                                                   "How much the scheduled task that is most overdue is overdue."};
+
+enum of_class { CLASS_RUNNING, CLASS_WAITING, CLASS_LIMIT, CLASS_STARTED, CLASS_FAMILIES };
+static const struct hora__metric_family class_families[CLASS_FAMILIES] = {
+    [CLASS_RUNNING] = {HORA__GAUGE, "hora_class_running", NULL, "Tasks of the class that run."},
+    [CLASS_WAITING] = {HORA__GAUGE, "hora_class_waiting", NULL, "Tasks of the class that wait."},
+    [CLASS_LIMIT] = {HORA__GAUGE, "hora_class_limit", NULL, "How many may run at the same time; 0: any number."},
+    [CLASS_STARTED] = {HORA__COUNTER, "hora_class_started", NULL, "Tasks of the class that have begun."},
+};
 
 /* ---- samples ---- */
 
@@ -212,6 +221,55 @@ static void write_pool_counters(struct writing *writing)
     }
 }
 
+static int64_t class_number(const hora_class_info *info, enum of_class family)
+{
+    switch (family) {
+    case CLASS_RUNNING:
+        return info->running;
+    case CLASS_WAITING:
+        return info->waiting;
+    case CLASS_LIMIT:
+        return info->limit;
+    case CLASS_STARTED:
+    case CLASS_FAMILIES:
+    default:
+        return info->started;
+    }
+}
+
+/* They stay as long as the pool, and the list only grows at its front. */
+static hora_class *first_class(hora_pool *pool)
+{
+    const struct hora__oversight *oversight = hora__pool_oversight(pool);
+    if (oversight == NULL)
+        return NULL;
+    hora__mutex_lock(&pool->queue->object.lock);
+    hora_class *first = oversight->classes;
+    hora__mutex_unlock(&pool->queue->object.lock);
+    return first;
+}
+
+static bool has_classes(const struct writing *writing)
+{
+    for (int i = 0; i < writing->count; i++)
+        if (first_class(writing->sources[i].pool) != NULL)
+            return true;
+    return false;
+}
+
+static void write_classes(struct writing *writing, enum of_class family)
+{
+    hora__metrics_family(&writing->out, &class_families[family]);
+    for (int i = 0; i < writing->count; i++) {
+        for (hora_class *at = first_class(writing->sources[i].pool); at != NULL; at = at->next) {
+            hora_class_info info;
+            struct hora__metric_label labels[] = {{"pool", writing->sources[i].name}, {"class", at->name}};
+            if (hora_class_get_info(at, &info) == 0)
+                hora__metrics_int(&writing->out, labels, 2, class_number(&info, family));
+        }
+    }
+}
+
 static void write_all(struct writing *writing)
 {
     hora__metrics_family(&writing->out, &tasks);
@@ -229,6 +287,8 @@ static void write_all(struct writing *writing)
     write_gauges(writing);
     write_waiting(writing, &oldest);
     write_waiting(writing, &latest);
+    for (int family = 0; family < CLASS_FAMILIES && has_classes(writing); family++)
+        write_classes(writing, (enum of_class)family);
 }
 
 /* ---- the call ---- */

@@ -43,11 +43,14 @@ static hora_pool *measured_pool(void)
 static hora_pool *measured_scheduler(void)
 {
     hora_scheduler *scheduler;
-    must(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .name = "timers", .oversight = HORA_OVERSIGHT(.measured = true)),
-        &scheduler, NULL));
+    hora_class *class;
+    must(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .name = "timers",
+                                                   .oversight = HORA_OVERSIGHT(.measured = true, .steered = true)),
+                            &scheduler, NULL));
+    must(hora_class_new(scheduler, HORA_CLASS_OPTIONS(.name = "slow \"one\"", .limit = 1), &class, NULL));
     for (int i = 0; i < 10; i++)
-        must(hora_schedule(scheduler, HORA_TASK(run, NULL, .name = "tick"), HORA_MS(i), NULL));
+        must(hora_schedule_with(scheduler, HORA_TASK(run, NULL, .name = "tick"),
+                                HORA_SCHEDULE(.delay = HORA_MS(i), .terms = HORA_TERMS(.task_class = class)), NULL));
     return scheduler;
 }
 
