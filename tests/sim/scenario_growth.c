@@ -139,7 +139,7 @@ LARGE_SCENARIO(growth_meets_stop)
     CHECK_OK(hora_pool_stop(pool, NULL));
     CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
-    CHECK(grown <= 1);
+    CHECK(grown - shrunk <= 1); /* it may have grown more often, if this thread has slept for longer */
     CHECK(shrunk <= grown);
 }
 
