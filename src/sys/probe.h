@@ -16,6 +16,9 @@
 #if defined(HORA_PROBES) && !defined(HORA_SIM)
 #define SDT_USE_VARIADIC
 #include <sys/sdt.h>
+#if defined(__clang__) /* that header counts arguments by a macro that may be given none */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
 #define HORA__PROBE(name, ...) STAP_PROBEV(hora, name, __VA_ARGS__)
 #else
 #define HORA__PROBE(name, ...) ((void)0)
