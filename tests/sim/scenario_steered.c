@@ -10,7 +10,7 @@ enum { SPAN = 1000, MOST = 8 };
 
 static hora_pool *pool;
 static hora_class *narrow; /* of which `limit` may run at a time */
-static int limit;
+static atomic_int limit;
 static int threads; /* how many tasks may run at the same time at all */
 
 struct run {
