@@ -18,6 +18,9 @@
 #include <sys/sdt.h>
 #if defined(__clang__) /* that header counts arguments by a macro that may be given none */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#if __has_warning("-Wc23-extensions") /* its newer name */
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#endif
 #endif
 #define HORA__PROBE(name, ...) STAP_PROBEV(hora, name, __VA_ARGS__)
 #else
