@@ -87,18 +87,11 @@ static void note_start(struct hora__gate_class *class, hora_ns now)
 
 /* ---- tickets ---- */
 
-int hora__ticket_prepare(struct hora__ticket *ticket, struct hora__gate_class *class, uint64_t key, int level)
+void hora__ticket_init(struct hora__ticket *ticket, struct hora__gate_class *class, uint64_t key, int level)
 {
     assert(level >= 0 && level < HORA__LEVELS);
     *ticket = (struct hora__ticket){.class = class, .key = key, .level = level, .state = HORA__TICKET_OUT};
     hora__list_init(&ticket->link);
-    return 0;
-}
-
-void hora__ticket_discard(struct hora__ticket *ticket)
-{
-    assert(ticket->state == HORA__TICKET_OUT);
-    (void)ticket;
 }
 
 hora_ns hora__gate_virtual_time(const struct hora__gate *gate, const struct hora__ticket *ticket)

@@ -88,10 +88,8 @@ void hora__gate_remove_class(struct hora__gate *gate, struct hora__gate_class *c
 /* Another rate, with memory for so many times; returns the old memory. It starts anew: what began before is forgotten. */
 hora_ns *hora__gate_set_rate(struct hora__gate_class *class, int rate, hora_ns per, hora_ns *starts);
 
-/* A ticket that is out, for a task of this class (NULL: of none) and key (0: none). No lock is needed. It needs no memory now, and returns 0;
- * but callers shall be ready for HORA_ENOMEM, and discard a prepared ticket when it is out for good. */
-int hora__ticket_prepare(struct hora__ticket *ticket, struct hora__gate_class *class, uint64_t key, int level);
-void hora__ticket_discard(struct hora__ticket *ticket);
+/* A ticket that is out, for a task of this class (NULL: of none) and key (0: none). No lock is needed. */
+void hora__ticket_init(struct hora__ticket *ticket, struct hora__gate_class *class, uint64_t key, int level);
 
 /* OUT: it waits from now on. `again`: it was in the gate before, and has its old place, its since and its number. */
 void hora__gate_add(struct hora__gate *gate, struct hora__ticket *ticket, hora_ns since);

@@ -29,7 +29,7 @@ void hora__turns_destroy(struct hora__turns *turns)
 
 void hora__turn_init(struct hora__turn *turn, struct hora__gate_class *gate_class, uint64_t key, int level)
 {
-    (void)hora__ticket_prepare(&turn->ticket, gate_class, key, level); /* needs no memory */
+    hora__ticket_init(&turn->ticket, gate_class, key, level);
     turn->item = NULL;
     turn->is_aside = false;
     hora__list_init(&turn->awaited);

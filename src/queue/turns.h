@@ -34,10 +34,10 @@ void hora__turns_init(struct hora__turns *turns, hora_ns ageing, int (*threads)(
                       const void *context);
 void hora__turns_destroy(struct hora__turns *turns);
 
-/* A turn that is out; see hora__ticket_prepare. No lock is needed. */
+/* A turn that is out; see hora__ticket_init. No lock is needed. */
 void hora__turn_init(struct hora__turn *turn, struct hora__gate_class *gate_class, uint64_t key, int level);
 
-/* The one that is to begin now; NULL: none may. And when there is one: see hora__gate_next, but INT64_MIN for now. */
+/* The one that is to begin now; NULL: none may. And when there is one: see hora__gate_next, but INT64_MIN if that is now. */
 struct hora__turn *hora__turns_best(const struct hora__turns *turns, hora_ns now);
 hora_ns hora__turns_next(const struct hora__turns *turns, hora_ns now);
 

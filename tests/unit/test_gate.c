@@ -23,16 +23,14 @@ static void end_test(void)
     while ((ticket = hora__gate_first(&gate)) != NULL)
         hora__gate_remove(&gate, ticket);
     CHECK(hora__gate_check(&gate));
-    for (int i = 0; i < TICKETS; i++) {
-        hora__ticket_discard(&t[i]);
+    for (int i = 0; i < TICKETS; i++)
         t[i] = (struct hora__ticket){.state = HORA__TICKET_OUT};
-    }
     hora__gate_destroy(&gate);
 }
 
 static void add(int i, struct hora__gate_class *class, uint64_t key, int level, hora_ns since)
 {
-    CHECK_OK(hora__ticket_prepare(&t[i], class, key, level));
+    hora__ticket_init(&t[i], class, key, level);
     hora__gate_add(&gate, &t[i], since);
     CHECK(hora__gate_check(&gate));
 }
@@ -375,7 +373,7 @@ TEST_REAL(gate_run_passes_to_another_ticket, "")
     add(1, NULL, 7, NORMAL, 0);
     add(2, &one, 0, NORMAL, 0);
     start(0, 0);
-    CHECK_OK(hora__ticket_prepare(&t[3], &one, 7, NORMAL));
+    hora__ticket_init(&t[3], &one, 7, NORMAL);
     hora__gate_pass(&gate, &t[0], &t[3]);
     CHECK(hora__gate_check(&gate));
     CHECK_INT(t[0].state, HORA__TICKET_OUT);
@@ -384,7 +382,7 @@ TEST_REAL(gate_run_passes_to_another_ticket, "")
     CHECK_INT(one.running, 1);
     stop(3);
     CHECK_INT(best(10, MANY), 1);
-    CHECK_OK(hora__ticket_prepare(&t[4], NULL, 0, NORMAL));
+    hora__ticket_init(&t[4], NULL, 0, NORMAL);
     start(2, 10);
     hora__gate_pass(&gate, &t[2], &t[4]);
     CHECK_INT(gate.running, 1);

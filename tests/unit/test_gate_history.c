@@ -302,8 +302,7 @@ static void add(void)
         record->since = is_orderly ? now : (hora_ns)test_random((uint32_t)now + 1);
         record->sequence = next_sequence++;
         record->is_known = true;
-        hora__ticket_discard(&tickets[i]);
-        CHECK_OK(hora__ticket_prepare(&tickets[i], class_or_null(record->class), record->key, record->level));
+        hora__ticket_init(&tickets[i], class_or_null(record->class), record->key, record->level);
         hora__gate_add(&gate, &tickets[i], record->since);
     }
     record->state = WAITS;
@@ -446,7 +445,7 @@ static void history(int most)
     make_classes();
     for (int i = 0; i < ticket_count; i++) {
         records[i] = (struct record){.state = OUT};
-        CHECK_OK(hora__ticket_prepare(&tickets[i], NULL, 0, 0));
+        hora__ticket_init(&tickets[i], NULL, 0, 0);
     }
     for (int i = 0; i < STEPS; i++) {
         if (i % 50 == 49)
