@@ -116,6 +116,8 @@
     X(ERRAND_SWEPT_UNSEEN, "shutdown leaves in the agenda what is there by value")                     \
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
+    X(BACKLOG_FORM_STAYS, "a task that moves to another segment keeps the number of its form")         \
+    X(BACKLOG_FORM_GUESSED, "a task is taken to have the form of the one before")                      \
     X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                            \
     X(SPIN_NEVER_ENDS, "a taker that has ceased to spin goes on counting as if it did")                \
     X(CLAIMS_GO_ON, "what is recalled can still be claimed")                                           \

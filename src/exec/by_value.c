@@ -26,7 +26,7 @@ static int make_future(void *context, const struct hora__cell *cell, void **ret_
     if (error < 0)
         return error;
     hora__future_born_enqueued(future, &pool->owner, 1);
-    future->by.came = cell->by.came;
+    future->by.came = cell->came;
     *ret_item = future;
     return 0;
 }
@@ -103,7 +103,7 @@ __attribute__((noinline)) static bool prepare(struct hora__worker *worker)
     }
     if (worker->witness == NULL)
         return true;
-    worker->witness->came = worker->taken.by.came;
+    worker->witness->came = worker->taken.came;
     worker->stage = HORA__TASK_RUNS;
     (void)worker->witness->kind->begins(worker->witness, NULL, &worker->taken.task); /* it has no limits */
     worker->watched = worker->taken.task.run;

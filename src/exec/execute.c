@@ -427,7 +427,7 @@ static bool post(hora_pool *pool, const hora_task *task)
         .books = &pool->books,
     };
     if (by_value == HORA__BY_VALUE_STAMPED) {
-        posting.by.came = hora__pool_stamp(pool);
+        posting.came = hora__pool_stamp(pool);
         hora__pool_comes(pool, task);
     }
     if (hora__queue_post(pool->queue, &posting) < 0) {

@@ -22,7 +22,7 @@ struct look {
 int64_t hora__measures_cell_came(const hora_task *task)
 {
     const char *cell = (const char *)task - offsetof(struct hora__cell, task);
-    return ((const struct hora__cell *)(const void *)cell)->by.came;
+    return ((const struct hora__cell *)(const void *)cell)->came;
 }
 
 static bool look_at(void *item, const hora_task *task, void *arg)

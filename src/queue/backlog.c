@@ -21,7 +21,7 @@
  *                      their coming.
  *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
  *                      the only segment, or there is none, and their index is SLOTS.
- *                   I3 holes <= size + SLOTS: so memory is bounded by what is in the queue.
+ *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS: so memory is bounded by what is in the queue.
  *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
  *                      SLOTS.
  *                   I5 once the queue has been shown nothing comes in by value.
@@ -33,21 +33,21 @@
 
 #include "base/fault.h"
 #include "base/touch.h"
-#include "queue/segment.h"
+#include "queue/place.h"
 #include "sys/alloc.h"
 
-enum { SLOTS = HORA__SLOTS, AHEAD = 4 };
-
-/* A place in a segment; `index` may be SLOTS, which is the place before the first of the next one. */
-struct place {
-    struct hora__segment *segment;
-    int index;
+enum {
+    SLOTS = HORA__SLOTS,
+    SLOTS_OF_LINE = HORA__CACHE_LINE / sizeof(struct hora__slot),
+    AHEAD = 4 * SLOTS_OF_LINE,
+    FORM_SPREAD =
+        SLOTS / HORA__FORMS, /* a segment that ends early, since it has all forms, has one entry in so many slots */
 };
 
 struct backlog {
     struct hora_queue base;
-    struct place front; /* the first element */
-    struct place end;   /* where the next one will stand */
+    struct hora__place front; /* the first element */
+    struct hora__place end;   /* where the next one will stand */
     int holes;
     bool offered;       /* the first segment is: until it is recalled nobody knows how much is left in it */
     bool only_elements; /* it has been shown, and there are no tasks by value any more */
@@ -63,8 +63,10 @@ struct backlog {
     bool sealed;
     bool shown;
     int inbox_size;
+    int inbox_holes;
+    int inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
     struct hora__segment *inbox_first;
-    struct place inbox_end;             /* where the next one will stand */
+    struct hora__place inbox_end;       /* where the next one will stand */
     struct hora__spare_segments spares; /* for the container as well */
     char apart_from_all[HORA__CACHE_LINE];
 };
@@ -76,17 +78,9 @@ static struct backlog *backlog_of(hora_queue *queue)
 
 /* ---- places ---- */
 
-static bool at_end(const struct backlog *backlog, struct place place)
+static bool at_end(const struct backlog *backlog, struct hora__place place)
 {
     return place.segment == backlog->end.segment && place.index == backlog->end.index;
-}
-
-/* The place, if it is one where something can stand, which is what it is unless it is the end. */
-static struct hora__cell *slot(struct place *place)
-{
-    if (place->index == SLOTS)
-        *place = (struct place){place->segment->next, 0};
-    return &place->segment->entries[place->index];
 }
 
 /* ---- segments; under the inbox's lock ---- */
@@ -123,10 +117,10 @@ static int grow(struct backlog *backlog)
     if (segment == NULL)
         return HORA_ENOMEM;
     if (backlog->end.segment == NULL)
-        backlog->front = (struct place){segment, 0};
+        backlog->front = (struct hora__place){segment, 0};
     else
         backlog->end.segment->next = segment;
-    backlog->end = (struct place){segment, 0};
+    backlog->end = (struct hora__place){segment, 0};
     return 0;
 }
 
@@ -134,7 +128,7 @@ static int append(struct backlog *backlog, void *item)
 {
     if (backlog->end.index == SLOTS && grow(backlog) < 0)
         return HORA_ENOMEM;
-    hora__cell_set_item(&backlog->end.segment->entries[backlog->end.index++], item);
+    hora__slot_set_item(&backlog->end.segment->slots[backlog->end.index++], item);
     backlog->base.size++;
     HORA__TOUCH(1);
     return 0;
@@ -149,7 +143,7 @@ static void become_empty(struct backlog *backlog)
     backlog->front.index = backlog->end.index = 0;          /* I2 */
     if (backlog->front.segment->holders > 0) {
         give_back(backlog, backlog->front.segment);
-        backlog->front = backlog->end = (struct place){NULL, SLOTS};
+        backlog->front = backlog->end = (struct hora__place){NULL, SLOTS};
     }
 }
 
@@ -163,10 +157,10 @@ static void find_front(struct backlog *backlog)
         }
         if (backlog->front.index == SLOTS) {
             struct hora__segment *empty = backlog->front.segment;
-            backlog->front = (struct place){empty->next, 0};
+            backlog->front = (struct hora__place){empty->next, 0};
             give_back(backlog, empty);
         }
-        if (!hora__cell_is_hole(&backlog->front.segment->entries[backlog->front.index]) ||
+        if (!hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]) ||
             HORA__FAULT(BACKLOG_GIVES_HOLES))
             return;
         backlog->holes--;
@@ -195,8 +189,7 @@ static void recall(hora_queue *queue)
         return;
     HORA__TOUCH_PREPAID(end - backlog->front.index); /* by those who claimed them */
     for (; backlog->front.index < end; backlog->front.index++) {
-        bool was_hole =
-            backlog->holes > 0 && hora__cell_is_hole(&backlog->front.segment->entries[backlog->front.index]);
+        bool was_hole = backlog->holes > 0 && hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]);
         backlog->holes -= was_hole;
         queue->size -= !was_hole;
     }
@@ -234,7 +227,7 @@ static void offer(hora_queue *queue, struct hora__hold *hold)
     assert(!backlog->offered && hold->segment == NULL);
     if (queue->size == 0)
         return;
-    struct place front = backlog->front;
+    struct hora__place front = backlog->front;
     hora__segment_offer(front.segment, front.index, front.segment == backlog->end.segment ? backlog->end.index : SLOTS);
     backlog->offered = true;
     hold_front(backlog, hold);
@@ -244,19 +237,15 @@ static void offer(hora_queue *queue, struct hora__hold *hold)
 
 static void close_holes(struct backlog *backlog)
 {
-    struct place to = backlog->front;
+    struct hora__place to = backlog->front;
     HORA__TOUCH_PREPAID(backlog->base.size + backlog->holes);
-    for (struct place from = to; !at_end(backlog, from); from.index++) {
-        const struct hora__cell *entry = slot(&from);
-        if (!hora__cell_is_hole(entry)) {
-            *slot(&to) = *entry;
-            to.index++;
-        }
-    }
+    backlog->holes = 0;
+    for (struct hora__place from = to; !at_end(backlog, from); from.index++)
+        if (!hora__slot_is_hole(hora__place_slot(&from)))
+            backlog->holes += hora__place_move(&to, &from);
     struct hora__segment *rest = to.segment->next;
     to.segment->next = NULL;
     backlog->end = to;
-    backlog->holes = 0;
     while (rest != NULL) {
         struct hora__segment *next = rest->next;
         give_back(backlog, rest);
@@ -265,10 +254,16 @@ static void close_holes(struct backlog *backlog)
 }
 
 /* I3 */
+static bool has_too_many_holes(const struct backlog *backlog)
+{
+    return backlog->holes > (int64_t)HORA__FORM_SPREAD * backlog->base.size + SLOTS;
+}
+
 static void limit_holes(struct backlog *backlog)
 {
-    if (backlog->holes > backlog->base.size + SLOTS)
+    if (has_too_many_holes(backlog))
         close_holes(backlog);
+    assert(!has_too_many_holes(backlog));
 }
 
 /* ---- the inbox ---- */
@@ -278,23 +273,24 @@ static void swap(struct backlog *backlog)
 {
     struct hora__segment *empty = backlog->front.segment;
     assert(empty == backlog->end.segment && backlog->front.index == backlog->end.index); /* I2 */
-    backlog->front = (struct place){backlog->inbox_first, 0};
+    backlog->front = (struct hora__place){backlog->inbox_first, 0};
     backlog->end = backlog->inbox_end;
     backlog->inbox_first = empty;
-    backlog->inbox_end = (struct place){empty, empty == NULL ? SLOTS : 0}; /* I4 */
+    backlog->inbox_end = (struct hora__place){empty, empty == NULL ? SLOTS : 0}; /* I4 */
+    if (empty != NULL && empty->form_count > HORA__FORMS / 2)
+        empty->form_count = 0; /* else they serve again, as they are */
 }
 
 /* It is not empty: the segments of the inbox follow its own, of which the last is filled up with holes. */
 static void join(struct backlog *backlog)
 {
-    struct place *end = &backlog->end;
+    struct hora__place *end = &backlog->end;
     HORA__TOUCH(SLOTS - end->index);
-    for (; end->index < SLOTS; end->index++, backlog->holes++)
-        hora__cell_set_item(&end->segment->entries[end->index], NULL);
+    backlog->holes += hora__place_leave_holes(end);
     end->segment->next = backlog->inbox_first;
     *end = backlog->inbox_end;
     backlog->inbox_first = NULL;
-    backlog->inbox_end = (struct place){NULL, SLOTS}; /* I4 */
+    backlog->inbox_end = (struct hora__place){NULL, SLOTS}; /* I4 */
 }
 
 static void absorb(hora_queue *queue)
@@ -308,7 +304,8 @@ static void absorb(hora_queue *queue)
         else
             join(backlog);
         queue->size += backlog->inbox_size;
-        backlog->inbox_size = 0;
+        backlog->holes += backlog->inbox_holes;
+        backlog->inbox_size = backlog->inbox_holes = backlog->inbox_form = 0;
     } else if (queue->size == 0) {
         hora__spare_segments_tidy(&backlog->spares);
     }
@@ -325,8 +322,31 @@ static int grow_inbox(struct backlog *backlog)
         backlog->inbox_first = segment;
     else
         backlog->inbox_end.segment->next = segment;
-    backlog->inbox_end = (struct place){segment, 0};
+    backlog->inbox_end = (struct hora__place){segment, 0};
+    backlog->inbox_form = 0;
     return 0;
+}
+
+/* Its form has no room in the last segment, of which the rest is left empty, then. */
+__attribute__((noinline)) static int grow_for_form(struct backlog *backlog, const hora_task *task)
+{
+    struct hora__place last = backlog->inbox_end;
+    if (grow_inbox(backlog) < 0)
+        return HORA_ENOMEM;
+    HORA__TOUCH(SLOTS - last.index);
+    backlog->inbox_holes += hora__place_leave_holes(&last);
+    return hora__segment_form(backlog->inbox_end.segment, task, 0);
+}
+
+/* The number of a task's form in the last segment of the inbox; HORA_ENOMEM. */
+static int form_locked(struct backlog *backlog, const hora_task *task)
+{
+    int form = hora__segment_form(backlog->inbox_end.segment, task, backlog->inbox_form);
+    if (form == 0)
+        form = grow_for_form(backlog, task);
+    if (form > 0)
+        backlog->inbox_form = form;
+    return form;
 }
 
 static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__posting *posting)
@@ -344,17 +364,21 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
-    struct hora__cell *entry = &backlog->inbox_end.segment->entries[backlog->inbox_end.index++];
-    entry->by.came = posting->by.came; /* or the element */
-    if (posting->task != NULL)
-        entry->task = *posting->task;
-    else
-        entry->task.run = NULL;
+    int form = posting->task != NULL ? form_locked(backlog, posting->task) : 0;
+    if (form < 0)
+        return HORA_ENOMEM;
+    struct hora__segment *segment = backlog->inbox_end.segment;
+    int index = backlog->inbox_end.index++;
+    bool stamped = form > 0 && posting->came != 0;
+    segment->slots[index] = (struct hora__slot){
+        .value = form > 0 ? posting->task->arg : posting->item, .form = (short)form, .stamped = stamped};
+    if (stamped)
+        segment->came[index] = posting->came;
     backlog->inbox_size++;
     HORA__TOUCH(1);
     hora__counter_add_alone(&posting->books->posted, 1);
-    if (backlog->inbox_end.index + AHEAD < SLOTS)
-        hora__prefetch_line(entry + 1 + AHEAD); /* the processor of a worker has it */
+    if (index % SLOTS_OF_LINE == 0 && index + AHEAD < SLOTS)
+        hora__prefetch_line(&segment->slots[index + AHEAD]); /* the processor of a worker has it */
     return 0;
 }
 
@@ -392,9 +416,9 @@ static void *peek(hora_queue *queue)
     recall(queue);
     if (queue->size == 0)
         return NULL;
-    const struct hora__cell *first = &backlog->front.segment->entries[backlog->front.index];
-    assert(!hora__cell_is_task(first)); /* who looks has had the queue shown */
-    return first->by.item;
+    const struct hora__slot *first = &backlog->front.segment->slots[backlog->front.index];
+    assert(first->form == 0); /* who looks has had the queue shown */
+    return first->value;
 }
 
 static void *strip(hora_queue *queue)
@@ -411,8 +435,8 @@ static void *strip(hora_queue *queue)
 static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
-    if (backlog->base.size > 1 && index < SLOTS)
-        hora__cell_prefetch(&backlog->front.segment->entries[index]);
+    if (backlog->base.size > 1 && index < SLOTS && backlog->front.segment->slots[index].form == 0)
+        hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
 static void *take(hora_queue *queue, struct hora__cell *ret_cell)
@@ -423,10 +447,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
         absorb(queue);
     if (queue->size == 0)
         return NULL;
-    const struct hora__cell *entry = &backlog->front.segment->entries[backlog->front.index];
-    void *item = hora__cell_is_task(entry) ? ret_cell : entry->by.item;
-    if (item == ret_cell)
-        *ret_cell = *entry;
+    void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_cell);
     queue->size--;
     advance(backlog);
     prefetch(backlog);
@@ -456,14 +477,14 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 /* ---- the middle ---- */
 
-static void remove_at(struct backlog *backlog, struct place place)
+static void remove_at(struct backlog *backlog, struct hora__place place)
 {
     backlog->base.size--;
     if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
         advance(backlog); /* I2 */
         return;
     }
-    hora__cell_set_item(&place.segment->entries[place.index], NULL);
+    hora__slot_set_item(&place.segment->slots[place.index], NULL);
     backlog->holes++;
     limit_holes(backlog);
 }
@@ -472,10 +493,10 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct backlog *backlog = backlog_of(queue);
     recall(queue);
-    for (struct place place = backlog->front; !at_end(backlog, place); place.index++) {
+    for (struct hora__place place = backlog->front; !at_end(backlog, place); place.index++) {
         HORA__TOUCH(1);
-        const struct hora__cell *entry = slot(&place);
-        if (entry->by.item != item || hora__cell_is_task(entry))
+        const struct hora__slot *entry = hora__place_slot(&place);
+        if (entry->value != item || entry->form > 0)
             continue;
         if (remove)
             remove_at(backlog, place);
@@ -494,12 +515,13 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     hora__mutex_unlock(&backlog->inbox_lock);
     absorb(queue);
     int error = 0;
-    for (struct place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
-        struct hora__cell *entry = slot(&place);
+    for (struct hora__place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
+        struct hora__slot *entry = hora__place_slot(&place);
+        struct hora__cell cell;
         HORA__TOUCH(1);
-        void *item = NULL;
-        if (hora__cell_is_task(entry) && (error = maker->make(maker->context, entry, &item)) == 0)
-            hora__cell_set_item(entry, item);
+        void *item = hora__segment_read(place.segment, place.index, &cell);
+        if (item == &cell && (error = maker->make(maker->context, &cell, &item)) == 0)
+            hora__slot_set_item(entry, item);
     }
     backlog->only_elements = error == 0;
     return error;
@@ -508,10 +530,12 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
 static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     recall(queue);
-    for (struct place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
-        const struct hora__cell *entry = slot(&place);
-        bool is_task = hora__cell_is_task(entry);
-        if (!hora__cell_is_hole(entry) && !visit(is_task ? NULL : entry->by.item, is_task ? &entry->task : NULL, arg))
+    for (struct hora__place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
+        struct hora__cell cell;
+        const struct hora__slot *entry = hora__place_slot(&place);
+        void *item = hora__segment_read(place.segment, place.index, &cell);
+        bool is_task = entry->form > 0;
+        if (!hora__slot_is_hole(entry) && !visit(is_task ? NULL : item, is_task ? &cell.task : NULL, arg))
             return;
     }
 }

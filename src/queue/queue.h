@@ -47,37 +47,11 @@ struct hora__put {
     void *memory;              /* linked queue: the node for it, made before the lock is taken */
 };
 
-/* What stands in a queue: an element, or a task without one. */
+/* A task by value that somebody has taken, or looks at. */
 struct hora__cell {
-    union {
-        void *item;   /* NULL: a hole, if it is no task */
-        int64_t came; /* of a task by value: what its posting said */
-    } by;
-    hora_task task; /* by value: its run is not NULL, as it is with anything else */
+    int64_t came; /* what its posting said */
+    hora_task task;
 };
-
-static inline bool hora__cell_is_task(const struct hora__cell *cell)
-{
-    return cell->task.run != NULL;
-}
-
-static inline bool hora__cell_is_hole(const struct hora__cell *cell)
-{
-    return cell->by.item == NULL && cell->task.run == NULL;
-}
-
-/* NULL makes it a hole. */
-static inline void hora__cell_set_item(struct hora__cell *cell, void *item)
-{
-    cell->by.item = item;
-    cell->task.run = NULL;
-}
-
-static inline void hora__cell_prefetch(const struct hora__cell *cell)
-{
-    if (!hora__cell_is_task(cell))
-        hora__prefetch(cell->by.item);
-}
 
 /* A thread that waits to put or to take. */
 struct hora__queue_waiter {
@@ -91,11 +65,9 @@ struct hora__queue_waiter {
  * of the owner is looked at while it is let in. Who changes that word and then looks into the queue sees all that will
  * ever come by value. */
 struct hora__posting {
-    const hora_task *task; /* NULL: an element */
-    union {
-        void *item;   /* that */
-        int64_t came; /* of a task: whatever the owner wants to know with it; as a rule when it came */
-    } by;
+    const hora_task *task;    /* NULL: an element, */
+    void *item;               /* that */
+    int64_t came;             /* of a task: whatever the owner wants to know with it; as a rule when it came */
     const hora__atomic *gate; /* of a task: let in only while this is below `closed` */
     int32_t closed;
     struct hora__books *books;

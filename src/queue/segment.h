@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segment.h - a part of a backlog: an array of elements and of tasks by value, from which can be taken without a lock
  *
+ * Slots             Each task goes from the cache of one processor to that of another, and that is what it costs. So a slot is small: an
+ *                   element, or the argument of a task and the number of its form. The form is all else that a task has; tasks
+ *                   from one place of a program have one, so the segment knows only some, and most posts find theirs.
  * How it works      Who has the queue's lock offers a segment: the entries from one index up to another, the limit. Then each
  *                   who holds it claims the next one by adding 1 to a word that has both, and recall takes back what has not been claimed by
  *                   exchanging the word for one in which the limit is 0: so each entry is either claimed, by one, or recalled.
@@ -24,30 +27,113 @@
 #include "sys/alloc.h"
 #include "sys/atomic.h"
 
-enum { HORA__SLOTS = 62, HORA__LIMIT_SHIFT = 24, HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1 };
+enum {
+    HORA__SLOTS = 128,
+    HORA__FORMS = 16,
+    HORA__LIMIT_SHIFT = 23,
+    HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1,
+};
+
+/* What stands in a queue: an element, or a task without one. */
+struct hora__slot {
+    void *value;  /* the element, NULL: a hole; or the argument of the task */
+    short form;   /* of the task: which of the segment's it has, from 1 on; 0: an element */
+    bool stamped; /* of the task: there is more to know, in came[] */
+};
 
 struct hora__segment {
     struct hora__segment *next;
     int holders;         /* guarded by the queue's lock, as the next */
     bool retired;        /* it is not part of the queue any more: the last who lets it go gives it back */
-    char apart[48];      /* the word changes with each task that is taken, */
+    int form_count;      /* as the slots: whoever may write these may write this */
+    char apart[44];      /* the word changes with each task that is taken, */
     hora__atomic claims; /* the limit, above the index of the first entry that has not been claimed */
-    char apart_too[60];  /* and each entry has a cache line of its own */
-    struct hora__cell entries[HORA__SLOTS];
+    char apart_too[60];
+    hora_task forms[HORA__FORMS]; /* without their argument */
+    struct hora__slot slots[HORA__SLOTS];
+    int64_t came[HORA__SLOTS]; /* see struct hora__posting */
 };
 
-static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
-                                      offsetof(struct hora__segment, entries) == 2 * (size_t)HORA__CACHE_LINE &&
-                                      sizeof(struct hora__cell) == HORA__CACHE_LINE),
+static_assert(sizeof(void *) != 8 ||
+                  (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
+                   offsetof(struct hora__segment, forms) == 2 * (size_t)HORA__CACHE_LINE &&
+                   offsetof(struct hora__segment, slots) % HORA__CACHE_LINE == 0 && sizeof(struct hora__slot) == 16),
               "cache lines");
+
+static inline bool hora__slot_is_hole(const struct hora__slot *slot)
+{
+    return slot->value == NULL && slot->form == 0;
+}
+
+/* NULL makes it a hole. */
+static inline void hora__slot_set_item(struct hora__slot *slot, void *item)
+{
+    *slot = (struct hora__slot){.value = item};
+}
 
 static inline void hora__segment_init(struct hora__segment *segment)
 {
     segment->next = NULL;
     segment->holders = 0;
     segment->retired = false;
+    segment->form_count = 0;
     hora__atomic_init(&segment->claims, 0);
 }
+
+/* ---- tasks ---- */
+
+static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
+{
+    return form->run == task->run && form->line == task->line && form->file == task->file && form->name == task->name &&
+           form->drop == task->drop && form->drop_result == task->drop_result;
+}
+
+/* The number of a task's form in a segment that nobody takes from, if it is there or there is room for it; 0: it is not. `guess` is tried first,
+ * a number of this segment, or 0. */
+static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
+{
+    if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
+        return guess;
+    int number = 1;
+    while (number <= segment->form_count && !hora__form_fits(&segment->forms[number - 1], task))
+        number++;
+    if (number > HORA__FORMS)
+        return 0;
+    if (number > segment->form_count) {
+        segment->forms[number - 1] = *task;
+        segment->form_count = number;
+    }
+    return number;
+}
+
+/* The element at an index; or the task is copied to *ret_cell, and that address returned. */
+static inline void *hora__segment_read(const struct hora__segment *segment, int index, struct hora__cell *ret_cell)
+{
+    const struct hora__slot *slot = &segment->slots[index];
+    if (slot->form == 0)
+        return slot->value;
+    ret_cell->came = slot->stamped ? segment->came[index] : 0;
+    ret_cell->task = segment->forms[slot->form - 1];
+    ret_cell->task.arg = slot->value;
+    return ret_cell;
+}
+
+/* Copy what stands in one place to another, where nobody takes from; false: there is no room for its form. */
+static inline bool hora__segment_copy(struct hora__segment *to, int to_index, const struct hora__segment *from,
+                                      int from_index)
+{
+    struct hora__slot slot = from->slots[from_index];
+    if (slot.form > 0 && to != from && !HORA__FAULT(BACKLOG_FORM_STAYS))
+        slot.form = (short)hora__segment_form(to, &from->forms[slot.form - 1], 0);
+    if (slot.form == 0 && from->slots[from_index].form > 0)
+        return false;
+    to->slots[to_index] = slot;
+    if (slot.stamped)
+        to->came[to_index] = from->came[from_index];
+    return true;
+}
+
+/* ---- taking ---- */
 
 /* With the queue's lock. */
 static inline void hora__segment_offer(struct hora__segment *segment, int from, int limit)
@@ -65,18 +151,17 @@ static inline int hora__segment_recall(struct hora__segment *segment)
     return index < limit ? index : limit;
 }
 
-/* By a holder, without the lock: an entry that is now the caller's; NULL: there is none, go to the queue's lock. */
-static inline const struct hora__cell *hora__segment_claim(struct hora__segment *segment)
+/* By a holder, without the lock: the index of an entry that is now the caller's; -1: there is none, go to the queue's lock. */
+static inline int hora__segment_claim(struct hora__segment *segment)
 {
     for (;;) {
         HORA__TOUCH(1);
         int32_t word = hora__atomic_add(&segment->claims, 1);
         int index = word & HORA__INDEX_MASK;
         if (index >= word >> HORA__LIMIT_SHIFT)
-            return NULL;
-        const struct hora__cell *entry = &segment->entries[index];
-        if (!hora__cell_is_hole(entry) || HORA__FAULT(BACKLOG_GIVES_HOLES))
-            return entry;
+            return -1;
+        if (!hora__slot_is_hole(&segment->slots[index]) || HORA__FAULT(BACKLOG_GIVES_HOLES))
+            return index;
     }
 }
 

@@ -170,7 +170,7 @@ int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
 {
     if (queue->kind->post == NULL)
         return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
-    return hora__queue_post(queue, &(struct hora__posting){.by.item = item, .books = books});
+    return hora__queue_post(queue, &(struct hora__posting){.item = item, .books = books});
 }
 
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
@@ -378,11 +378,8 @@ static void book_finished(struct hora__hold *hold, struct hora__books *books, in
 /* Take without the lock; NULL: nothing is offered any more. */
 static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_cell)
 {
-    const struct hora__cell *entry = hora__segment_claim(hold->segment);
-    if (entry == NULL || !hora__cell_is_task(entry))
-        return entry == NULL ? NULL : entry->by.item;
-    *ret_cell = *entry;
-    return ret_cell;
+    int index = hora__segment_claim(hold->segment);
+    return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_cell);
 }
 
 /* Others may have been offered something: then there is no need to disturb them. Called with the lock, and returns with it unless there was

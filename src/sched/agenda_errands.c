@@ -64,7 +64,7 @@ static struct hora__errand *new_errand(struct agenda *agenda, struct hora__shard
 struct hora__cell *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
                                                struct hora__cell *ret_cell)
 {
-    ret_cell->by.came = due;
+    ret_cell->came = due;
     ret_cell->task = hora__errand_task(hora__errand_of(entry));
     hora__agenda_save_memory(agenda, entry);
     leave(agenda, hora__errand_of(entry));

@@ -8,7 +8,7 @@
 #include "harness.h"
 #include "queue/backlog.h"
 
-enum { SPAN = 1000, SLOTS = 62, VALUES = 4 * SLOTS, STEPS = 12 * SLOTS };
+enum { SPAN = 1000, SLOTS = 128, VALUES = 4 * SLOTS, STEPS = 12 * SLOTS };
 
 static hora_queue *queue;
 static struct hora__books books;
@@ -227,11 +227,24 @@ static int run(void *arg, void **ret_result)
     return 0;
 }
 
+static int forms; /* how many kinds of tasks there are; told from each other by their line */
+
+static int number_of(const void *value)
+{
+    return (int)((const int *)value - values);
+}
+
+static int64_t came_of(const void *value)
+{
+    return number_of(value) % 3 == 0 ? 0 : number_of(value);
+}
+
 /* The task's argument stands for it. */
 static int post_task(void *value)
 {
-    hora_task task = {.run = run, .arg = value};
-    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1, .books = &books});
+    hora_task task = {.run = run, .arg = value, .line = forms > 0 ? number_of(value) % forms : 0};
+    struct hora__posting posting = {.task = &task, .came = came_of(value), .gate = &gate, .closed = 1, .books = &books};
+    return hora__queue_post(queue, &posting);
 }
 
 static int make_element(void *context, const struct hora__cell *cell, void **ret_item)
@@ -250,7 +263,11 @@ static void *next(void)
 {
     struct hora__cell cell;
     void *item = hora__queue_next(queue, &hold, &cell, &books);
-    return item == &cell ? cell.task.arg : item;
+    if (item != &cell)
+        return item;
+    CHECK_INT(cell.task.line, forms > 0 ? number_of(cell.task.arg) % forms : 0);
+    CHECK_INT(cell.came, came_of(cell.task.arg));
+    return cell.task.arg;
 }
 
 static void post_task_or_be_refused(void *arg)
@@ -348,13 +365,14 @@ static void compare(void)
 
 static void step_in(int capacity)
 {
-    void *item = &values[test_random(VALUES)];
+    bool as_task = by_value && test_random(2) == 0;
+    void *item = &values[2 * test_random(VALUES / 2) + as_task];
     bool by_hand = test_random(4) == 0;
     if (model_size == VALUES - 1)
         return;
-    int error = by_value && test_random(2) == 0 ? post_task(item)
-                : by_hand                       ? hora_queue_offer(queue, item)
-                                                : hora__queue_offer(queue, item, &books);
+    int error = as_task   ? post_task(item)
+                : by_hand ? hora_queue_offer(queue, item)
+                          : hora__queue_offer(queue, item, &books);
     CHECK_ERROR(error, model_size < capacity ? 0 : HORA_EFULL);
     if (error == 0)
         model[model_size++] = item;
@@ -375,21 +393,21 @@ static void step_aside(void)
 {
     void *item =
         model_size > 0 && test_random(4) > 0 ? model[test_random((uint32_t)model_size)] : &values[test_random(VALUES)];
+    if (by_value && number_of(item) % 2 != 0)
+        return; /* a task: which of them equal which is not for the queue to know */
     int at = model_find(item);
     CHECK_INT(hora_queue_remove(queue, item), at >= 0);
     if (at >= 0)
         model_remove(at);
 }
 
-/* Elements only; which tasks by value equal which is not for the queue to know. */
 static void step_aside_or_show(void)
 {
     if (by_value && test_random(STEPS / 8) == 0) {
         show();
         by_value = false;
     }
-    if (!by_value)
-        step_aside();
+    step_aside();
 }
 
 /* More comes than goes, then less, so that segments fill and empty; and a few phases in which the middle is what changes. */
@@ -428,9 +446,27 @@ SCENARIO(unbounded_backlog_follows_a_plain_list)
     follow_a_plain_list(HORA_UNBOUNDED, false);
 }
 
+static void follow_with_tasks_of(int kinds)
+{
+    forms = kinds;
+    follow_a_plain_list(HORA_UNBOUNDED, true);
+    forms = 0;
+}
+
 SCENARIO(backlog_with_tasks_follows_a_plain_list)
 {
-    follow_a_plain_list(HORA_UNBOUNDED, true);
+    follow_with_tasks_of(1);
+}
+
+SCENARIO(backlog_with_tasks_of_some_kinds_follows_a_plain_list)
+{
+    follow_with_tasks_of(12);
+}
+
+/* More than a segment has room for. */
+SCENARIO(backlog_with_tasks_of_many_kinds_follows_a_plain_list)
+{
+    follow_with_tasks_of(VALUES);
 }
 
 SCENARIO(bounded_backlog_follows_a_plain_list)
@@ -448,6 +484,7 @@ SWEEP(backlog_survives)
         return;
     }
     int in = 0;
+    forms = VALUES;
     for (int i = 0; i < 2 * SLOTS + 1; i++) {
         error = i % 3 == 0   ? hora_queue_offer(queue, &values[i])
                 : i % 3 == 1 ? post_task(&values[i])
@@ -459,6 +496,7 @@ SWEEP(backlog_survives)
     while (next() != NULL)
         in--;
     CHECK_INT(in, 0);
+    forms = 0;
     end();
 }
 

@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "queue/backlog.h"
 
-enum { SLOTS = 62, VALUES = 3 + 2 * SLOTS, CLAIMED = 4 };
+enum { SLOTS = 128, VALUES = 3 + 2 * SLOTS, CLAIMED = 4 };
 
 static hora_queue *queue;
 static struct hora__books books;
