@@ -424,7 +424,6 @@ static bool post(hora_pool *pool, const hora_task *task)
         .task = task,
         .gate = &pool->control,
         .closed = hora__control(HORA__SHUTDOWN, 0),
-        .books = &pool->books,
     };
     if (by_value == HORA__BY_VALUE_STAMPED) {
         posting.came = hora__pool_stamp(pool);

@@ -81,8 +81,12 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     hora_ns ageing;
     if (options->oversight != NULL && hora__overseer_steers(options->oversight, &ageing))
         return hora__steer_make_queue(pool, capacity, &own, ageing);
-    return HORA__FAST ? hora__backlog_new(capacity, &own, &pool->queue)
-                      : hora_linked_queue_new(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
+    if (!HORA__FAST)
+        return hora_linked_queue_new(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
+    int error = hora__backlog_new(capacity, &own, &pool->queue);
+    if (error == 0)
+        hora__backlog_open_books(pool->queue, &pool->books);
+    return error;
 }
 
 /* Whether executed tasks can do without: nobody is shown them before, while or after they run. */

@@ -53,23 +53,27 @@ struct backlog {
     bool only_elements; /* it has been shown, and there are no tasks by value any more */
     bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
 
-    char apart[HORA__CACHE_LINE];
-    hora__atomic
-        wanted; /* a taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock */
+    /* A taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock. */
+    _Alignas(HORA__CACHE_LINE) hora__atomic wanted;
 
     /* The inbox, guarded by a lock of its own; apart, since others use it. */
-    char apart_too[HORA__CACHE_LINE];
-    hora__mutex inbox_lock; /* rank INBOX */
+    _Alignas(HORA__CACHE_LINE) hora__mutex inbox_lock; /* rank INBOX */
     bool sealed;
     bool shown;
+    short inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
     int inbox_size;
-    int inbox_holes;
-    int inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
+    struct hora__branch branch;   /* of the pool's books */
+    struct hora__place inbox_end; /* where the next one will stand */
     struct hora__segment *inbox_first;
-    struct hora__place inbox_end;       /* where the next one will stand */
-    struct hora__spare_segments spares; /* for the container as well */
-    char apart_from_all[HORA__CACHE_LINE];
+    int inbox_holes;
+
+    _Alignas(HORA__CACHE_LINE) struct hora__spare_segments spares; /* for the container as well */
 };
+
+#ifdef HORA__MUTEX_IS_INLINE
+static_assert(sizeof(int) + offsetof(struct backlog, inbox_holes) - offsetof(struct backlog, inbox_lock) <= 64,
+              "a line");
+#endif
 
 static struct backlog *backlog_of(hora_queue *queue)
 {
@@ -84,17 +88,6 @@ static bool at_end(const struct backlog *backlog, struct hora__place place)
 }
 
 /* ---- segments; under the inbox's lock ---- */
-
-/* NULL: there is no memory. */
-static struct hora__segment *new_segment_locked(struct backlog *backlog)
-{
-    struct hora__segment *segment = hora__spare_segments_take(&backlog->spares);
-    if (segment == NULL)
-        segment = hora__alloc_lines(sizeof *segment);
-    if (segment != NULL)
-        hora__segment_init(segment);
-    return segment;
-}
 
 /* Nothing stands in it any more. */
 static void give_back(struct backlog *backlog, struct hora__segment *segment)
@@ -112,7 +105,7 @@ static void give_back(struct backlog *backlog, struct hora__segment *segment)
 static int grow(struct backlog *backlog)
 {
     hora__mutex_lock(&backlog->inbox_lock);
-    struct hora__segment *segment = new_segment_locked(backlog);
+    struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
     hora__mutex_unlock(&backlog->inbox_lock);
     if (segment == NULL)
         return HORA_ENOMEM;
@@ -315,7 +308,7 @@ static void absorb(hora_queue *queue)
 
 static int grow_inbox(struct backlog *backlog)
 {
-    struct hora__segment *segment = new_segment_locked(backlog);
+    struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
     if (segment == NULL)
         return HORA_ENOMEM;
     if (backlog->inbox_first == NULL)
@@ -327,26 +320,20 @@ static int grow_inbox(struct backlog *backlog)
     return 0;
 }
 
-/* Its form has no room in the last segment, of which the rest is left empty, then. */
-__attribute__((noinline)) static int grow_for_form(struct backlog *backlog, const hora_task *task)
-{
-    struct hora__place last = backlog->inbox_end;
-    if (grow_inbox(backlog) < 0)
-        return HORA_ENOMEM;
-    HORA__TOUCH(SLOTS - last.index);
-    backlog->inbox_holes += hora__place_leave_holes(&last);
-    return hora__segment_form(backlog->inbox_end.segment, task, 0);
-}
-
-/* The number of a task's form in the last segment of the inbox; HORA_ENOMEM. */
+/* The number of a task's form in the last segment of the inbox; or if there is no room for it in a new one, and the rest of the last is left
+ * empty. HORA_ENOMEM. */
 static int form_locked(struct backlog *backlog, const hora_task *task)
 {
     int form = hora__segment_form(backlog->inbox_end.segment, task, backlog->inbox_form);
-    if (form == 0)
-        form = grow_for_form(backlog, task);
-    if (form > 0)
-        backlog->inbox_form = form;
-    return form;
+    if (form == 0) {
+        struct hora__place last = backlog->inbox_end;
+        if (grow_inbox(backlog) < 0)
+            return HORA_ENOMEM;
+        HORA__TOUCH(SLOTS - last.index);
+        backlog->inbox_holes += hora__place_leave_holes(&last);
+        form = hora__segment_form(backlog->inbox_end.segment, task, 0);
+    }
+    return backlog->inbox_form = (short)form;
 }
 
 static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__posting *posting)
@@ -376,7 +363,7 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
         segment->came[index] = posting->came;
     backlog->inbox_size++;
     HORA__TOUCH(1);
-    hora__counter_add_alone(&posting->books->posted, 1);
+    hora__counter_add_alone(&backlog->branch.posted, 1);
     if (index % SLOTS_OF_LINE == 0 && index + AHEAD < SLOTS)
         hora__prefetch_line(&segment->slots[index + AHEAD]); /* the processor of a worker has it */
     return 0;
@@ -573,15 +560,22 @@ static const struct hora__queue_kind unbounded_kind = {
     .show = show, .recall = recall, .offer = offer,   .follow = follow, .let_go = let_go, .is_free = is_free,
 };
 
+void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
+{
+    books->branch_count = 1;
+    books->branches[0] = &backlog_of(queue)->branch;
+}
+
 int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, 0, ret_queue);
     if (error < 0 || capacity < 1)
         return HORA_EINVAL;
-    struct backlog *backlog = hora__alloc(1, sizeof *backlog);
+    struct backlog *backlog = hora__alloc_lines(sizeof *backlog);
     if (backlog == NULL)
         return HORA_ENOMEM;
+    *backlog = (struct backlog){.inbox_size = 0};
     error = hora__mutex_init(&backlog->inbox_lock, HORA__RANK_INBOX);
     if (error < 0) {
         hora__free(backlog);
@@ -589,7 +583,7 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     }
     hora__atomic_init(&backlog->wanted, 0);
     backlog->inbox_end.index = SLOTS; /* I4 */
-    backlog->front.segment = backlog->end.segment = new_segment_locked(backlog);
+    backlog->front.segment = backlog->end.segment = hora__spare_segments_get(&backlog->spares);
     const struct hora__queue_kind *kind = capacity == HORA_UNBOUNDED ? &unbounded_kind : &bounded_kind;
     error = backlog->front.segment == NULL ? HORA_ENOMEM : hora__queue_init(&backlog->base, kind, capacity, &own);
     if (error < 0)

@@ -13,4 +13,7 @@
 __attribute__((warn_unused_result)) int hora__backlog_new(int capacity, const hora_queue_options *options,
                                                           hora_queue **ret_queue);
 
+/* Let the books show what is posted; they are not used once the queue is freed. */
+void hora__backlog_open_books(hora_queue *queue, struct hora__books *books);
+
 #endif

@@ -28,11 +28,9 @@ enum { HORA__BRANCHES_MOST = 16 };
 /* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with.
  * They change under the locks of the queue, which are taken for each element anyway, and only grow. */
 struct hora__books {
-    hora__counter posted;         /* accepted by way of the inbox, under its lock */
-    char apart[HORA__CACHE_LINE]; /* those who post write the one, workers the others, both for each task */
-    hora__counter accepted;       /* in any other way; this and what follows under the queue's lock */
-    hora__counter withdrawn;      /* of these, taken back as if they had never come: finished as well */
-    hora__counter cancelled;      /* of the finished ones, those that were removed for that */
+    hora__counter accepted;  /* in any other way than by a branch; this and what follows under the queue's lock */
+    hora__counter withdrawn; /* of these, taken back as if they had never come: finished as well */
+    hora__counter cancelled; /* of the finished ones, those that were removed for that */
     hora__counter finished;
     int branch_count; /* this and the branches are immutable */
     const struct hora__branch *branches[HORA__BRANCHES_MOST];
@@ -311,7 +309,7 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
 /* How many were taken on; were cancelled; ended. */
 static inline int64_t hora__books_accepted(const struct hora__books *books)
 {
-    int64_t sum = hora__counter_read(&books->posted) + hora__counter_read(&books->accepted);
+    int64_t sum = hora__counter_read(&books->accepted);
     for (int i = 0; i < books->branch_count; i++)
         sum += hora__counter_read(&books->branches[i]->posted);
     return sum;

@@ -198,6 +198,17 @@ static inline struct hora__segment *hora__spare_segments_take(struct hora__spare
     return segment;
 }
 
+/* An empty one, whether kept or new. NULL: there is no memory. */
+static inline struct hora__segment *hora__spare_segments_get(struct hora__spare_segments *spares)
+{
+    struct hora__segment *segment = hora__spare_segments_take(spares);
+    if (segment == NULL)
+        segment = hora__alloc_lines(sizeof *segment);
+    if (segment != NULL)
+        hora__segment_init(segment);
+    return segment;
+}
+
 static inline void hora__spare_segments_tidy(struct hora__spare_segments *spares)
 {
     int excess = spares->count - HORA__SEGMENTS_FEW;

@@ -170,7 +170,7 @@ int hora__queue_offer(hora_queue *queue, void *item, struct hora__books *books)
 {
     if (queue->kind->post == NULL)
         return put(queue, &(struct hora__put){.item = item, .books = books}, NULL, 0);
-    return hora__queue_post(queue, &(struct hora__posting){.item = item, .books = books});
+    return hora__queue_post(queue, &(struct hora__posting){.item = item});
 }
 
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
@@ -310,11 +310,6 @@ static struct hora__cell *place_for_task(const hora_queue *queue, struct hora__c
     return queue->kind->take != NULL ? cell : NULL;
 }
 
-static int64_t count_of_comers(const hora_queue *queue)
-{
-    return hora__counter_read(&queue->comes->posted) + hora__counter_read(&queue->comes->accepted);
-}
-
 /* There is nothing: go on looking for a while whether something comes, one thread at a time; as take_locked, and with the lock, which is let
  * go meanwhile. What has come is counted before the last look that finds nothing: so what comes later is seen by the count. */
 static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
@@ -323,14 +318,14 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
     struct hora__spin spin;
     hora__spin_begin(&spin, queue->spin < timeout ? queue->spin : timeout);
     for (bool goes_on = true;;) {
-        int64_t before = count_of_comers(queue);
+        int64_t before = hora__books_accepted(queue->comes);
         int error = take_locked(queue, cell, ret_item, wakes);
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         queue->spins = true;
         hora__queue_settle(queue, NULL, wakes); /* those who post need not wake anybody */
         hora__queue_exit(queue, wakes);
-        while (goes_on && count_of_comers(queue) == before)
+        while (goes_on && hora__books_accepted(queue->comes) == before)
             goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
         hora__mutex_lock(&queue->object.lock);
         queue->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before looking, see settle.c */

@@ -18,6 +18,7 @@ static void begin(int capacity)
 {
     memset(&books, 0, sizeof books);
     CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
+    hora__backlog_open_books(queue, &books);
 }
 
 static struct hora__hold hold;
@@ -81,7 +82,7 @@ static void wakes_both_takers(int capacity)
     test_thread_join(takers[0]);
     test_thread_join(takers[1]);
     CHECK(got[0] != got[1] && got[0] != NULL && got[1] != NULL);
-    CHECK_INT(hora__counter_read(&books.posted) + hora__counter_read(&books.accepted), 2);
+    CHECK_INT(hora__books_accepted(&books), 2);
     end();
 }
 
@@ -243,7 +244,7 @@ static int64_t came_of(const void *value)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value, .line = forms > 0 ? number_of(value) % forms : 0};
-    struct hora__posting posting = {.task = &task, .came = came_of(value), .gate = &gate, .closed = 1, .books = &books};
+    struct hora__posting posting = {.task = &task, .came = came_of(value), .gate = &gate, .closed = 1};
     return hora__queue_post(queue, &posting);
 }
 

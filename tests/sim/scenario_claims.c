@@ -19,6 +19,7 @@ static void begin(void)
     memset(&books, 0, sizeof books);
     hora__atomic_init(&gate, 0);
     CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &queue));
+    hora__backlog_open_books(queue, &books);
 }
 
 static void end(void)
@@ -38,7 +39,7 @@ static int run(void *arg, void **ret_result)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value};
-    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1, .books = &books});
+    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
 }
 
 static void *next_of(struct hora__hold *hold)

@@ -15,6 +15,7 @@ static void begin(int capacity)
 {
     memset(&books, 0, sizeof books);
     CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
+    hora__backlog_open_books(queue, &books);
     queue->comes = &books;
     queue->spin = TIME;
 }
