@@ -49,10 +49,12 @@
     X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                       \
     X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                 \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                        \
+    X(FUTURE_RUN_UNNOTED, "a thread that waits does not know that it runs what another waits for")     \
     X(CANCEL_FORGETS_INBOX, "a cancelled task that was posted only is not found, and stays")           \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")              \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                              \
+    X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked as finished before the worker is idle")     \
     X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")          \
     X(GATE_COUNTS_ON, "a task that has ended goes on counting in its class")                           \
     X(GATE_COUNTS_A_THREAD_MORE, "the gate reckons with one thread too many")                          \
@@ -80,6 +82,9 @@
     X(SHARD_MISPLACES, "what moves within a shard does not know its new place")                        \
     X(SHARD_LOOKS_TOO_SOON, "who goes to sleep does not look at what was posted meanwhile")            \
     X(SHARD_TELLS_NOBODY, "what is posted ahead of all others is not told to who sleeps")              \
+    X(SHARD_HOUSES_NOBODY, "the agenda does not know that a future which was posted belongs to it")    \
+    X(CANCEL_NOTICES_NOBODY, "who waits for a future that is cancelled is not told")                   \
+    X(CANCEL_TELLS_TOO_LATE, "a cancelled future is out of the books before it is done")               \
     X(AGENDA_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                    \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                        \
     X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")           \

@@ -84,6 +84,12 @@ void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
     tell_watchers(pool);
 }
 
+/* The queue has done so already. */
+void hora__pool_booked(hora_pool *pool)
+{
+    tell_watchers(pool);
+}
+
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
     hora__counter_add(&pool->endings[ending], 1);
@@ -364,8 +370,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
         return pool->kind->make(pool, task, ret_future);
     if (pool->overseer != NULL && pool->overseer->needs_extras)
         return hora__pool_make_bound(pool, task, NULL, ret_future);
-    hora__depot_supply(&pool->depot);
-    return hora__future_new(task, pool->object.clock, ret_future);
+    return hora__future_new_beside(task, &pool->object, &pool->depot, ret_future);
 }
 
 int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)

@@ -24,6 +24,7 @@
 #include <hora/trigger.h>
 #include <stddef.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "exec/extra.h"
 #include "exec/spares.h"
@@ -35,7 +36,7 @@ static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a fut
 
 static hora_future_state state_of(const hora_future *future)
 {
-    return (hora_future_state)hora__atomic_load(&future->state);
+    return hora__future_state(future);
 }
 
 static bool is_done(const hora_future *future)
@@ -85,6 +86,19 @@ static void destroy_event(hora_future *future)
     hora__free(future->event);
 }
 
+/* What few have when they go. */
+__attribute__((noinline)) static void release_rest(hora_future *future)
+{
+    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) /* it was never done */
+        if (listener->allocated)
+            hora__free(listener);
+    if (future->owes_drop)
+        drop_task(future); /* I2: it never ran */
+    if (future->has_result)
+        drop_result(future, future->by.result); /* I3 */
+    destroy_event(future);
+}
+
 /* One that is part of a member, or of what has terms. */
 static void free_larger(hora_future *future)
 {
@@ -98,14 +112,9 @@ void hora__future_destroy(struct hora__object *object)
 {
     hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
-    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) /* it was never done */
-        if (listener->allocated)
-            hora__free(listener);
-    if (future->owes_drop)
-        drop_task(future); /* I2: it never ran */
-    if (future->has_result)
-        drop_result(future, future->by.result); /* I3 */
-    destroy_event(future);
+    if (future->owes_drop || (future->has_result && future->by.result != NULL) || future->listeners != NULL ||
+        future->event != NULL)
+        release_rest(future);
     if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
     else if (future->kind != HORA__FUTURE_PLAIN)
@@ -114,48 +123,6 @@ void hora__future_destroy(struct hora__object *object)
         hora__spares_put(HORA__KEPT_PLAIN, future);
     else if (((struct hora__lodger *)future)->reclaimer != NULL)
         hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
-}
-
-/* All but the object. */
-static void init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
-{
-    hora__atomic_init(&future->state, HORA_FUTURE_NEW);
-    future->kind = HORA__FUTURE_PLAIN;
-    future->in_caller_memory = in_caller_memory;
-    future->spins = false;
-    future->owes_drop = true;
-    future->has_result = false;
-    future->listed = false;
-    future->limit_interrupts = false;
-    future->nudged = false;
-    future->failure = 0;
-    future->entries = 0;
-    future->by.result = NULL;
-    future->runner = NULL;
-    future->owner = NULL;
-    hora__list_init(&future->waiters);
-    future->listeners = NULL;
-    future->task = *task;
-    future->next = NULL;
-    future->event = NULL;
-    if (in_caller_memory)
-        ((struct hora__lodger *)future)->reclaimer = NULL;
-}
-
-int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
-{
-    int error = hora__object_init(&future->object, clock, hora__future_destroy);
-    if (error == 0)
-        init_rest(future, task, in_caller_memory);
-    return error;
-}
-
-int hora__future_init_beside(hora_future *future, const hora_task *task, const struct hora__object *other)
-{
-    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
-    if (error == 0)
-        init_rest(future, task, false);
-    return error;
 }
 
 hora_future *hora_future_ref(hora_future *future)
@@ -183,14 +150,6 @@ static int check(const hora_future *future)
     return future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
 }
 
-static int enter(hora_future *future)
-{
-    int error = check(future);
-    if (error == 0)
-        hora__mutex_lock(&future->object.lock);
-    return error;
-}
-
 /* ---- out of NEW ---- */
 
 /* What remains to be done after a transition, once the lock is free. */
@@ -209,7 +168,7 @@ static void begin_aftermath(struct aftermath *after)
 
 static void set_state(hora_future *future, hora_future_state state)
 {
-    hora__atomic_store(&future->state, (int32_t)state);
+    hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
 }
 
 /* The future has just left NEW and is in a final state. */
@@ -242,13 +201,19 @@ static void call_listener(hora_future *future, struct hora__listener *listener)
     done(future, context); /* the listener may be gone after this */
 }
 
+__attribute__((noinline)) static void call_listeners(hora_future *future)
+{
+    struct hora__listener *listener;
+    while ((listener = next_listener(future)) != NULL)
+        call_listener(future, listener);
+}
+
 /* With the lock free. The caller has a reference that outlives this. */
-static void finish(hora_future *future, struct aftermath *after)
+static inline void finish(hora_future *future, struct aftermath *after)
 {
     hora__wakes_flush(&after->wakes);
-    struct hora__listener *listener;
-    while (after->has_listeners && (listener = next_listener(future)) != NULL)
-        call_listener(future, listener);
+    if (after->has_listeners)
+        call_listeners(future);
     if (after->drops_task)
         drop_task(future);
 }
@@ -327,10 +292,12 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 {
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
-    if (runs)
+    if (runs) {
         future->runner = thread;
-    else
+        thread->runs += !HORA__FAULT(FUTURE_RUN_UNNOTED);
+    } else {
         leave_owner_locked(future, owner);
+    }
     if (thread->witness != NULL)
         tell_witness_locked(future, thread->witness);
     hora__mutex_unlock(&future->object.lock);
@@ -338,12 +305,14 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 }
 
 /* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
-static bool end_run(hora_future *future, int failure, void *result, enum hora__verdict verdict,
+static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
                     const struct hora__queue_owner *owner)
 {
     struct aftermath after;
     begin_aftermath(&after);
     hora__mutex_lock(&future->object.lock);
+    if (future->runner == thread)
+        thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
     future->runner = NULL;
     leave_owner_locked(future, owner);
     bool stays_new = verdict == HORA__GOES_ON && !is_done(future);
@@ -383,7 +352,7 @@ static int run(hora_future *future, enum hora__verdict (*verdict)(int code), boo
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, failure, result, verdict(failure), NULL);
+    *ret_stays_new = end_run(future, thread, failure, result, verdict(failure), NULL);
     return 1;
 }
 
@@ -431,7 +400,7 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     HORA__PROBE(task_start, future, future->task.name);
     int failure = call_body(future, thread, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
-    (void)end_run(future, failure, result, verdict_once(failure), owner);
+    (void)end_run(future, thread, failure, result, verdict_once(failure), owner);
     return true;
 }
 
@@ -440,17 +409,17 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     if (!begin_run(future, thread, NULL))
         return false;
     if (!judge->begins(future, judge->context))
-        return end_run(future, 0, NULL, HORA__GOES_ON, NULL);
+        return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
     int code = call_body(future, thread, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
-    return end_run(future, code, result, judge->ends(future, code, judge->context), NULL);
+    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL);
 }
 
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner)
 {
-    (void)end_run(future, HORA_EABANDONED, NULL, HORA__FAILS, owner);
+    (void)end_run(future, hora__thread_existing(), HORA_EABANDONED, NULL, HORA__FAILS, owner);
 }
 
 /* ---- cancelling ---- */
@@ -515,13 +484,38 @@ static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
     hora__object_leave(object);
 }
 
-int hora_future_cancel(hora_future *future, bool interrupt)
+/* With the lock: whether it waits for its owner, and nobody but that one has to be told that it is cancelled. */
+HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
+{
+    return !is_done(future) && future->runner == NULL &&
+           (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) && future->listeners == NULL &&
+           future->event == NULL && future->task.drop == NULL && future->owner != NULL &&
+           future->owner->counts_cancelled == NULL;
+}
+
+/* Cancel one of these, and unlock: as cancel_noticed, without what is not needed. */
+static hora_cancel cancel_unnoticed(hora_future *future)
+{
+    bool is_out = false;
+    if (!HORA__FAULT(CANCEL_TELLS_TOO_LATE))
+        set_state(future, HORA_FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
+    future->owes_drop = false;
+    struct hora__queue_owner *owner = part_from_owner_locked(future, &is_out);
+    if (HORA__FAULT(CANCEL_TELLS_TOO_LATE))
+        set_state(future, HORA_FUTURE_CANCELLED);
+    hora__mutex_unlock(&future->object.lock);
+    if (owner != NULL)
+        leave_queue(future, owner);
+    if (is_out)
+        hora__object_leave(&future->object); /* the entry's */
+    return HORA_CANCEL_REMOVED;
+}
+
+/* Cancel any, and unlock. */
+__attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future, bool interrupt)
 {
     struct aftermath after;
     begin_aftermath(&after);
-    int error = enter(future);
-    if (error < 0)
-        return error;
     hora_cancel what = cancel_locked(future, interrupt, &after);
     bool is_out = false;
     struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
@@ -537,7 +531,18 @@ int hora_future_cancel(hora_future *future, bool interrupt)
         (void)hora_future_unref(future); /* the entry's */
     if (tells_user)
         (void)hora_future_unref(future);
-    return (int)what;
+    return what;
+}
+
+int hora_future_cancel(hora_future *future, bool interrupt)
+{
+    int error = check(future);
+    if (error < 0)
+        return error;
+    hora__mutex_lock(&future->object.lock);
+    if (HORA__FAST && !interrupt && is_unnoticed_locked(future))
+        return (int)cancel_unnoticed(future);
+    return (int)cancel_noticed(future, interrupt);
 }
 
 /* ---- queues ---- */

@@ -12,6 +12,7 @@
 #include "sys/event.h"
 
 struct hora_pool;
+struct hora__depot;
 
 /* Told when the future is done, after waiting threads have been woken; with no lock held. */
 struct hora__listener {
@@ -73,6 +74,11 @@ struct hora_future {
     struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
 };
 
+HORA__INLINE hora_future_state hora__future_state(const hora_future *future)
+{
+    return (hora_future_state)hora__atomic_load(&future->state);
+}
+
 /* A future of a plain pool that has terms. */
 struct hora__bound {
     hora_future future; /* first: they begin at the same address */
@@ -102,6 +108,10 @@ void hora__future_gone(struct hora__waiter *reclaimer);
 /* Make a future; the clock is that of its timed waits. */
 __attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, const hora_clock *clock,
                                                          hora_future **ret_future);
+
+/* The same beside an object that exists, and that the caller has checked, and in memory of a pool. */
+__attribute__((warn_unused_result)) int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
+                                                                struct hora__depot *depot, hora_future **ret_future);
 
 /* The same of one that has terms: they pass to it with success. */
 __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,

@@ -6,7 +6,8 @@
  *                   would cost the pool the thread that is to run it, and with a single one would never end.
  * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this one in turn, never
  *                   ends. Each thread notes what it waits for before it looks along the chain future -> its runner -> what
- *                   that waits for; so of two that close a ring at the same time at least one sees it. */
+ *                   that waits for; so of two that close a ring at the same time at least one sees it. Every thread of a ring runs a future that
+ *                   another one waits for: so one that runs none, like most that are no workers, need not note anything. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -51,7 +52,9 @@ void hora__future_nudge(hora_future *future)
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)
 {
-    hora_future_state state = hora_future_get_state(future);
+    hora_future_state state = hora__future_state(future);
+    if (state == HORA_FUTURE_NORMAL)
+        return 0;                          /* as a rule */
     if (state == HORA_FUTURE_COMPLETING) { /* wait for whoever is at it */
         hora__mutex_lock(&future->object.lock);
         state = hora_future_get_state(future);
@@ -80,7 +83,7 @@ static int answer(hora_future *future, void **ret_result)
 static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline)
 {
     hora__mutex_lock(&future->object.lock);
-    if (hora_future_is_done(future)) {
+    if (hora__future_state(future) != HORA_FUTURE_NEW) {
         hora__mutex_unlock(&future->object.lock);
         return 0;
     }
@@ -94,6 +97,8 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
 /* Without a limit: noting it, so that others can see what this thread waits for. */
 static int wait_for_ever(hora_future *future, hora_thread *thread)
 {
+    if (thread->runs == 0)
+        return wait_until(future, thread, HORA_FOREVER);
     int error = hora__begin_waiting(future, thread);
     if (error == 0)
         error = wait_until(future, thread, HORA_FOREVER);
@@ -138,7 +143,7 @@ int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
     int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (error < 0)
         return error;
-    if (hora_future_is_done(future))
+    if (hora__future_state(future) != HORA_FUTURE_NEW)
         return answer(future, ret_result);
     error = hora__thread_current(&thread);
     if (error < 0)
@@ -172,7 +177,7 @@ int hora_future_take_result(hora_future *future, void **ret_result)
 
 hora_future_state hora_future_get_state(const hora_future *future)
 {
-    return future == NULL ? HORA_FUTURE_CANCELLED : (hora_future_state)hora__atomic_load(&future->state);
+    return future == NULL ? HORA_FUTURE_CANCELLED : hora__future_state(future);
 }
 
 bool hora_future_is_done(const hora_future *future)

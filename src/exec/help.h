@@ -9,7 +9,7 @@
  * not come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
 hora_ns hora__help(hora_future *future, hora_thread *thread);
 
-/* Note what the calling thread is about to wait for. HORA_EDEADLK if that would never end. end_waiting in either case. */
+/* Note what the calling thread, which runs a future, is about to wait for. HORA_EDEADLK if that would never end. end_waiting in either case. */
 __attribute__((warn_unused_result)) int hora__begin_waiting(hora_future *future, hora_thread *thread);
 void hora__end_waiting(hora_thread *thread);
 

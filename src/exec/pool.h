@@ -193,6 +193,7 @@ void hora__pool_accept(hora_pool *pool);
 void hora__pool_unaccept(hora_pool *pool);
 void hora__pool_finish(hora_pool *pool);
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold);
+void hora__pool_booked(hora_pool *pool);
 void hora__pool_end(hora_pool *pool, enum hora__ending ending);
 
 /* Something has come by another way than the pool's own: tell those who want to know. */

@@ -91,11 +91,29 @@ void hora__depot_supply(struct hora__depot *depot)
     spares->count = spares->first != NULL ? BATCH : 0;
 }
 
-void *hora__spares_get(enum hora__keepsake what, size_t size)
+/* NULL: the thread has none. */
+HORA__INLINE void *get_own(enum hora__keepsake what)
 {
     hora_thread *thread = hora__thread_existing();
-    void *block = thread != NULL ? hora__blocks_pop(&thread->spares[what]) : NULL;
+    return thread != NULL ? hora__blocks_pop(&thread->spares[what]) : NULL;
+}
+
+void *hora__spares_get(enum hora__keepsake what, size_t size)
+{
+    void *block = get_own(what);
     return block != NULL ? block : hora__alloc_dirty(size);
+}
+
+__attribute__((noinline)) static void *get_from_depot(struct hora__depot *depot, size_t size)
+{
+    hora__depot_supply(depot);
+    return hora__spares_get(depot->what, size);
+}
+
+void *hora__depot_get(struct hora__depot *depot, size_t size)
+{
+    void *block = get_own(depot->what);
+    return block != NULL ? block : get_from_depot(depot, size);
 }
 
 /* A worker has too many: bring BATCH of them to its pool. */
@@ -117,15 +135,27 @@ static struct hora__depot *depot_of(const hora_thread *thread, enum hora__keepsa
     return depot != NULL && depot->what == what ? depot : NULL;
 }
 
-void hora__spares_put(enum hora__keepsake what, void *block)
+/* The thread has a batch already. */
+__attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__keepsake what, void *block)
 {
-    hora_thread *thread = HORA__KEEPS_MEMORY ? hora__thread_existing() : NULL;
-    struct hora__blocks *spares = thread != NULL ? &thread->spares[what] : NULL;
-    if (spares == NULL || (spares->count >= BATCH && depot_of(thread, what) == NULL)) {
+    struct hora__depot *depot = depot_of(thread, what);
+    struct hora__blocks *spares = &thread->spares[what];
+    if (depot == NULL) {
         hora__free(block);
         return;
     }
     hora__blocks_push(spares, block);
     if (spares->count == 2 * BATCH)
-        bring(depot_of(thread, what), spares);
+        bring(depot, spares);
+}
+
+void hora__spares_put(enum hora__keepsake what, void *block)
+{
+    hora_thread *thread = HORA__KEEPS_MEMORY ? hora__thread_existing() : NULL;
+    if (thread == NULL)
+        hora__free(block);
+    else if (thread->spares[what].count < BATCH)
+        hora__blocks_push(&thread->spares[what], block);
+    else
+        put_more(thread, what, block);
 }

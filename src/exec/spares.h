@@ -33,6 +33,9 @@ void hora__pool_tidy(struct hora_pool *pool);
 /* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
 __attribute__((warn_unused_result)) void *hora__spares_get(enum hora__keepsake what, size_t size);
 
+/* The same, for one of this pool: its depot is asked before the system is. */
+__attribute__((warn_unused_result)) void *hora__depot_get(struct hora__depot *depot, size_t size);
+
 /* Memory of a future is no longer used. */
 void hora__spares_put(enum hora__keepsake what, void *block);
 

@@ -12,7 +12,8 @@
  *                   reaches the task.
  * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue for the next one, which is not
  *                   for each; the last one only with the next in hand. If there is none, the worker first becomes
- *                   IDLE: when the books say that nothing is left to do, nobody is active.
+ *                   IDLE: when the books say that nothing is left to do, nobody is active. A plain worker does both in the visit in which it
+ *                   finds nothing (hold.activity).
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
@@ -184,6 +185,8 @@ static void *take_next(struct hora__worker *worker)
         hora__pool_room(pool);
         if (!worker->is_plain)
             took_next(worker);
+    } else if (worker->hold.activity != NULL) {
+        hora__pool_booked(pool);
     }
     return next;
 }
@@ -234,7 +237,8 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     if (*ret_next == NULL) {
         if (worker->witness != NULL)
             worker->witness->has_waited = true;
-        hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
+        if (hora__worker_is_active(worker))                    /* else it found nothing, and all is booked */
+            hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
     }
     return goes_on;

@@ -55,7 +55,7 @@ struct hora__worker {
 };
 
 /* What it does now; see worker.c. */
-enum hora__activity { HORA__IDLE, HORA__ACTIVE, HORA__DISTURBED };
+enum hora__activity { HORA__IDLE = 0, HORA__ACTIVE, HORA__DISTURBED }; /* 0: see struct hora__hold */
 
 /* What the thread of a worker runs. And: nobody knows the worker any more, and it has no thread. */
 void hora__worker_begin(void *arg);

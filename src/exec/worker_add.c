@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "exec/pool.h"
 #include "sync/clock.h"
@@ -132,6 +133,7 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
     worker->first = first;
     worker->left_behind = -1;
     hora__atomic_init(&worker->activity, first != NULL ? HORA__ACTIVE : HORA__IDLE);
+    worker->hold.activity = HORA__FAST && worker->is_plain ? &worker->activity : NULL;
     *ret_worker = worker;
     return 0;
 }

@@ -81,6 +81,8 @@ struct hora__maker {
 struct hora__hold {
     struct hora__segment *segment; /* from which it may take without the lock; NULL: none */
     int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
+    hora__atomic *
+        activity; /* to be 0 before the last of them is booked, if there is no other to take; NULL: it books that one itself */
 };
 
 /* Whoever looks through a queue: an element, or a task by value, and then `item` is NULL. False: it has seen enough. */
@@ -284,7 +286,7 @@ __attribute__((warn_unused_result)) int hora__queue_post(hora_queue *queue, cons
 void hora__queue_look(hora_queue *queue);
 
 /* If there is an element, take it; NULL: there is none. What the caller has finished is booked now and then, but for the last task
- * only with success. Here and below: a task by value is copied to *ret_cell, whose address is then returned. */
+ * only with success, or after its activity has ended. Here and below: a task by value is copied to *ret_cell, whose address is then returned. */
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books);
 

@@ -74,16 +74,17 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
 }
 
 /* Nothing is left for a taker that waits: those who post are told before the last look at what they have posted. So
- * either that is seen, or they see that it is wanted. */
-static void look_into_inbox(hora_queue *queue)
+ * either that is seen, or they see that it is wanted. Whether there is still nothing, and that is known for sure. */
+static bool look_into_inbox(hora_queue *queue)
 {
     if (queue->kind->want == NULL)
-        return;
+        return false;
     if (HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
         queue->kind->absorb(queue);
     queue->kind->want(queue, true);
     if (!HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
         queue->kind->absorb(queue);
+    return queue->size == 0;
 }
 
 static void do_not_want(hora_queue *queue)
@@ -102,7 +103,7 @@ static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
     if (queue->kind->recall != NULL)
         queue->kind->recall(queue);
     if (queue->size == 0)
-        look_into_inbox(queue);
+        (void)look_into_inbox(queue);
     if (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS))
         return;
     do_not_want(queue);
@@ -182,7 +183,7 @@ static void settle_searched(hora_queue *queue, struct hora__wakes *wakes)
     else
         call_searcher(queue, wakes);
     if (queue->ready.kind != HORA__READY_NONE)
-        look_into_inbox(queue); /* the descriptor wants to know of everything, always */
+        (void)look_into_inbox(queue); /* the descriptor wants to know of everything, always */
     show_ready(queue);
 }
 
@@ -193,10 +194,9 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
         queue->searcher = NULL; /* before looking: who puts something now must wake somebody */
     if (queue->kind->recall != NULL)
         queue->kind->recall(queue);
-    if (queue->size == 0 && queue->searcher == NULL)
-        look_into_inbox(queue);
+    bool is_empty = queue->size == 0 && queue->searcher == NULL && look_into_inbox(queue);
     struct hora__cell *cell = queue_waiter(self)->cell;
-    void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
+    void *item = is_empty ? NULL : cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
     if (item == NULL) {
         hora__queue_take_post(queue, self, wakes);
         return NULL;

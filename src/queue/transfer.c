@@ -332,6 +332,13 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
     }
 }
 
+/* Whether a taker that goes to wait looks first, once it is on the list: then it need not before. */
+static bool looks_as_it_waits(const hora_queue *queue, hora_ns timeout)
+{
+    return timeout > 0 && queue->kind->is_searched && queue->kind->next_due == NULL && queue->spin == 0 &&
+           !queue->closed;
+}
+
 int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_cell, void **ret_item)
 {
     struct hora__cell *cell = place_for_task(queue, ret_cell);
@@ -343,7 +350,7 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
-    error = take_locked(queue, cell, ret_item, &wakes);
+    error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, cell, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && queue->spin > 0 && !queue->spins)
         error = spin_locked(queue, thread, timeout, cell, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0)
@@ -392,6 +399,16 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
     return item;
 }
 
+/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants that here. */
+static void rest_locked(struct hora__hold *hold, struct hora__books *books)
+{
+    if (hold->activity == NULL)
+        return;
+    if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
+        hora__atomic_store(hold->activity, 0);
+    book_finished(hold, books, 0);
+}
+
 static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                          struct hora__books *books, struct hora__wakes *wakes)
 {
@@ -399,8 +416,10 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
     bool claims = queue->kind->offer != NULL;
     if (claims)
         queue->kind->let_go(queue, hold);
-    if (take_locked(queue, place_for_task(queue, ret_cell), &item, wakes) < 0)
+    if (take_locked(queue, place_for_task(queue, ret_cell), &item, wakes) < 0) {
+        rest_locked(hold, books);
         return NULL;
+    }
     book_finished(hold, books, 0);
     if (claims && queue->ready.kind == HORA__READY_NONE) /* a descriptor must show what is left */
         queue->kind->offer(queue, hold);

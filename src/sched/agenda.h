@@ -34,16 +34,8 @@ struct hora__entry {
 /* Of a scheduled future, on a line; it is out. */
 static inline void hora__entry_init(struct hora__entry *entry, hora_timeline line, bool is_lax, bool comes_back)
 {
+    *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
     hora__timer_init(&entry->by_due);
-    entry->line = (uint8_t)line;
-    entry->is_guest = false;
-    entry->is_errand = false;
-    entry->is_lax = is_lax;
-    entry->comes_back = comes_back;
-    entry->tells = false;
-    entry->kept = false;
-    entry->held = false;
-    entry->place = 0;
 }
 
 /* A future from elsewhere. */
@@ -111,14 +103,19 @@ __attribute__((warn_unused_result)) int hora__agenda_change_turn(hora_future *fu
 /* The places where futures are posted count for the books of the pool. */
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);
 
-/* A future begins to belong to the agenda, by way of a shard; ends to. */
-uint8_t hora__agenda_move_in(hora_queue *queue);
+/* The shard by way of which what the calling thread schedules is to belong to the agenda. A future begins to belong to it; ends to. */
+uint8_t hora__agenda_shard(hora_queue *queue);
+void hora__agenda_move_in(hora_queue *queue, int shard);
 void hora__agenda_move_out(hora_queue *queue, int shard);
 
 /* Without the lock: post one that runs once, is out, and that nobody else has seen; `now` is when the call that does so began, by the agenda's
  * own clock. Whether it is in; else it has to go the long way. */
 bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                        const struct hora__posting *posting);
+
+/* The same of one without a course, on the agenda's own line, that does not belong to the agenda yet: in any case it does then. */
+bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                        const struct hora__posting *posting);
 
 /* The same backwards, for one that was cancelled, as long as `may` says so, which is called under the shard's lock. Whether it is out. */
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context);

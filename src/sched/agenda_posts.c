@@ -75,39 +75,46 @@ void hora__agenda_seal(hora_queue *queue)
 void hora__agenda_leave(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
-    for (int i = 0; i < agenda->shards->count; i++)
-        hora__agenda_move_out(queue, i);
+    for (int i = 0, count = agenda->shards->count; i < count; i++)
+        if (hora__shards_close(agenda->shards, i))
+            hora__object_leave(&queue->object);
+}
+
+HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled, hora_ns now,
+                       const struct hora__posting *posting, bool moves_in)
+{
+    scheduled->entry.place = HORA__WAITS;
+    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, now, posting, moves_in); /* I3 */
+    if (outcome == HORA__POST_REFUSED)
+        scheduled->entry.place = HORA__OUT;
+    if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
+        hora__queue_look(&agenda->base);
+    return outcome != HORA__POST_REFUSED;
 }
 
 bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                        const struct hora__posting *posting)
 {
     struct agenda *agenda = agenda_of(queue);
-    struct hora__entry *entry = &scheduled->entry;
-    if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || entry->line != agenda->own)
+    if (!HORA__FAST || scheduled->course != NULL || scheduled->paused || scheduled->entry.line != agenda->own)
         return false;
-    entry->place = HORA__WAITS;
-    enum hora__post outcome = hora__shards_post(agenda->shards, scheduled, now, posting); /* I3 */
-    if (outcome == HORA__POST_REFUSED)
-        entry->place = HORA__OUT;
-    if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
-        hora__queue_look(queue);
-    return outcome != HORA__POST_REFUSED;
+    return post(agenda, scheduled, now, posting, false);
+}
+
+bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                        const struct hora__posting *posting)
+{
+    struct agenda *agenda = agenda_of(queue);
+    assert(scheduled->course == NULL && scheduled->entry.line == agenda->own);
+    if (post(agenda, scheduled, now, posting, true))
+        return true;
+    hora__shards_move_in(agenda->shards, scheduled->shard);
+    return false;
 }
 
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
 {
-    struct agenda *agenda = agenda_of(scheduled->queue);
-    struct hora__shard *shard = hora__shards_find(agenda->shards, scheduled);
-    if (shard == NULL)
-        return false;
-    if (!may(context)) {
-        hora__shard_leave(shard);
-        return false;
-    }
-    hora__counter_add_alone(&shard->branch.cancelled, 1);
-    hora__shard_remove(shard, scheduled);
-    return true;
+    return hora__shards_remove(agenda_of(scheduled->queue)->shards, scheduled, may, context);
 }
 
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
@@ -118,12 +125,14 @@ void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
         books->branches[i] = &shards->shards[i].branch;
 }
 
-uint8_t hora__agenda_move_in(hora_queue *queue)
+uint8_t hora__agenda_shard(hora_queue *queue)
 {
-    struct hora__shards *shards = agenda_of(queue)->shards;
-    int shard = hora__shards_mine(shards);
-    hora__shards_move_in(shards, shard);
-    return (uint8_t)shard;
+    return (uint8_t)hora__shards_mine(agenda_of(queue)->shards);
+}
+
+void hora__agenda_move_in(hora_queue *queue, int shard)
+{
+    hora__shards_move_in(agenda_of(queue)->shards, shard);
 }
 
 void hora__agenda_move_out(hora_queue *queue, int shard)

@@ -8,9 +8,10 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "exec/extra.h"
-#include "exec/spares.h"
+#include "exec/pool.h"
 #include "sched/crew.h"
 #include "sched/trigger.h"
+#include "sync/clock.h"
 #include "sys/alloc.h"
 
 static_assert(offsetof(struct hora__scheduled, future) == 0, "one address for both");
@@ -156,12 +157,12 @@ static struct hora__course *new_course(struct hora__scheduled *scheduled, const 
     return course;
 }
 
-static void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
+HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
 {
     scheduled->future.kind = HORA__FUTURE_SCHEDULED;
     scheduled->future.object.destroy = destroy;
     scheduled->queue = queue;
-    scheduled->shard = hora__agenda_move_in(queue);
+    scheduled->shard = hora__agenda_shard(queue);
     scheduled->spot = 0;
     scheduled->planned = plan->planned;
     scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
@@ -169,9 +170,11 @@ static void init(struct hora__scheduled *scheduled, hora_queue *queue, const str
     scheduled->paused = plan->paused;
     scheduled->has_begun = false;
     scheduled->is_running = false;
-    bool comes_back = plan->trigger != HORA__ONCE || plan->rules->failure == HORA_FAILURE_BACK_OFF;
-    assert(scheduled->course != NULL || (!comes_back && plan->rules->slack == 0));
-    hora__entry_init(&scheduled->entry, plan->line, plan->rules->slack > 0, comes_back);
+    bool is_plain = plan->rules == &hora__jdk_rules;
+    bool comes_back = plan->trigger != HORA__ONCE || (!is_plain && plan->rules->failure == HORA_FAILURE_BACK_OFF);
+    bool is_lax = !is_plain && plan->rules->slack > 0;
+    assert(scheduled->course != NULL || (!comes_back && !is_lax));
+    hora__entry_init(&scheduled->entry, plan->line, is_lax, comes_back);
     scheduled->entry.tells = plan->tells;
 }
 
@@ -195,6 +198,30 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
         return error;
     }
     init(scheduled, queue, plan);
+    hora__agenda_move_in(queue, scheduled->shard);
+    *ret_scheduled = scheduled;
+    return 0;
+}
+
+int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns planned,
+                             struct hora__scheduled **ret_scheduled)
+{
+    hora_queue *queue = pool->queue;
+    struct hora__scheduled *scheduled = hora__depot_get(&pool->depot, sizeof *scheduled);
+    if (scheduled == NULL)
+        return HORA_ENOMEM;
+    int error = hora__future_init_beside(&scheduled->future, task, &queue->object);
+    if (error < 0) {
+        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
+        return error;
+    }
+    scheduled->course = NULL;
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
+                                        .tells = true,
+                                        .trigger = HORA__ONCE,
+                                        .line = queue->object.clock->timeline,
+                                        .planned = planned};
+    init(scheduled, queue, &plan);
     *ret_scheduled = scheduled;
     return 0;
 }

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
 #include "base/options.h"
@@ -365,6 +366,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->decorate = own->decorate;
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
+    scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;
     hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
     if (own->clock_event != NULL || (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks))
         hora__clocks_watch(&scheduler->pool);
@@ -487,13 +489,33 @@ int hora__scheduler_check(hora_pool *pool, const hora_task *task)
     return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
 }
 
-static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
-                           hora_ns every, hora_future **ret_future)
+/* What runs once, and has a handle: made and posted in one go. If the shard does not let it in, it goes the long way from there. */
+static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns planned,
+                           hora_future **ret_future)
 {
-    int error = hora__scheduler_check(pool, task);
-    if (error < 0 || (trigger != HORA__ONCE && every <= 0))
-        return error < 0 ? error : HORA_EINVAL;
-    hora_ns now = hora_clock_now(pool->object.clock);
+    struct hora__scheduled *scheduled;
+    int error = hora__scheduled_new_once(task, pool, planned, &scheduled);
+    if (error < 0)
+        return error;
+    struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
+    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
+    if (hora__agenda_house(pool->queue, scheduled, now, &posting)) {
+        hora__pool_work_came(pool);
+        error = is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);
+    } else {
+        hora__future_unborn(&scheduled->future);
+        error = place_fresh(pool, &scheduled->future);
+    }
+    if (error < 0)
+        hora__future_forget(&scheduled->future);
+    else
+        *ret_future = &scheduled->future;
+    return error;
+}
+
+static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns delay,
+                           enum hora__trigger trigger, hora_ns every, hora_future **ret_future)
+{
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .tells = true,
                                         .trigger = trigger,
@@ -506,17 +528,32 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns delay
 
 int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
 {
-    return schedule_as_jdk(scheduler, task, delay, HORA__ONCE, 0, ret_future);
+    int error = hora__scheduler_check(scheduler, task);
+    if (error < 0)
+        return error;
+    hora_ns now = hora_clock_now(scheduler->object.clock);
+    if (ret_future != NULL && ((const struct hora__scheduler *)scheduler)->is_simple)
+        return schedule_simply(scheduler, task, now, hora__ns_add(now, delay > 0 ? delay : 0), ret_future);
+    return schedule_as_jdk(scheduler, task, now, delay, HORA__ONCE, 0, ret_future);
+}
+
+static int schedule_series(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
+                           hora_ns every, hora_future **ret_future)
+{
+    int error = hora__scheduler_check(pool, task);
+    if (error < 0 || every <= 0)
+        return error < 0 ? error : HORA_EINVAL;
+    return schedule_as_jdk(pool, task, hora_clock_now(pool->object.clock), delay, trigger, every, ret_future);
 }
 
 int hora_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay, hora_ns period,
                                 hora_future **ret_future)
 {
-    return schedule_as_jdk(scheduler, task, initial_delay, HORA__RATE, period, ret_future);
+    return schedule_series(scheduler, task, initial_delay, HORA__RATE, period, ret_future);
 }
 
 int hora_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
                                    hora_ns delay, hora_future **ret_future)
 {
-    return schedule_as_jdk(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
+    return schedule_series(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
 }

@@ -17,6 +17,7 @@ struct hora__scheduler {
     hora_decorate_fn decorate; /* these are immutable */
     hora_failed_fn failed;
     hora_clock_event_fn clock_event;
+    bool is_simple; /* nobody decorates tasks, or oversees them */
 };
 
 /* NULL: a plain pool. */

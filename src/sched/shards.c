@@ -15,11 +15,15 @@
  *                   follows the other differ, on whatever processors: so the reading is the number. If a shard has to raise one because it
  *                   has given that already, the clock has moved on by the time that its lock is free, and no later reading is passed.
  * Lifetime          A future belongs to its agenda as long as it lives. To count that in one place would be a place where all
- *                   threads meet; so each shard counts its own, and all of them together count as one reference to the agenda.
+ *                   threads meet; so each shard counts its own, and has a reference to the agenda. Those that begin to as they are posted are
+ *                   counted under the lock, which is held anyway, and the end of each by one addition. So the sum of both is known only once
+ *                   nothing is posted any more: until then, for which the agenda stays, the one is far above zero.
  * Errands           are posted like futures, and nobody cancels them. Their memory is cut from slabs of the shard, under its lock. Whoever
  *                   takes one has the agenda's; so what was taken goes back when somebody goes through the shards, many at a time.
  * Invariants        I1 posted[i] of a scheduled future has spot i + 1 for i < count; whatever is in no shard has spot 0.
- *                   I2 the sum of all counts never exceeds what the agenda has promised room for. */
+ *                   I2 the sum of all counts never exceeds what the agenda has promised room for.
+ *                   I3 tenants + housed is the number of futures that belong to the agenda by this shard, and STAYS more until the agenda is
+ *                      left; from then on tenants alone is that number. */
 #include "sched/shards.h"
 
 #include <assert.h>
@@ -32,6 +36,8 @@
 #include "sys/alloc.h"
 #include "sys/processors.h"
 #include "sys/thread.h"
+
+#define STAYS (INT64_C(1) << 62)
 
 static_assert((int)HORA__SHARDS_MOST <= (int)HORA__BRANCHES_MOST, "the books of a pool have room for each");
 
@@ -74,7 +80,7 @@ struct hora__shards *hora__shards_new(const hora_clock *clock)
     hora__atomic64_store(&shards->floor, INT64_MAX);
     hora__atomic64_store(&shards->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
-        hora__atomic_init(&shards->shards[i].tenants, 1);
+        hora__atomic64_store(&shards->shards[i].tenants, STAYS); /* I3 */
         hora__slabs_init(&shards->shards[i].slabs, sizeof(struct hora__errand));
         if (hora__mutex_init(&shards->shards[i].lock, HORA__RANK_INBOX) == 0)
             continue;
@@ -143,14 +149,25 @@ struct hora__shard *hora__shards_enter(struct hora__shards *shards)
     return shard;
 }
 
-bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
-                         const struct hora__posting *posting)
+HORA__INLINE bool is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
+                          const struct hora__posting *posting)
 {
     if (shard->count == HORA__SHARD_ROOM)
         return false;
     if (due <= hora__atomic64_load(&shards->floor) && !HORA__FAULT(SHARD_BELOW_FLOOR))
         return false;
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN);
+}
+
+void hora__shard_leave(struct hora__shard *shard)
+{
+    hora__mutex_unlock(&shard->lock);
+}
+
+bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
+                         const struct hora__posting *posting)
+{
+    return is_open(shards, shard, due, posting);
 }
 
 /* I1 */
@@ -160,12 +177,17 @@ static void set_spot(struct hora__entry *entry, int spot)
         hora__scheduled_of_entry(entry)->spot = (uint16_t)spot;
 }
 
-void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
+HORA__INLINE void add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
 {
     posted.entry->by_due.sequence = number_locked(shards, shard, now);
     shard->posted[shard->count++] = posted;
-    set_spot(posted.entry, shard->count);
     hora__counter_add_alone(&shard->branch.posted, 1);
+}
+
+void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
+{
+    add(shards, shard, posted, now);
+    set_spot(posted.entry, shard->count);
 }
 
 bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due)
@@ -174,14 +196,17 @@ bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due)
 }
 
 enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
-                                  const struct hora__posting *posting)
+                                  const struct hora__posting *posting, bool moves_in)
 {
     struct hora__shard *shard = &shards->shards[scheduled->shard];
     hora_ns due = scheduled->planned;
     hora__mutex_lock(&shard->lock);
-    bool open = hora__shard_is_open(shards, shard, due, posting);
-    if (open)
-        hora__shard_add(shards, shard, (struct hora__posted){due, &scheduled->entry}, now);
+    bool open = is_open(shards, shard, due, posting);
+    if (open) {
+        add(shards, shard, (struct hora__posted){due, &scheduled->entry}, now);
+        scheduled->spot = (uint16_t)shard->count;                       /* I1 */
+        shard->housed += moves_in && !HORA__FAULT(SHARD_HOUSES_NOBODY); /* I3 */
+    }
     hora__mutex_unlock(&shard->lock);
     if (!open)
         return HORA__POST_REFUSED;
@@ -190,33 +215,33 @@ enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__sche
 
 /* ---- going ---- */
 
-struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct hora__scheduled *scheduled)
+/* With the lock. */
+static void remove_locked(struct hora__shard *shard, struct hora__scheduled *scheduled)
+{
+    int spot = scheduled->spot;
+    assert(spot <= shard->count && shard->posted[spot - 1].entry == &scheduled->entry); /* I1 */
+    scheduled->spot = 0;
+    int last = shard->count--;
+    if (spot == last)
+        return;
+    struct hora__posted moved = shard->posted[last - 1];
+    shard->posted[spot - 1] = moved;
+    if (!HORA__FAULT(SHARD_MISPLACES))
+        set_spot(moved.entry, spot);
+}
+
+bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *scheduled,
+                         bool (*may)(const void *context), const void *context)
 {
     struct hora__shard *shard = &shards->shards[scheduled->shard];
     hora__mutex_lock(&shard->lock);
-    if (scheduled->spot != 0)
-        return shard;
-    hora__mutex_unlock(&shard->lock);
-    return NULL;
-}
-
-void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled)
-{
-    int at = scheduled->spot - 1;
-    assert(at < shard->count && shard->posted[at].entry == &scheduled->entry); /* I1 */
-    scheduled->spot = 0;
-    struct hora__posted last = shard->posted[--shard->count];
-    if (at < shard->count) {
-        shard->posted[at] = last;
-        if (!HORA__FAULT(SHARD_MISPLACES))
-            set_spot(last.entry, at + 1);
+    bool removes = scheduled->spot != 0 && may(context);
+    if (removes) {
+        remove_locked(shard, scheduled);
+        hora__counter_add_alone(&shard->branch.cancelled, 1);
     }
-    hora__shard_leave(shard);
-}
-
-void hora__shard_leave(struct hora__shard *shard)
-{
     hora__mutex_unlock(&shard->lock);
+    return removes;
 }
 
 bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorber *absorber)
@@ -243,14 +268,26 @@ bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorbe
 
 void hora__shards_move_in(struct hora__shards *shards, int shard)
 {
-    int32_t before = hora__atomic_add(&shards->shards[shard].tenants, 1);
+    int64_t before = hora__atomic64_add(&shards->shards[shard].tenants, 1);
     assert(before > 0);
     (void)before;
 }
 
+/* I3: whether it was the last one after the agenda was left. */
 bool hora__shards_move_out(struct hora__shards *shards, int shard)
 {
-    int32_t before = hora__atomic_add(&shards->shards[shard].tenants, -1);
+    int64_t before = hora__atomic64_add(&shards->shards[shard].tenants, -1);
     assert(before > 0);
     return before == 1;
+}
+
+bool hora__shards_close(struct hora__shards *shards, int shard)
+{
+    struct hora__shard *left = &shards->shards[shard];
+    hora__mutex_lock(&left->lock);
+    int64_t housed = left->housed;
+    hora__mutex_unlock(&left->lock);
+    int64_t before = hora__atomic64_add(&left->tenants, housed - STAYS);
+    assert(before + housed >= STAYS);
+    return before + housed == STAYS;
 }

@@ -38,7 +38,8 @@ struct hora__shard {
     int count;
     uint64_t last_number;       /* that was given here */
     struct hora__branch branch; /* of the pool's books; written under the lock */
-    hora__atomic tenants; /* futures that belong to the agenda by way of this shard, and 1 until the agenda is left */
+    int64_t housed;         /* futures that began to belong to the agenda as they were posted; guarded by the lock */
+    hora__atomic64 tenants; /* those that began to otherwise, less all that have gone: see hora__shards_move_out */
     struct hora__posted posted[HORA__SHARD_ROOM];
     struct hora__slabs slabs; /* memory of errands, guarded by the lock */
     char apart[HORA__CACHE_LINE];
@@ -75,22 +76,23 @@ enum hora__post {
 };
 
 /* Post into the future's own shard; it is ready to be taken by anyone. The gate as in struct hora__posting; `now` is when the call that posts it
- * began. */
+ * began. If told so, and it is let in, it begins to belong to the agenda with that. */
 enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
-                                  const struct hora__posting *posting);
+                                  const struct hora__posting *posting, bool moves_in);
 
-/* Lock the calling thread's shard. And with that lock: whether something with this due time may be posted; do so, and give it its number. Whoever has
- * done so unlocks, and then asks whether the agenda has to be told. */
+/* Lock the calling thread's shard; unlock it. And with that lock: whether something with this due time may be posted; do so, and give it its number.
+ * Whoever has done so unlocks, and then asks whether the agenda has to be told. */
 struct hora__shard *hora__shards_enter(struct hora__shards *shards);
+void hora__shard_leave(struct hora__shard *shard);
 bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
                          const struct hora__posting *posting);
 void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now);
 bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due);
 
-/* Lock the shard of a scheduled future, if it is still there; NULL: it is not. And: take it out, and unlock; or only unlock. */
-struct hora__shard *hora__shards_find(struct hora__shards *shards, const struct hora__scheduled *scheduled);
-void hora__shard_remove(struct hora__shard *shard, struct hora__scheduled *scheduled);
-void hora__shard_leave(struct hora__shard *shard);
+/* Take a scheduled future that was cancelled out of its shard, if it is still there, and `may`, which is called with the shard's lock, says so.
+ * Whether that was done. */
+bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *scheduled,
+                         bool (*may)(const void *context), const void *context);
 
 /* With the agenda's lock: move everything out, by `take`; `visit` is called for each shard. Both with the lock of that. Whether something was
  * there that is due before the horizon. */
@@ -108,5 +110,6 @@ int hora__shards_room(const struct hora__shards *shards);
  * that a shard has: whether it was. For each shard there is one reference to the agenda. */
 void hora__shards_move_in(struct hora__shards *shards, int shard);
 bool hora__shards_move_out(struct hora__shards *shards, int shard);
+bool hora__shards_close(struct hora__shards *shards, int shard);
 
 #endif

@@ -41,6 +41,7 @@ struct hora_thread {
     struct hora__worker *worker;   /* of a pool; NULL: it is none. The thread's own */
     struct hora__witness *witness; /* NULL: nobody watches; the thread's own */
     struct hora__blocks spares[HORA__KEEPSAKES]; /* memory for futures; the thread's own */
+    int runs;                                    /* how many futures it is the runner of, or more; the thread's own */
 
     hora__mutex lock; /* rank THREAD; guards what follows */
     bool ended;

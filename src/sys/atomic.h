@@ -4,7 +4,7 @@
  * Every operation is sequentially consistent: the simulator explores exactly those orders, so what it
  * proves holds on the machine. There are no fences: ThreadSanitizer does not understand them. The two relaxed forms
  * are for words of which a thread only asks whether it wrote them itself (the owner of a lock), and for those that change
- * only under a lock, by whoever has it.
+ * only under a lock, by whoever has it. To publish is to store with a lock held that is let go afterwards.
  *
  * In the simulated build each operation is first a point where another thread may run. That is the
  * only difference between the two builds of the code above src/sys. */
@@ -44,6 +44,14 @@ static inline void hora__atomic_store(hora__atomic *a, int32_t value)
 {
     HORA__ATOMIC_POINT();
     atomic_store(&a->value, value);
+}
+
+/* The same by whoever holds a lock, and looks at nothing that others write without it before it has let that go: to unlock orders the two, so the
+ * store itself need not, which would cost as much again. */
+static inline void hora__atomic_publish(hora__atomic *a, int32_t value)
+{
+    HORA__ATOMIC_POINT();
+    atomic_store_explicit(&a->value, value, memory_order_release);
 }
 
 static inline int32_t hora__atomic_exchange(hora__atomic *a, int32_t value)
@@ -103,6 +111,13 @@ static inline void hora__atomic64_publish(hora__atomic64 *a, int64_t value)
 {
     HORA__ATOMIC_POINT();
     atomic_store(&a->value, value);
+}
+
+/* Returns the value before the addition. */
+static inline int64_t hora__atomic64_add(hora__atomic64 *a, int64_t value)
+{
+    HORA__ATOMIC_POINT();
+    return atomic_fetch_add(&a->value, value);
 }
 
 typedef struct hora__atomic_pointer {

@@ -56,7 +56,7 @@ static int taken_by[CLAIMED]; /* which taker has it, from 1 on */
 /* As a worker does: until nothing is left. Each gets them in their order. */
 static void take_all(void *arg)
 {
-    struct hora__hold own = {NULL, 0};
+    struct hora__hold own = {.segment = NULL};
     int last = -1;
     const int *value;
     while ((value = next_of(&own)) != NULL) {
@@ -129,7 +129,7 @@ LARGE_SCENARIO(backlog_remove_meets_a_claim)
 
 static void take_the_rest(void *arg)
 {
-    struct hora__hold own = {NULL, 0};
+    struct hora__hold own = {.segment = NULL};
     (void)arg;
     CHECK_POINTER(next_of(&own), &values[1]);
     CHECK_POINTER(next_of(&own), &values[2]);
@@ -141,7 +141,7 @@ static void take_the_rest(void *arg)
  * segment that was emptied by others, finds what came later, and all of it in order. */
 SCENARIO(backlog_holder_comes_back_late)
 {
-    struct hora__hold late = {NULL, 0};
+    struct hora__hold late = {.segment = NULL};
     begin();
     for (int i = 0; i < 3; i++)
         CHECK_OK(post_task(&values[i]));

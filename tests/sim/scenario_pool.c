@@ -338,6 +338,7 @@ LARGE_SCENARIO(pool_quiesce_waits_for_all)
     for (int i = 0; i < 3; i++)
         submit_one(NULL);
     CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_INT(hora_pool_active_count(pool), 0);
     CHECK_INT(runs, 3);
     CHECK_INT(drops, 3);
     end();

@@ -338,3 +338,93 @@ SCENARIO(shards_cancel_meets_cancel)
         jobs_check(i, 0);
     }
 }
+
+/* ---- a task that nobody has to be told of when it is cancelled: it has no drop ---- */
+
+static hora_future *schedule_bare(hora_ns delay)
+{
+    hora_future *future;
+    CHECK_OK(hora_schedule(scheduler, HORA_TASK(do_nothing, NULL), delay, &future));
+    return future;
+}
+
+static void cancel_bare(void *arg)
+{
+    int answer = hora_future_cancel(arg, false);
+    CHECK(answer == HORA_CANCEL_REMOVED || !test_is_exact());
+}
+
+/* It may be too late. */
+static void give_up_bare(void *arg)
+{
+    (void)hora_future_cancel(arg, false);
+    (void)hora_future_unref(arg);
+}
+
+SCENARIO(shards_bare_cancel_meets_free)
+{
+    begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
+    test_thread *canceller = test_thread_start(NULL, give_up_bare, schedule_bare(2 * FAR));
+    jobs_end();
+    test_thread_join(canceller);
+}
+
+/* A future can be asked as long as it lives. */
+SCENARIO(shards_bare_future_outlives_scheduler)
+{
+    begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
+    hora_future *futures[2] = {schedule_bare(FAR), schedule_bare(FAR)};
+    cancel_bare(futures[0]);
+    jobs_end();
+    for (int i = 0; i < 2; i++) {
+        hora_ns delay;
+        CHECK(hora_future_is_done(futures[i]));
+        CHECK_OK(hora_scheduled_delay(futures[i], &delay));
+        (void)hora_future_unref(futures[i]);
+    }
+}
+
+static void get_cancelled(void *arg)
+{
+    int outcome = hora_future_get(arg, NULL);
+    CHECK(outcome == HORA_ECANCELED || !test_is_exact());
+}
+
+SCENARIO(shards_bare_cancel_meets_get)
+{
+    begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
+    hora_future *future = schedule_bare(FAR);
+    test_thread *waiter = test_thread_start(NULL, get_cancelled, future);
+    cancel_bare(future);
+    test_thread_join(waiter);
+    (void)hora_future_unref(future);
+    jobs_end();
+}
+
+/* When all is over, it is done, too. */
+SCENARIO(shards_bare_cancel_meets_quiesce)
+{
+    begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
+    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    hora_future *future = schedule_bare(FAR);
+    test_thread *canceller = test_thread_start(NULL, cancel_bare, future);
+    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK(hora_future_is_done(future));
+    test_thread_join(canceller);
+    (void)hora_future_unref(future);
+    jobs_end();
+}
+
+/* It is cancelled, or it has begun, which is told. */
+SCENARIO(shards_bare_cancel_meets_run)
+{
+    begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
+    hora_future *future = schedule_bare(SOON);
+    if (test_is_exact())
+        CHECK_OK(hora_sleep(SOON));
+    int answer = hora_future_cancel(future, false);
+    int outcome = hora_future_get(future, NULL);
+    CHECK_INT(outcome, answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
+    (void)hora_future_unref(future);
+    jobs_end();
+}
