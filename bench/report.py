@@ -81,8 +81,8 @@ class Results:
         return pairs or [ratio(metric, ours.median(), theirs.median())]
 
     def best_peer(self, metric, but=()):
-        """The subject with the best median that is neither hora nor the machine itself, or None."""
-        there = [name for name in self.cells[metric] if name != "hora" and name not in FLOORS and name not in but]
+        """The subject with the best median that is neither hora, in whatever way it is used, nor the machine itself, or None."""
+        there = [name for name in self.cells[metric] if not name.startswith("hora") and name not in FLOORS and name not in but]
         choose = max if metric.better == "higher" else min
         return choose(there, key=lambda name: self.cells[metric][name].median()) if there else None
 

@@ -187,6 +187,8 @@ class Programs:
         if kind == "W2":
             commands |= self.native("hora-spin", "pools-hora-spin", None, workload)
             commands |= self.native("futex", "pools-futex", None, workload)
+        if kind == "W3" or begins(workload, ["W6.memory"]):
+            commands |= self.native("hora-timer", "timers-hora-timer", None, workload)
         for name, (program, package) in peers.items():
             commands |= self.native(name, program, package, workload)
         commands |= self.java(*java, workload)

@@ -236,6 +236,18 @@ static void count_cancel(long times)
     }
 }
 
+static void count_timer(long times)
+{
+    hora_timer timer = HORA_TIMER_INIT(ignore, NULL);
+    open_scheduler();
+    for (int i = 0; i < HELD; i++)
+        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
+    for (long i = 0; i < times; i++) {
+        MUST(hora_timer_start(scheduler, &timer, random_time()) == 0);
+        MUST(hora_timer_cancel(&timer) == HORA_CANCEL_REMOVED);
+    }
+}
+
 static void count_fire(long times)
 {
     open_scheduler();
@@ -302,6 +314,7 @@ static const struct {
     {"pool.execute.measured", count_execute_measured},
     {"pool.submit_get", count_submit},
     {"schedule.cancel.1k", count_cancel},
+    {"timer.start_cancel.1k", count_timer},
     {"schedule.fire", count_fire},
     {"cron.parse", count_cron_parse},
     {"cron.next.berlin", count_cron_next_berlin},

@@ -24,6 +24,7 @@
 #include <hora/task.h>
 #include <hora/terms.h>
 #include <hora/thread.h>
+#include <hora/timer.h>
 #include <hora/trigger.h>
 #include <hora/version.h>
 #include <hora/zone.h>

@@ -119,6 +119,13 @@
     X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its place among those due together")     \
     X(AGENDA_KEEPS_UNSTAFFED, "a task by value for which there is no thread stays, and is refused")    \
     X(ERRAND_SWEPT_UNSEEN, "shutdown leaves in the agenda what is there by value")                     \
+    X(TIMER_GATE_UNSEEN, "a timer is started although the gate has been closed")                       \
+    X(TIMER_TELLS_NOBODY, "a timer that comes before what is waited for wakes nobody")                 \
+    X(TIMER_GOES_UNHEARD, "a timer is cancelled without a word to who waits for it")                   \
+    X(TIMER_CANCEL_FORGETS_SHARD, "a timer that has been posted only is not found")                    \
+    X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the agenda")                              \
+    X(TIMER_STAYS_UNSTAFFED, "a timer for which there is no thread stays, and is refused")             \
+    X(TIMER_MOVES_TWICE, "a pending timer that is started again is not taken out first")               \
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")           \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")              \
     X(BACKLOG_FORM_STAYS, "a task that moves to another segment keeps the number of its form")         \

@@ -149,12 +149,17 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
     return true;
 }
 
+void hora__pool_cancelled(hora_pool *pool)
+{
+    left_queue(pool);
+    tell_watchers(pool);
+}
+
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     if (!hora__queue_remove_cancelled(pool->queue, future, &pool->books))
         return;
-    left_queue(pool);
-    tell_watchers(pool);
+    hora__pool_cancelled(pool);
     (void)hora_future_unref(future);
     hora__pool_try_terminate(pool);
 }

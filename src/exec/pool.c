@@ -34,7 +34,7 @@ static enum hora__run_state state_of(const hora_pool *pool)
 
 bool hora__pool_queue_is_empty(hora_pool *pool)
 {
-    return hora_queue_size(pool->queue) <=
+    return hora__queue_count(pool->queue) <=
            0; /* a poll without an answer would not do: a delay queue may have undue tasks */
 }
 
@@ -381,6 +381,8 @@ int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
     hora__mutex_unlock(&pool->object.lock);
     hora__pool_wake_submitters(pool); /* they wait in vain from now on */
     error = ret_list != NULL ? hora__pool_show(pool) : 0;
+    if (pool->kind != NULL)
+        pool->kind->stopped(pool);
     strip_all(pool, ret_list);
     hora__pool_try_terminate(pool);
     return error;

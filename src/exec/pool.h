@@ -49,6 +49,8 @@ struct hora__pool_kind {
     void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
+    /* It has been stopped: what cannot be handed back leaves the queue. */
+    void (*stopped)(hora_pool *pool);
 };
 
 struct hora_pool {
@@ -169,6 +171,14 @@ static inline int64_t hora__pool_stamp(const hora_pool *pool)
     return hora__overseer_stamp(pool->overseer, pool->object.clock);
 }
 
+/* Whether nobody waits for what is cancelled to be gone. Each of those says so, and then goes through the locks of the queue, under
+ * one of which this is asked. */
+static inline bool hora__pool_needs_no_news(const hora_pool *pool)
+{
+    return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
+           hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->lingerer) == 0;
+}
+
 static inline void hora__pool_lower_count(hora_pool *pool)
 {
     (void)hora__atomic_add(&pool->control, -1);
@@ -249,6 +259,9 @@ void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__
 
 /* An entry that has been withdrawn has ended. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);
+
+/* Something has been taken out of the queue, and booked, as cancelled: tell those who want to know, but for whoever waits for the end. */
+void hora__pool_cancelled(hora_pool *pool);
 
 /* Something has left the queue: a worker that waits for it alone may have to go. */
 void hora__pool_relieve(hora_pool *pool);

@@ -35,7 +35,7 @@ static int count_of(const hora_pool *pool)
 /* More core threads: start as many as have work, and stop when the queue is empty. */
 static void start_more(hora_pool *pool, int more)
 {
-    int queued = hora_queue_size(pool->queue);
+    int queued = hora__queue_count(pool->queue);
     for (int i = 0; i < more && i < queued; i++)
         if (hora__worker_add(pool, NULL, true) < 0 || hora__pool_queue_is_empty(pool))
             break;
@@ -253,7 +253,7 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
         return error < 0 ? error : HORA_EINVAL;
     hora_pool_stats stats = {.struct_size = sizeof stats};
     int64_t endings[HORA__ENDINGS];
-    stats.queued = hora_queue_size(pool->queue);
+    stats.queued = hora__queue_count(pool->queue);
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
     stats.state = state_name(state);

@@ -94,14 +94,15 @@ static void ask_heads(struct hora__dump *dump, bool may_wait)
 
 static void copy_entry(struct hora__dump_task *to, const struct hora__agenda_view *view, struct hora__entry *entry)
 {
-    hora_task errand = {.run = NULL};
+    bool has_future = !entry->is_errand && !entry->is_timer;
+    hora_task task = {.name = "timer"};
     if (entry->is_errand)
-        errand = hora__errand_task(hora__errand_of(entry));
-    copy_task(to, entry->is_errand ? &errand : &hora__entry_future(entry)->task);
+        task = hora__errand_task(hora__errand_of(entry));
+    copy_task(to, has_future ? &hora__entry_future(entry)->task : &task);
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__agenda_view_off(view, entry);
-    if (!entry->is_errand)
+    if (has_future)
         copy_terms(to, hora__entry_future(entry));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
 }

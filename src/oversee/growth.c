@@ -143,7 +143,7 @@ static void look(struct hora__deed *deed)
     struct hora__growth *growth = (struct hora__growth *)(void *)deed->reminder;
     hora_pool *pool = growth->oversight->pool;
     hora_ns passed = growth->note_count > 0 ? hora__ns_sub(deed->now, growth->notes[0].at) : growth->every;
-    int queued = hora_queue_size(pool->queue);
+    int queued = hora__queue_count(pool->queue);
     if (queued <= 0 && fall_asleep(growth))
         return;
     bool is_late = queued > 0 && waits_too_long(growth, queued, deed->now);

@@ -116,12 +116,29 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     return count;
 }
 
-static int read_size(hora_queue *queue, bool remaining)
+/* With the lock: how many elements are shown. */
+static int listed(const hora_queue *queue)
+{
+    assert(queue->unlisted >= 0 && queue->unlisted <= queue->size);
+    return queue->size - queue->unlisted;
+}
+
+int hora__queue_count(hora_queue *queue)
 {
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
     int size = queue->size;
+    hora__mutex_unlock(&queue->object.lock);
+    return size;
+}
+
+static int read_size(hora_queue *queue, bool remaining)
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    int size = listed(queue);
     hora__mutex_unlock(&queue->object.lock);
     if (!remaining)
         return size;
@@ -172,8 +189,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    int size = queue->size;
-    assert(size >= 0);
+    int size = listed(queue);
     if (max > 0)
         copy_locked(queue, items, max);
     hora__mutex_unlock(&queue->object.lock);
@@ -243,7 +259,7 @@ static int copy_held(hora_queue *queue, void **items, int room, void (*hold)(voi
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    int size = queue->size;
+    int size = listed(queue);
     if (size > 0 && size <= room) {
         copy_locked(queue, items, size);
         for (int i = 0; i < size && hold != NULL; i++)
@@ -280,7 +296,7 @@ enum { FEW = 20 };
 static void show_few_locked(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     void *items[FEW];
-    int few = queue->size < FEW ? queue->size : FEW;
+    int few = listed(queue) < FEW ? listed(queue) : FEW;
     if (few > 0)
         queue->kind->copy(queue, items, few);
     for (int i = 0; i < few && visit(items[i], NULL, arg); i++) {

@@ -36,12 +36,17 @@ int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int
     queue->compare = options->compare;
     hora__list_init(&queue->takers);
     hora__list_init(&queue->putters);
-    return hora__object_init(&queue->object, options->clock, destroy);
+    int error = hora__object_init(&queue->object, options->clock, destroy);
+    if (error < 0)
+        return error;
+    queue->clock = queue->object.clock;
+    queue->generation = queue->object.generation;
+    return 0;
 }
 
 int hora__queue_check(const hora_queue *queue)
 {
-    return queue == NULL ? HORA_EINVAL : hora__object_check(&queue->object);
+    return queue == NULL ? HORA_EINVAL : hora__object_check_in(queue->generation);
 }
 
 int hora__queue_enter(hora_queue *queue)

@@ -151,7 +151,9 @@ struct hora__queue_kind {
 };
 
 struct hora_queue {
-    const struct hora__queue_kind *kind; /* these seven are immutable */
+    const struct hora__queue_kind *kind; /* these nine are immutable */
+    const hora_clock *clock;             /* this and the next are also in `object`, beside the lock that takers write */
+    int32_t generation;
     int capacity;
     bool serves_latest;              /* waiting threads: the latest first */
     hora_ns spin;                    /* kinds that are searched: how long a taker looks again before it sleeps */
@@ -163,6 +165,7 @@ struct hora_queue {
 
     /* guarded by object.lock */
     int size;
+    int unlisted; /* of these, elements that nobody is shown: timers of a scheduler */
     bool closed;
     bool spins;         /* a taker that is on no list goes on looking, and takes the lock in the end */
     bool watches;       /* the leader is to notice when the clocks part from what was seen; set once */
@@ -258,6 +261,9 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
  * locked, so that it can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
 __attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
                                                          int *ret_count);
+
+/* How many elements there are, also those that nobody is shown. HORA_EDEADLK, HORA_EFORKED. */
+int hora__queue_count(hora_queue *queue);
 
 /* Look through the elements, and tasks by value, in their order and with the queue's lock held. Returns how many there are. A kind that does not
  * know the order by itself is asked for its first few elements only, of which the first is the first one. HORA_EDEADLK, HORA_EFORKED. */

@@ -509,5 +509,5 @@ int hora_delay_queue_put(hora_queue *queue, void *item, hora_ns delay)
 {
     if (queue == NULL || queue->kind != &timed_kind || item == NULL)
         return HORA_EINVAL;
-    return hora_delay_queue_put_at(queue, item, hora__clock_deadline(queue->object.clock, delay));
+    return hora_delay_queue_put_at(queue, item, hora__clock_deadline(queue->clock, delay));
 }

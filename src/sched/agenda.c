@@ -10,7 +10,7 @@
  * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
  * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
  *                   list is searched.
- * Errands           Tasks without a future: see agenda_errands.c.
+ * Errands           Tasks without a future: see agenda_errands.c. Timers: in memory of the caller, see agenda_timers.c.
  * Invariants        I1 base.size is the number of entries in the heaps by due time.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
@@ -26,10 +26,8 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
-#include "sched/errand.h"
 #include "sched/scheduled.h"
 #include "sched/selection.h"
-#include "sched/shards.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -82,7 +80,7 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
     else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.leader_element = 0; /* I5 */
     hora__agenda_push(agenda, entry, due);
-    agenda->base.size++; /* I1 */
+    hora__agenda_count(agenda, entry, 1); /* I1 */
 }
 
 void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
@@ -91,7 +89,7 @@ void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
     if (entry->held)
         hora__agenda_unhold(agenda, entry);
     hora__agenda_pull(agenda, entry);
-    agenda->base.size--;
+    hora__agenda_count(agenda, entry, -1);
 }
 
 /* Promise the entry's place, or give it back. */
@@ -118,12 +116,6 @@ hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
     if (entry->held)
         return hora__agenda_held_due(entry_by_due(hora__slot_timer(heap->slots[entry->by_due.index])));
     return hora__timers_due(heap, &entry->by_due);
-}
-
-void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
-{
-    hora__agenda_remove(agenda_of(queue), entry);
-    hora__agenda_insert(agenda_of(queue), entry, due);
 }
 
 void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
@@ -297,15 +289,6 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-static void *peek(hora_queue *queue)
-{
-    struct reading reading = {.agenda = agenda_of(queue)};
-    struct hora__entry *first = hora__agenda_first_held(agenda_of(queue));
-    if (first == NULL)
-        first = first_of(agenda_of(queue), &reading);
-    return first != NULL ? hora__entry_future(first) : NULL;
-}
-
 /* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
 static bool is_held_up(const hora_queue *queue)
 {
@@ -370,17 +353,25 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
     struct hora__entry *first = first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
-    hora_ns due = first->is_errand ? own_heap(agenda)->slots[0].due : 0;
+    hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timers_first(own_heap(agenda))); /* likely the next to be taken */
-    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, due, ret_cell) : taken(agenda, first);
+    return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
+                                          : taken(agenda, first);
 }
 
-/* Who has no place for a task has had the agenda shown, so there is none. Nor is it a worker, so nothing begins. */
+/* Who has no place for a task has had the agenda shown, so there is none but timers, which end here: what is taken by hand is lost to
+ * the scheduler. Nor is it a worker, so nothing begins. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
-    return agenda_of(queue)->turns != NULL ? take_turn(agenda_of(queue), false) : take(queue, NULL);
+    if (agenda_of(queue)->turns != NULL)
+        return take_turn(agenda_of(queue), false);
+    struct hora__cell timer;
+    void *item;
+    while ((item = take(queue, &timer)) == &timer) {
+    }
+    return item;
 }
 
 static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
@@ -392,10 +383,10 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
         first = first_of(agenda, &reading);
     if (first == NULL)
         return NULL;
-    hora_ns due = first->is_errand ? hora__agenda_due(queue, first) : 0;
+    hora_ns due = hora__entry_is_by_value(first) ? hora__agenda_due(queue, first) : 0;
     hora__agenda_remove(agenda, first);
-    return first->is_errand ? (void *)hora__agenda_release_errand(agenda, first, due, ret_cell)
-                            : release(agenda, first);
+    return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
+                                          : release(agenda, first);
 }
 
 static struct hora__entry *last_of(const struct hora__timers *timers)
@@ -416,7 +407,7 @@ static void *strip(hora_queue *queue)
         return NULL;
     hora__timers_tell_all(own_heap(agenda));
     hora__agenda_remove(agenda, last);
-    return release(agenda, last);
+    return last->is_timer ? (void *)hora__agenda_release_timer(agenda, last) : release(agenda, last);
 }
 
 static struct hora__entry *find_guest(struct agenda *agenda, const hora_future *future)
@@ -458,7 +449,8 @@ static bool entry_is_before(const void *a, const void *b, void *context)
 
 static void select_entry(struct hora__entry *entry, void *arg)
 {
-    hora__selection_add(arg, entry);
+    if (!entry->is_timer)
+        hora__selection_add(arg, entry);
 }
 
 static void copy(hora_queue *queue, void **items, int max)
@@ -470,6 +462,19 @@ static void copy(hora_queue *queue, void **items, int max)
     int count = hora__selection_sort(&selection);
     for (int i = 0; i < count; i++)
         items[i] = hora__entry_future(items[i]);
+}
+
+static void *peek(hora_queue *queue)
+{
+    struct reading reading = {.agenda = agenda_of(queue)};
+    struct hora__entry *first = hora__agenda_first_held(agenda_of(queue));
+    if (first == NULL)
+        first = first_of(agenda_of(queue), &reading);
+    if (first != NULL && !first->is_timer)
+        return hora__entry_future(first);
+    void *first_shown = NULL;
+    copy(queue, &first_shown, 1);
+    return first_shown;
 }
 
 /* ---- waiting ---- */

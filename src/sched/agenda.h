@@ -4,7 +4,7 @@
  * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come,
  * and how threads wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one
  * that was made elsewhere an entry is made, and it is due at once. A task that nobody has a handle of is in it by value, until
- * somebody looks: see errand.h, and by_value.c. */
+ * somebody looks: see errand.h, and by_value.c. A timer of the caller's is in it, too, and never becomes a future: see timeout.h. */
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
@@ -15,13 +15,14 @@
 
 struct hora__scheduled;
 
-/* Part of a scheduled future, of a guest, or of an errand; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
+/* Part of a scheduled future, of a guest, of an errand, or of a timer; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
     struct hora__timer by_due;
     uint8_t line;        /* immutable, a hora_timeline: which clock its times belong to */
-    bool is_guest : 1;   /* these five are immutable; it is part of a guest, */
-    bool is_errand : 1;  /* or of an errand */
+    bool is_guest : 1;   /* these six are immutable; it is part of a guest, */
+    bool is_errand : 1;  /* or of an errand, */
+    bool is_timer : 1;   /* or of a timer */
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
     bool tells : 1;      /* of failures: it was made by a hora_schedule call */
@@ -36,6 +37,12 @@ static inline void hora__entry_init(struct hora__entry *entry, hora_timeline lin
 {
     *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
     hora__timer_init(&entry->by_due);
+}
+
+/* Whether what it is part of has no future. */
+static inline bool hora__entry_is_by_value(const struct hora__entry *entry)
+{
+    return entry->is_errand || entry->is_timer;
 }
 
 /* A future from elsewhere. */
@@ -53,7 +60,7 @@ static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
 
 /* ---- entries.c ---- */
 
-/* Whose it is; not of an errand. */
+/* Whose it is; not of an errand, nor of a timer. */
 hora_future *hora__entry_future(struct hora__entry *entry);
 
 /* Entries that have been picked, in the order in which they were; each is in one such chain at most. Empty when zero. */

@@ -15,6 +15,7 @@
 #include "sched/agenda_inside.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sched/timeout.h"
 #include "sys/alloc.h"
 
 enum { BATCH = HORA__KEEPS_MEMORY ? 64 : 1 };
@@ -61,10 +62,15 @@ static struct hora__errand *new_errand(struct agenda *agenda, struct hora__shard
     return errand;
 }
 
-struct hora__cell *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
-                                               struct hora__cell *ret_cell)
+struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
+                                                 struct hora__cell *ret_cell)
 {
     ret_cell->came = due;
+    if (entry->is_timer) {
+        ret_cell->task = hora__timeout_task(hora__timeout_of(entry));
+        (void)hora__agenda_release_timer(agenda, entry);
+        return ret_cell;
+    }
     ret_cell->task = hora__errand_task(hora__errand_of(entry));
     hora__agenda_save_memory(agenda, entry);
     leave(agenda, hora__errand_of(entry));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_picks.c, agenda_posts.c,
- * agenda_errands.c */
+ * agenda_errands.c, agenda_timers.c */
 #ifndef HORA_SCHED_AGENDA_INSIDE_H
 #define HORA_SCHED_AGENDA_INSIDE_H
 
@@ -52,6 +52,13 @@ static inline struct hora__timers *own_heap(struct agenda *agenda)
 }
 
 /* All with the lock held. */
+
+/* So many entries of this kind more are in the heaps. */
+static inline void hora__agenda_count(struct agenda *agenda, const struct hora__entry *entry, int by)
+{
+    agenda->base.size += by;
+    agenda->base.unlisted += entry->is_timer ? by : 0;
+}
 
 /* ---- agenda.c ---- */
 
@@ -121,8 +128,13 @@ bool hora__agenda_is_free(hora_queue *queue);
 /* The memory of errands that have left, and came from this shard, goes back; with its lock. The context is the agenda. */
 void hora__agenda_give_back(void *context, struct hora__shard *shard);
 
-/* An errand that was removed leaves for good: its task, and when that was due. */
-struct hora__cell *hora__agenda_release_errand(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
-                                               struct hora__cell *ret_cell);
+/* An errand, or a timer, that was removed leaves for good: its task, and when that was due. */
+struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
+                                                 struct hora__cell *ret_cell);
+
+/* ---- agenda_timers.c ---- */
+
+/* A timer that was removed leaves for good: it is the caller's again. Returns its address, for those who want to know that there was one. */
+struct hora__entry *hora__agenda_release_timer(struct agenda *agenda, struct hora__entry *entry);
 
 #endif

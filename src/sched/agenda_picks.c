@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agenda_picks.c - visiting all entries of the agenda, and picking some out of it by what somebody says of each */
+/* agenda_picks.c - visiting all entries of the agenda, and moving some, or picking them out of it, by what somebody says of each */
 #include <stddef.h>
 
 #include "base/ns.h"
@@ -63,6 +63,12 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
         hora__timers_save_room(&agenda->lines[i].lax);
         hora__timers_save_room(&agenda->lines[i].latest);
     }
+}
+
+void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
+{
+    hora__agenda_remove(agenda_of(queue), entry);
+    hora__agenda_insert(agenda_of(queue), entry, due);
 }
 
 void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)

@@ -38,7 +38,7 @@ static void take_in(void *context, struct hora__posted posted)
         hora__timers_push_stray(own_heap(agenda), &posted.entry->by_due, posted.due);
     else
         hora__timers_push(own_heap(agenda), &posted.entry->by_due, posted.due);
-    agenda->base.size++; /* I1 */
+    hora__agenda_count(agenda, posted.entry, 1); /* I1 */
 }
 
 bool hora__agenda_take_all_in(struct agenda *agenda)

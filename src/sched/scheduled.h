@@ -98,10 +98,12 @@ static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
     return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
 }
 
-/* NULL: that of a guest or an errand. */
+/* NULL: that of a guest, an errand or a timer. */
 static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
 {
-    return entry->is_guest || entry->is_errand ? NULL : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
+    return entry->is_guest || entry->is_errand || entry->is_timer
+               ? NULL
+               : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }
 
 static inline const hora_schedule_spec *hora__scheduled_rules(const struct hora__scheduled *scheduled)

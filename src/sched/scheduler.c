@@ -132,18 +132,11 @@ static int place_fresh(hora_pool *pool, hora_future *future)
 
 /* ---- the short way in ---- */
 
-/* Whether there are as many workers as there are to be. */
-static bool is_staffed(const hora_pool *pool)
-{
-    int count = hora__count_of(hora__atomic_load(&pool->control));
-    return count > 0 && count >= hora__atomic_load(&pool->core_threads);
-}
-
 /* Post a task that runs once: whether that was done. It is let in only while the pool is running, so unlike others it never has to be taken
  * back. */
 static bool post(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
-    if (!is_staffed(pool))
+    if (!hora__scheduler_is_staffed(pool))
         return false;
     struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
@@ -159,16 +152,14 @@ static int post_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hor
 {
     if (!post(pool, scheduled, now))
         return place_fresh(pool, &scheduled->future);
-    return is_staffed(pool) ? 0 : look_again(pool, &scheduled->future); /* the last worker may have left just before */
+    return hora__scheduler_is_staffed(pool)
+               ? 0
+               : look_again(pool, &scheduled->future); /* the last worker may have left just before */
 }
 
-/* Whether nobody waits for what is cancelled to be gone. Each of those says so, and then goes through the locks of the shards, under
- * which this is asked. */
 static bool needs_no_news(const void *context)
 {
-    const hora_pool *pool = context;
-    return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
-           hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->lingerer) == 0;
+    return hora__pool_needs_no_news(context);
 }
 
 /* As long as it is in the shard the pool cannot end. */
@@ -298,6 +289,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .take_out = take_out,
     .turn_ended = turn_ended,
     .sweep = hora__scheduler_sweep,
+    .stopped = hora__scheduler_stopped,
 };
 
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
@@ -367,6 +359,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;
+    scheduler->takes_timers = hora__scheduler_takes_timers(scheduler);
     hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
     if (own->clock_event != NULL || (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks))
         hora__clocks_watch(&scheduler->pool);
@@ -501,7 +494,7 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
     if (hora__agenda_house(pool->queue, scheduled, now, &posting)) {
         hora__pool_work_came(pool);
-        error = is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);
+        error = hora__scheduler_is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);
     } else {
         hora__future_unborn(&scheduled->future);
         error = place_fresh(pool, &scheduled->future);

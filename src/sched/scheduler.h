@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, sweep.c,
- * by_value.c, series.c, clocks.c, crew.c */
+ * by_value.c, timer.c, series.c, clocks.c, crew.c */
 #ifndef HORA_SCHED_SCHEDULER_H
 #define HORA_SCHED_SCHEDULER_H
 
@@ -17,7 +17,8 @@ struct hora__scheduler {
     hora_decorate_fn decorate; /* these are immutable */
     hora_failed_fn failed;
     hora_clock_event_fn clock_event;
-    bool is_simple; /* nobody decorates tasks, or oversees them */
+    bool is_simple;    /* nobody decorates tasks, or oversees them */
+    bool takes_timers; /* no hook is shown them */
 };
 
 /* NULL: a plain pool. */
@@ -26,6 +27,13 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool);
 
 /* Whether the run state, and the rules for what comes after shutdown, let a task run. */
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
+
+/* Whether there are as many workers as there are to be. */
+static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
+{
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    return count > 0 && count >= hora__atomic_load(&pool->core_threads);
+}
 
 /* See that there is a worker: up to core_threads of them, at least one. 0, or why there is none; HORA_ESHUTDOWN: it is
  * too late for that. */
@@ -46,6 +54,7 @@ __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *sc
 
 /* See struct hora__pool_kind. */
 void hora__scheduler_sweep(hora_pool *pool);
+void hora__scheduler_stopped(hora_pool *pool);
 
 /* ---- by_value.c ---- */
 
@@ -62,6 +71,11 @@ int hora__scheduler_show(hora_pool *pool);
 
 /* A task by value has been swept: it is cancelled. */
 void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
+
+/* ---- timer.c ---- */
+
+/* Whether no hook is to be shown what runs. */
+bool hora__scheduler_takes_timers(const struct hora__scheduler *scheduler);
 
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
 

@@ -20,7 +20,8 @@
  *                   nothing is posted any more: until then, for which the agenda stays, the one is far above zero.
  * Errands           are posted like futures, and nobody cancels them. Their memory is cut from slabs of the shard, under its lock. Whoever
  *                   takes one has the agenda's; so what was taken goes back when somebody goes through the shards, many at a time.
- * Invariants        I1 posted[i] of a scheduled future has spot i + 1 for i < count; whatever is in no shard has spot 0.
+ * Timers            are posted and cancelled like futures; see agenda_timers.c.
+ * Invariants        I1 posted[i] of a scheduled future, or of a timer, has spot i + 1 for i < count; whatever is in no shard has spot 0.
  *                   I2 the sum of all counts never exceeds what the agenda has promised room for.
  *                   I3 tenants + housed is the number of futures that belong to the agenda by this shard, and STAYS more until the agenda is
  *                      left; from then on tenants alone is that number. */
@@ -32,6 +33,7 @@
 #include "base/fault.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sched/timeout.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 #include "sys/processors.h"
@@ -173,7 +175,9 @@ bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__s
 /* I1 */
 static void set_spot(struct hora__entry *entry, int spot)
 {
-    if (!entry->is_errand)
+    if (entry->is_timer)
+        hora__timeout_of(entry)->spot = (uint16_t)spot;
+    else if (!entry->is_errand)
         hora__scheduled_of_entry(entry)->spot = (uint16_t)spot;
 }
 
@@ -215,19 +219,24 @@ enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__sche
 
 /* ---- going ---- */
 
-/* With the lock. */
-static void remove_locked(struct hora__shard *shard, struct hora__scheduled *scheduled)
+HORA__INLINE void take_out(struct hora__shard *shard, const struct hora__entry *entry, uint16_t *spot)
 {
-    int spot = scheduled->spot;
-    assert(spot <= shard->count && shard->posted[spot - 1].entry == &scheduled->entry); /* I1 */
-    scheduled->spot = 0;
+    int at = *spot;
+    assert(at <= shard->count && shard->posted[at - 1].entry == entry); /* I1 */
+    (void)entry;
+    *spot = 0;
     int last = shard->count--;
-    if (spot == last)
+    if (at == last)
         return;
     struct hora__posted moved = shard->posted[last - 1];
-    shard->posted[spot - 1] = moved;
+    shard->posted[at - 1] = moved;
     if (!HORA__FAULT(SHARD_MISPLACES))
-        set_spot(moved.entry, spot);
+        set_spot(moved.entry, at);
+}
+
+void hora__shard_take_out(struct hora__shard *shard, const struct hora__entry *entry, uint16_t *spot)
+{
+    take_out(shard, entry, spot);
 }
 
 bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *scheduled,
@@ -237,7 +246,7 @@ bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *sc
     hora__mutex_lock(&shard->lock);
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
-        remove_locked(shard, scheduled);
+        take_out(shard, &scheduled->entry, &scheduled->spot);
         hora__counter_add_alone(&shard->branch.cancelled, 1);
     }
     hora__mutex_unlock(&shard->lock);

@@ -27,7 +27,7 @@ enum { HORA__CLOCK_RUNS = 0 };
 enum { HORA__CLOCK_RUNS = 1 };
 #endif
 
-/* A scheduled future that runs once, or an errand. */
+/* A scheduled future that runs once, an errand, or a timer. */
 struct hora__posted {
     hora_ns due;
     struct hora__entry *entry;
@@ -93,6 +93,9 @@ bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due);
  * Whether that was done. */
 bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *scheduled,
                          bool (*may)(const void *context), const void *context);
+
+/* With the lock: take an entry out that stands at a spot, which is noted in what it is part of. */
+void hora__shard_take_out(struct hora__shard *shard, const struct hora__entry *entry, uint16_t *spot);
 
 /* With the agenda's lock: move everything out, by `take`; `visit` is called for each shard. Both with the lock of that. Whether something was
  * there that is due before the horizon. */

@@ -6,12 +6,13 @@
 
 #include "base/fault.h"
 #include "sched/scheduler.h"
+#include "sched/timeout.h"
 
 static bool is_swept(struct hora__entry *entry, void *arg)
 {
     struct hora__scheduler *scheduler = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    if (!entry->is_errand && hora_future_is_cancelled(hora__entry_future(entry)))
+    if (!entry->is_errand && !entry->is_timer && hora_future_is_cancelled(hora__entry_future(entry)))
         return true;
     if (entry->is_guest || (entry->is_errand && HORA__FAULT(ERRAND_SWEPT_UNSEEN)))
         return false;
@@ -24,14 +25,22 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
+static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
+{
+    return !entry->is_timer && is_swept(entry, arg);
+}
+
 void hora__scheduler_sweep(hora_pool *pool)
 {
     struct hora__wakes wakes;
     struct hora__entries entries = {NULL, NULL};
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
-    if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING))
-        hora__agenda_sweep(pool->queue, is_swept, hora__scheduler_of(pool), &entries);
+    bool had_timers = false;
+    if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING)) {
+        had_timers = hora__agenda_drop_timers(pool->queue, is_swept, hora__scheduler_of(pool), &pool->books);
+        hora__agenda_sweep(pool->queue, is_listed_and_swept, hora__scheduler_of(pool), &entries);
+    }
     hora__queue_settle(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
@@ -44,7 +53,29 @@ void hora__scheduler_sweep(hora_pool *pool)
         (void)hora_future_cancel(future, false);
         hora__pool_entry_ended(pool, future);
     }
+    if (had_timers)
+        hora__pool_cancelled(pool);
     hora__pool_relieve(pool);
+}
+
+static bool always(struct hora__entry *entry, void *arg)
+{
+    (void)entry;
+    (void)arg;
+    return true;
+}
+
+void hora__scheduler_stopped(hora_pool *pool)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->queue->object.lock);
+    bool had_timers = hora__agenda_drop_timers(pool->queue, always, NULL, &pool->books);
+    if (had_timers)
+        hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__queue_exit(pool->queue, &wakes);
+    if (had_timers)
+        hora__pool_cancelled(pool);
 }
 
 /* ---- the rules ---- */

@@ -182,6 +182,18 @@ void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer)
         sift_up(timers, hole, last);
 }
 
+void hora__timers_sift_out(struct hora__timers *timers, bool (*leaves)(struct hora__timer *timer))
+{
+    int stay = 0;
+    HORA__TOUCH_PREPAID(timers->size);
+    for (int i = 0; i < timers->size; i++)
+        if (!leaves(hora__slot_timer(timers->slots[i])))
+            place(timers, stay++, timers->slots[i]);
+    timers->size = stay;
+    for (int i = parent_of(stay - 1); stay > 1 && i >= 0; i--)
+        (void)sift_down(timers, i, timers->slots[i]);
+}
+
 void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer, struct hora__timer *other)
 {
     assert(hora__timers_holds(timers, timer) && other->index == HORA__TIMER_OUT);

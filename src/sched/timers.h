@@ -93,6 +93,9 @@ static inline struct hora__timer *hora__timers_first(const struct hora__timers *
 /* Remove a timer of this heap, wherever it stands; a stray is the first. */
 void hora__timers_remove(struct hora__timers *timers, struct hora__timer *timer);
 
+/* Remove all for which `leaves` says so, and which it makes timers of no heap; afterwards they are not touched. There is no stray among them. */
+void hora__timers_sift_out(struct hora__timers *timers, bool (*leaves)(struct hora__timer *timer));
+
 /* Let another timer, which is in no heap, stand where one of this heap stands, with its sequence; that one is in no heap then. */
 void hora__timers_replace(struct hora__timers *timers, struct hora__timer *timer, struct hora__timer *other);
 

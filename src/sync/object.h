@@ -33,12 +33,18 @@ __attribute__((warn_unused_result)) int hora__object_init_beside(struct hora__ob
                                                                  const struct hora__object *other,
                                                                  void (*destroy)(struct hora__object *object));
 
-/* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. */
-__attribute__((warn_unused_result)) HORA__INLINE int hora__object_check(const struct hora__object *object)
+/* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. By the
+ * generation alone, for who keeps it apart from the lock: */
+__attribute__((warn_unused_result)) HORA__INLINE int hora__object_check_in(int32_t generation)
 {
-    if (object->generation != hora__fork_generation())
+    if (generation != hora__fork_generation())
         return HORA_EFORKED;
     return hora__mutex_holds_object() ? HORA_EDEADLK : 0;
+}
+
+__attribute__((warn_unused_result)) HORA__INLINE int hora__object_check(const struct hora__object *object)
+{
+    return hora__object_check_in(object->generation);
 }
 
 /* A visitor comes (with the lock held). */

@@ -47,7 +47,7 @@ static inline void hora__atomic_store(hora__atomic *a, int32_t value)
 }
 
 /* The same by whoever holds a lock, and looks at nothing that others write without it before it has let that go: to unlock orders the two, so the
- * store itself need not, which would cost as much again. */
+ * store itself need not, which would cost as much again. Who sees the value sees all that was done before it. */
 static inline void hora__atomic_publish(hora__atomic *a, int32_t value)
 {
     HORA__ATOMIC_POINT();

@@ -387,3 +387,26 @@ TEST_REAL(timers_check_notices_damage, "")
     timers.reserved = -1;
     CHECK(!hora__timers_check(&timers));
 }
+
+static bool is_third(struct hora__timer *timer)
+{
+    if (timer->sequence % 3 != 0)
+        return false;
+    hora__timer_init(timer);
+    return true;
+}
+
+/* Those that stay are in order, and know where they stand. */
+TEST_REAL(timers_leave_many_at_once, "")
+{
+    struct hora__timers timers;
+    int64_t (*const dues[])(int) = {ascending, descending, scattered, same};
+    for (size_t i = 0; i < sizeof dues / sizeof *dues; i++)
+        for (int count = 0; count < COUNT; count = 2 * count + 1) {
+            fill(&timers, count, dues[i]);
+            hora__timers_sift_out(&timers, is_third);
+            CHECK_INT(timers.size, count - (count + 2) / 3);
+            CHECK(hora__timers_check(&timers));
+            check_drains_in_order(&timers);
+        }
+}

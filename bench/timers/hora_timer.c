@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hora_timer.c - hora's timers in memory of the caller, for W3 and W6: their memory is counted with that of the scheduler
+ *
+ * A program has a timer in what the timer is about; here each producer has one, or with a lag as many as that. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <hora/hora.h>
+
+#include "timers.h"
+
+static hora_scheduler *scheduler;
+static hora_timer *pending;
+static hora_timer lagging[MOST_LAG];
+
+static struct own {
+    _Alignas(128) hora_timer timer; /* two threads write only what is their own */
+} own[MOST_PRODUCERS];
+
+static int expire(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    timer_expired();
+    return 0;
+}
+
+static int complain(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    timer_forbidden();
+    return 0;
+}
+
+static int fire(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    timer_fired((long)(intptr_t)arg);
+    return 0;
+}
+
+void timers_open(void)
+{
+    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = TIMERS_WORKERS), &scheduler, NULL) == 0);
+    MUST(hora_pool_prestart_all(scheduler) == TIMERS_WORKERS);
+    for (int i = 0; i < MOST_PRODUCERS; i++)
+        MUST(hora_timer_init(&own[i].timer, complain, NULL) == 0);
+    for (int i = 0; i < MOST_LAG; i++)
+        MUST(hora_timer_init(&lagging[i], complain, NULL) == 0);
+}
+
+static hora_timer *new_timers(long count)
+{
+    hora_timer *timers = malloc((size_t)count * sizeof(*timers));
+    MUST(timers != NULL);
+    return timers;
+}
+
+void timers_fill(const int64_t *due_ns, long count)
+{
+    pending = new_timers(count);
+    for (long i = 0; i < count; i++) {
+        MUST(hora_timer_init(&pending[i], expire, NULL) == 0);
+        MUST(hora_timer_start(scheduler, &pending[i], due_ns[i] - now_ns()) == 0);
+    }
+}
+
+void timers_part(void)
+{
+}
+
+static void churn_behind(const int64_t *delay_ns, long count, int lag)
+{
+    static long calls;
+    for (long i = 0; i < count; i++, calls++) {
+        hora_timer *timer = &lagging[calls % lag];
+        if (calls >= lag)
+            MUST(hora_timer_cancel(timer) == HORA_CANCEL_REMOVED);
+        MUST(hora_timer_start(scheduler, timer, delay_ns[i]) == 0);
+    }
+}
+
+void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
+{
+    if (lag > 0) {
+        churn_behind(delay_ns, count, lag);
+        return;
+    }
+    hora_timer *timer = &own[producer].timer;
+    for (long i = 0; i < count; i++) {
+        MUST(hora_timer_start(scheduler, timer, delay_ns[i]) == 0);
+        MUST(hora_timer_cancel(timer) == HORA_CANCEL_REMOVED);
+    }
+}
+
+void timers_settle(void)
+{
+}
+
+/* They are freed by nobody: when the last has fired is not known here. */
+void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
+{
+    hora_timer *timers = new_timers(count);
+    for (long i = 0; i < count; i++) {
+        due_ns[i] = now_ns() + delay_ns[i];
+        MUST(hora_timer_init(&timers[i], fire, (void *)(intptr_t)i) == 0);
+        MUST(hora_timer_start(scheduler, &timers[i], delay_ns[i]) == 0);
+    }
+}
+
+/* A series needs a future: see hora.c. This is called to wait only. */
+void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_t end_ns)
+{
+    (void)first_ns;
+    (void)period_ns;
+    MUST(tasks == 0);
+    wait_until(end_ns);
+}
+
+void timers_close(void)
+{
+    MUST(hora_pool_free(scheduler) == 0);
+    free(pending);
+}
