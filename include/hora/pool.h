@@ -188,7 +188,7 @@ typedef struct hora_future_list {
  *
  * The futures handed back are not done, and nobody will run them unless the caller does; one that was queued several times is
  * handed back once. Without a list they are abandoned. The pool is stopped in any case: what was executed, not submitted, and
- * there is no memory for to hand it back, is abandoned, too, and HORA_ENOMEM says so.
+ * there is no memory for to hand it back, is abandoned, too, and HORA_ENOMEM says so. Timers (hora/timer.h) are cancelled.
  *
  * Ownership: the caller gets a reference to each future in the list: take them one by one with hora_future_list_take, or let
  * hora_future_list_release deal with them.   Threads: Any thread.   Blocks: Never.
@@ -346,7 +346,8 @@ HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
 /* hora_pool_queue - the work queue
  *
  * Its elements are hora_future pointers. Looking is harmless; taking from it by hand is not. From the first call on each task
- * has a future, also those that are executed, not submitted, which makes these a little slower.
+ * has a future, also those that are executed, not submitted, which makes these a little slower. Timers (hora/timer.h) have none: they
+ * are neither shown nor counted by calls of the queue, and lost if something is taken by hand that is due after them.
  *
  * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.
  * Errors: None; NULL for NULL, and if there is no memory for futures of what is queued. */

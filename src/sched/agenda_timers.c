@@ -6,8 +6,8 @@
  * Memory            belongs to the caller, who may free it as soon as it knows that the timer is not pending. So whoever takes one out
  *                   copies what it needs and then, as the last thing, says so (`pending`). None is in a chain of those that were picked.
  * Invariants        I1 a timer is pending if and only if it is in a shard or in the heap.
- *                   I2 none comes in through a closed gate: that is looked at under the lock by which it comes in. So who closes the gate and
- *                      then drops all has seen the last.
+ *                   I2 none comes in once the pool is shut down: that is looked at under the lock by which it comes in. So who shuts it down, or
+ *                      stops it, and then drops timers has seen the last.
  *                   I3 base.unlisted is the number of them in the heap. */
 #include <assert.h>
 #include <stddef.h>
@@ -33,8 +33,8 @@ static_assert(sizeof(hora_timer) == 48, "what a pending timer takes: see docs/in
 /* Under the lock by which it comes in. */
 static void begin(struct agenda *agenda, struct hora__timeout *timeout)
 {
-    hora__entry_init(&timeout->entry, agenda->own, false, false);
-    timeout->entry.is_timer = true;
+    timeout->entry = (struct hora__entry){
+        .by_due = {.index = HORA__TIMER_OUT}, .line = (uint8_t)agenda->own, .is_timer = true, .place = HORA__WAITS};
     timeout->spot = 0;
     hora__atomic_store_relaxed(&timeout->pending, 1); /* I1; whoever finds it has had the lock */
 }
@@ -45,23 +45,27 @@ static void end(struct hora__timeout *timeout)
     hora__atomic_publish(&timeout->pending, 0);
 }
 
-static bool is_let_in(const struct hora__posting *posting)
+static inline bool is_let_in(const hora_pool *pool)
 {
-    return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(TIMER_GATE_UNSEEN); /* I2 */
+    return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING ||
+           HORA__FAULT(TIMER_GATE_UNSEEN); /* I2 */
 }
 
 /* By a shard. HORA_EFULL, HORA_ENOTSUP: it has to go the long way, since the shard is full or for another reason. */
-static inline int post_shortly(struct agenda *agenda, struct hora__timeout *timeout,
-                               const struct hora__posting *posting, hora_ns now, hora_ns due, uint64_t *ret_number)
+static inline int post_shortly(const hora_pool *pool, struct hora__timeout *timeout, hora_ns now, hora_ns due,
+                               uint64_t *ret_number)
 {
+    struct agenda *agenda = agenda_of(pool->queue);
     struct hora__shards *shards = agenda->shards;
     if (due <= hora__atomic64_load(&shards->floor))
         return HORA_ENOTSUP; /* it would be refused */
-    struct hora__shard *shard = hora__shards_enter(shards);
+    int mine = hora__shards_mine(shards);
+    struct hora__shard *shard = &shards->shards[mine];
+    hora__mutex_lock(&shard->lock);
     int error = shard->count == HORA__SHARD_ROOM ? HORA_EFULL : HORA_ENOTSUP;
-    if (hora__shard_is_open(shards, shard, due, posting)) {
+    if (error != HORA_EFULL && due > hora__atomic64_load(&shards->floor) && is_let_in(pool)) {
         begin(agenda, timeout);
-        timeout->shard = (uint8_t)(shard - shards->shards);
+        timeout->shard = (uint8_t)mine;
         hora__shard_add(shards, shard, (struct hora__posted){due, &timeout->entry}, now);
         *ret_number = timeout->entry.by_due.sequence; /* a worker may have it as soon as the lock is free */
         error = 0;
@@ -71,10 +75,10 @@ static inline int post_shortly(struct agenda *agenda, struct hora__timeout *time
 }
 
 /* With the lock. On error nothing has changed. */
-static int put(struct agenda *agenda, struct hora__timeout *timeout, const struct hora__posting *posting, hora_ns due,
-               uint64_t *ret_number)
+static int put(hora_pool *pool, struct hora__timeout *timeout, hora_ns due, uint64_t *ret_number)
 {
-    if (!is_let_in(posting))
+    struct agenda *agenda = agenda_of(pool->queue);
+    if (!is_let_in(pool))
         return HORA_ENOTSUP;
     if (agenda->base.size == HORA_UNBOUNDED)
         return HORA_EFULL;
@@ -86,36 +90,35 @@ static int put(struct agenda *agenda, struct hora__timeout *timeout, const struc
     *ret_number = timeout->entry.by_due.sequence;
     if (agenda->lacking > 0)
         hora__agenda_promise(agenda);
-    hora__counter_add_alone(&posting->books->accepted, 1);
+    hora__counter_add_alone(&pool->books.accepted, 1);
     return 0;
 }
 
 /* With the lock. What is full is emptied, for those to come. */
-__attribute__((noinline)) static int post_long(hora_queue *queue, struct hora__timeout *timeout,
-                                               const struct hora__posting *posting, hora_ns due, bool is_full,
-                                               uint64_t *ret_number)
+__attribute__((noinline)) static int post_long(hora_pool *pool, struct hora__timeout *timeout, hora_ns due,
+                                               bool is_full, uint64_t *ret_number)
 {
+    hora_queue *queue = pool->queue;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     if (is_full)
         hora__agenda_absorb(queue);
-    int error = put(agenda_of(queue), timeout, posting, due, ret_number);
+    int error = put(pool, timeout, due, ret_number);
     if (error == 0)
         hora__queue_settle_change(queue, &wakes);
     hora__queue_exit(queue, &wakes);
     return error;
 }
 
-int hora__agenda_post_timer(hora_queue *queue, struct hora__timeout *timeout, const struct hora__posting *posting,
-                            hora_ns now, hora_ns due, uint64_t *ret_number)
+int hora__agenda_post_timer(struct hora__timeout *timeout, hora_ns now, hora_ns due, uint64_t *ret_number)
 {
-    struct agenda *agenda = agenda_of(queue);
-    int error = post_shortly(agenda, timeout, posting, now, due, ret_number);
-    if (error == HORA_EFULL || error == HORA_ENOTSUP)
-        return post_long(queue, timeout, posting, due, error == HORA_EFULL, ret_number);
-    if (hora__shards_is_ahead(agenda->shards, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
-        hora__queue_look(queue);
+    hora_pool *pool = timeout->pool;
+    int error = post_shortly(pool, timeout, now, due, ret_number);
+    if (error < 0)
+        return post_long(pool, timeout, due, error == HORA_EFULL, ret_number);
+    if (hora__shards_is_ahead(agenda_of(pool->queue)->shards, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
+        hora__queue_look(pool->queue);
     return 0;
 }
 

@@ -41,10 +41,9 @@ static inline hora_task hora__timeout_task(const struct hora__timeout *timeout)
 /* ---- agenda_timers.c ---- */
 
 /* Put one in that is out and has its pool, due at a time of the agenda's own clock; `now` is when the call that does so began. From then on it
- * is not the caller's: its number. HORA_ENOMEM, HORA_EFULL. HORA_ENOTSUP: the gate is closed. */
-__attribute__((warn_unused_result)) int hora__agenda_post_timer(hora_queue *queue, struct hora__timeout *timeout,
-                                                                const struct hora__posting *posting, hora_ns now,
-                                                                hora_ns due, uint64_t *ret_number);
+ * is not the caller's: its number. HORA_ENOMEM, HORA_EFULL. HORA_ENOTSUP: the pool is shut down. */
+__attribute__((warn_unused_result)) int hora__agenda_post_timer(struct hora__timeout *timeout, hora_ns now, hora_ns due,
+                                                                uint64_t *ret_number);
 
 /* Take one out, as if it had never been put in, if it is still there with this number. Whether it was. Nothing of it is touched if it was
  * not. Takes time in proportion to what is in. */

@@ -89,12 +89,9 @@ __attribute__((noinline)) static int staff(hora_pool *pool, const struct hora__t
 static inline int post(hora_pool *pool, struct hora__timeout *timeout, hora_ns delay)
 {
     hora_ns now = hora_clock_now(pool->object.clock);
-    struct hora__posting posting = {
-        .gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0), .books = &pool->books};
     uint64_t number;
     timeout->pool = pool;
-    int error =
-        hora__agenda_post_timer(pool->queue, timeout, &posting, now, hora__ns_add(now, delay > 0 ? delay : 0), &number);
+    int error = hora__agenda_post_timer(timeout, now, hora__ns_add(now, delay > 0 ? delay : 0), &number);
     if (error < 0)
         return error;
     hora__pool_work_came(pool);
