@@ -102,7 +102,7 @@ class Programs:
 
     def __init__(self, build, only_hora):
         self.folder = build / "bench" / "programs"
-        for needed in ("queues", "pools-hora", "timers-hora", "delay-hora", "cron-hora", "limits"):
+        for needed in ("queues", "pools-hora", "timers-hora", "timers-hora-timer", "delay-hora", "cron-hora", "limits"):
             if not (self.folder / needed).exists():
                 sys.exit(f"bench: {self.folder / needed} has not been built")
         self.only_hora = only_hora
@@ -178,7 +178,8 @@ class Programs:
             own, peers, java = "queues", {"pthread": ("queues", None)}, ("Queues", ["jdk"])
             if ".array." in workload:  # the JDK's is unfair unless asked; hora's is always fair, so both are of interest
                 java[1].append("jdk-fair")
-        commands = self.native("hora", own, None, workload)
+        has_timeouts = kind == "W3" or begins(workload, ["W6.memory"])
+        commands = self.native("hora", "timers-hora-timer" if has_timeouts else own, None, workload)
         if self.only_hora:
             return commands
         if kind == "W1":
@@ -187,8 +188,8 @@ class Programs:
         if kind == "W2":
             commands |= self.native("hora-spin", "pools-hora-spin", None, workload)
             commands |= self.native("futex", "pools-futex", None, workload)
-        if kind == "W3" or begins(workload, ["W6.memory"]):
-            commands |= self.native("hora-timer", "timers-hora-timer", None, workload)
+        if has_timeouts:
+            commands |= self.native("hora-future", own, None, workload)
         for name, (program, package) in peers.items():
             commands |= self.native(name, program, package, workload)
         commands |= self.java(*java, workload)
