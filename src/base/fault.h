@@ -117,6 +117,8 @@
     X(ERRAND_TELLS_NOBODY, "a task by value that comes before what is waited for wakes nobody")        \
     X(AGENDA_GATE_UNSEEN, "a task is scheduled by value although the gate has been closed")            \
     X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its place among those due together")     \
+    X(ANNEX_STAYS_BEHIND, "an errand outside of the heap is not fetched when its turn has come")       \
+    X(ANNEX_IS_UNSEEN, "an errand outside of the heap is not shown, nor found")                        \
     X(AGENDA_KEEPS_UNSTAFFED, "a task by value for which there is no thread stays, and is refused")    \
     X(ERRAND_SWEPT_UNSEEN, "shutdown leaves in the agenda what is there by value")                     \
     X(TIMER_GATE_UNSEEN, "a timer is started although the gate has been closed")                       \

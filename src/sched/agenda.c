@@ -10,14 +10,17 @@
  * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
  * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
  *                   list is searched.
- * Errands           Tasks without a future: see agenda_errands.c. Timers: in memory of the caller, see agenda_timers.c.
- * Invariants        I1 base.size is the number of entries in the heaps by due time.
+ * Errands           Tasks without a future: see agenda_errands.c. If there are very many, they wait in an annex of their heap, from which
+ *                   they come in time; whoever looks at more than the first has all of them come (gather).
+ * Timers            In memory of the caller: see agenda_timers.c.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time, and in the annex.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
  *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
  *                      is woken.
- *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that. */
+ *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that.
+ *                   I7 what is in the annex leaves after the first of its heap, which is not empty then. */
 #include "sched/agenda_inside.h"
 
 #include <assert.h>
@@ -68,6 +71,8 @@ void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns
 void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry)
 {
     hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
+    if (agenda->annex.size > 0)
+        hora__agenda_follow(agenda);
     if (entry->is_lax)
         hora__timers_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
 }
@@ -201,7 +206,7 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 static const struct hora__timers *only_heap(const struct agenda *agenda)
 {
     const struct hora__timers *heap = &agenda->lines[agenda->own].exact;
-    return heap->size == agenda->base.size ? heap : NULL; /* I1 */
+    return heap->size + agenda->annex.size == agenda->base.size ? heap : NULL; /* I1, I7 */
 }
 
 /* The first entry of all. */
@@ -398,6 +403,7 @@ static void *strip(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
     struct hora__entry *last = NULL;
+    hora__agenda_gather(agenda);
     for (int i = 0; i < LINES && last == NULL; i++) {
         last = last_of(&agenda->lines[i].exact);
         if (last == NULL)
@@ -405,24 +411,15 @@ static void *strip(hora_queue *queue)
     }
     if (last == NULL)
         return NULL;
-    hora__timers_tell_all(own_heap(agenda));
     hora__agenda_remove(agenda, last);
     return last->is_timer ? (void *)hora__agenda_release_timer(agenda, last) : release(agenda, last);
-}
-
-static struct hora__entry *find_guest(struct agenda *agenda, const hora_future *future)
-{
-    for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
-        if (HORA__LIST_ENTRY(link, struct hora__guest, link)->future == future)
-            return &HORA__LIST_ENTRY(link, struct hora__guest, link)->entry;
-    return NULL;
 }
 
 static struct hora__entry *find_entry(hora_queue *queue, const void *item)
 {
     const hora_future *future = item;
     if (future->kind != HORA__FUTURE_SCHEDULED)
-        return find_guest(agenda_of(queue), future);
+        return hora__agenda_find_guest(agenda_of(queue), future);
     const struct hora__scheduled *scheduled = item;
     struct hora__timers *heap = heap_of(agenda_of(queue), &scheduled->entry);
     if (scheduled->queue != queue || !hora__timers_holds(heap, &scheduled->entry.by_due))
@@ -515,8 +512,10 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 
 static hora_ns second_due(hora_queue *queue)
 {
-    const struct hora__timers *only = only_heap(agenda_of(queue));
-    return only != NULL && agenda_of(queue)->turns == NULL ? hora__timers_second_due(only) : HORA_FOREVER;
+    const struct agenda *agenda = agenda_of(queue);
+    const struct hora__timers *only = agenda->turns == NULL ? only_heap(agenda) : NULL;
+    hora_ns second = only != NULL ? hora__timers_second_due(only) : HORA_FOREVER;
+    return only != NULL && agenda->annex.first < second ? agenda->annex.first : second;
 }
 
 /* ---- making ---- */
@@ -532,6 +531,7 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
+    hora__annex_free(&agenda->annex);
     hora__zones_forget(&agenda->base);
     if (agenda->turns != NULL)
         hora__turns_destroy(agenda->turns);
@@ -589,6 +589,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     for (int i = 0; i < agenda->shards->count; i++)
         hora__object_ref(&agenda->base.object);
     agenda->seen_now = INT64_MIN;
+    agenda->annex.first = INT64_MAX;
     agenda->lacking = hora__shards_room(agenda->shards);
     agenda->own = hora_clock_timeline(agenda->base.object.clock);
     hora__zones_init(&agenda->base);

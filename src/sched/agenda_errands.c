@@ -163,7 +163,7 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
 static bool withdraw(struct agenda *agenda, uint64_t number)
 {
     struct hora__timers *heap = own_heap(agenda);
-    hora__timers_tell_all(heap);
+    hora__agenda_gather(agenda);
     for (int i = 0; i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_errand)
@@ -205,7 +205,7 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
 {
     struct hora__timers *heap = own_heap(agenda);
     int error = 0;
-    hora__timers_tell_all(heap);
+    hora__agenda_gather(agenda);
     for (int i = 0; error == 0 && i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
         if (!entry->is_errand)

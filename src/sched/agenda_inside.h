@@ -5,6 +5,7 @@
 #define HORA_SCHED_AGENDA_INSIDE_H
 
 #include "sched/agenda.h"
+#include "sched/annex.h"
 #include "sched/shards.h"
 
 enum { LINES = 3 };
@@ -24,7 +25,8 @@ struct hora__left {
 struct agenda {
     struct hora_queue base;
     struct line lines[LINES];
-    hora_timeline own; /* that of its clock; immutable */
+    hora_timeline own;        /* that of its clock; immutable */
+    struct hora__annex annex; /* errands that are not in their heap yet; each has its place there kept */
     struct hora__list guests;
     struct hora__shards *shards; /* immutable */
     hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
@@ -107,7 +109,18 @@ hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t
 /* A guest has been removed: its memory goes, unless it runs. */
 void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest);
 
+/* ---- agenda_picks.c ---- */
+
+/* The entry of a future from elsewhere; NULL: it is not here. */
+struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_future *future);
+
 /* ---- agenda_posts.c ---- */
+
+/* The first of the own heap may have left: see that what follows it comes from the annex. */
+void hora__agenda_follow(struct agenda *agenda);
+
+/* All errands come into their heap, and all are told where they stand: somebody is about to look at more than the first. */
+void hora__agenda_gather(struct agenda *agenda);
 
 /* Say what is to go the long way; and see that there is room for what does not, first. */
 void hora__agenda_set_floor(struct agenda *agenda);

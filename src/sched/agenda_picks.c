@@ -7,6 +7,14 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
+struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_future *future)
+{
+    for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
+        if (HORA__LIST_ENTRY(link, struct hora__guest, link)->future == future)
+            return &HORA__LIST_ENTRY(link, struct hora__guest, link)->entry;
+    return NULL;
+}
+
 static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
@@ -17,7 +25,7 @@ static void visit_heap(const struct hora__timers *timers, void (*visit)(struct h
 void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
-    hora__timers_tell_all(own_heap(agenda_of(queue)));
+    hora__agenda_gather(agenda_of(queue));
     visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agenda_posts.c - what comes into the agenda by way of its shards; see shards.c */
+/* agenda_posts.c - what comes into the agenda by way of its shards, see shards.c; and what of that waits in the annex, see annex.h */
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fast.h"
 #include "base/fault.h"
+#include "base/touch.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
 #include "sched/shards.h"
@@ -29,16 +30,55 @@ void hora__agenda_promise(struct agenda *agenda)
     hora__agenda_set_floor(agenda);
 }
 
+/* Some errands come from the annex into the heap, where their places have been kept. */
+static void fetch(struct agenda *agenda)
+{
+    struct hora__timer_slot slots[HORA__ANNEX_BATCH];
+    int count = hora__annex_take(&agenda->annex, slots);
+    hora__timers_keep(own_heap(agenda), -count);
+    for (int i = 0; i < count; i++)
+        hora__timers_push_stray(own_heap(agenda), hora__slot_timer(slots[i]), slots[i].due);
+}
+
+void hora__agenda_follow(struct agenda *agenda)
+{
+    const struct hora__timers *heap = own_heap(agenda);
+    while (agenda->annex.size > 0 && (heap->size == 0 || agenda->annex.first <= heap->slots[0].due)) {
+        if (HORA__FAULT(ANNEX_STAYS_BEHIND) && heap->size > 0)
+            break;
+        fetch(agenda); /* I7 of agenda.c */
+    }
+}
+
+void hora__agenda_gather(struct agenda *agenda)
+{
+    while (agenda->annex.size > 0 && !HORA__FAULT(ANNEX_IS_UNSEEN)) {
+        HORA__TOUCH_PREPAID(1);
+        fetch(agenda);
+    }
+    hora__timers_tell_all(own_heap(agenda));
+}
+
+/* An errand that is not the first need not come into the heap yet, if that is large. The place that was promised to it stays kept. */
+static inline bool goes_to_annex(struct agenda *agenda, struct hora__posted posted)
+{
+    const struct hora__timers *heap = own_heap(agenda);
+    return posted.entry->is_errand && heap->size + agenda->annex.size >= HORA__ANNEX_IS_WORTH_IT &&
+           posted.due > heap->slots[0].due && hora__annex_add(&agenda->annex, &posted.entry->by_due, posted.due);
+}
+
 static void take_in(void *context, struct hora__posted posted)
 {
     struct agenda *agenda = context;
-    hora__timers_keep(own_heap(agenda), -1);
     agenda->lacking++;
+    hora__agenda_count(agenda, posted.entry, 1); /* I1 */
+    if (goes_to_annex(agenda, posted))
+        return;
+    hora__timers_keep(own_heap(agenda), -1);
     if (posted.entry->is_errand)
         hora__timers_push_stray(own_heap(agenda), &posted.entry->by_due, posted.due);
     else
         hora__timers_push(own_heap(agenda), &posted.entry->by_due, posted.due);
-    hora__agenda_count(agenda, posted.entry, 1); /* I1 */
 }
 
 bool hora__agenda_take_all_in(struct agenda *agenda)

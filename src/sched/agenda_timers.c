@@ -241,6 +241,7 @@ bool hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entr
     if (count == 0)
         return false;
     hora__timers_sift_out(own_heap(agenda), drop_marked);
+    hora__agenda_follow(agenda); /* the first may have left */
     hora__timers_save_room(own_heap(agenda));
     queue->size -= count;
     queue->unlisted -= count;                          /* I3 */

@@ -20,7 +20,7 @@
 
 #include "base/touch.h"
 
-enum { CHILDREN = 4 };
+enum { CHILDREN = 4, LINE = CHILDREN * sizeof(struct hora__timer_slot) };
 
 static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
 static_assert(sizeof(struct hora__timer) == 12, "a timer has no padding");
@@ -99,16 +99,33 @@ static void sift_up(struct hora__timers *timers, int i, struct hora__timer_slot 
     place(timers, i, slot);
 }
 
-/* The child of i that leaves first; i has one. */
-static int first_child(const struct hora__timers *timers, int i)
+static int first_of(const struct hora__timers *timers, int first, int end)
 {
-    int first = CHILDREN * i + 1;
-    int end = timers->size - first < CHILDREN ? timers->size : first + CHILDREN;
-    HORA__TOUCH(end - first);
     for (int child = first + 1; child < end; child++)
         if (before(timers->slots[child], timers->slots[first]))
             first = child;
     return first;
+}
+
+/* The child of i that leaves first; i has one. Which of two is due first cannot be foretold, so that is found without a branch; that
+ * two are due together is rare. */
+static inline int first_child(const struct hora__timers *timers, int i)
+{
+    int first = CHILDREN * i + 1;
+    int end = timers->size - first < CHILDREN ? timers->size : first + CHILDREN;
+    HORA__TOUCH(end - first);
+    if (__builtin_expect(end - first < CHILDREN, false))
+        return first_of(timers, first, end);
+    const struct hora__timer_slot *child = &timers->slots[first];
+    int64_t due_0 = child[0].due, due_1 = child[1].due, due_2 = child[2].due, due_3 = child[3].due;
+    int left = due_1 < due_0;
+    int64_t left_due = due_1 < due_0 ? due_1 : due_0;
+    int right = 2 + (due_3 < due_2);
+    int64_t right_due = due_3 < due_2 ? due_3 : due_2;
+    int best = right_due < left_due ? right : left;
+    if (__builtin_expect((due_0 == due_1) | (due_2 == due_3) | (left_due == right_due), false))
+        return first_of(timers, first, end);
+    return first + best;
 }
 
 int64_t hora__timers_second_due(const struct hora__timers *timers)
@@ -116,11 +133,21 @@ int64_t hora__timers_second_due(const struct hora__timers *timers)
     return timers->size > 1 ? timers->slots[first_child(timers, 0)].due : INT64_MAX;
 }
 
-/* Returns where the slot came to stand. */
+/* Returns where the slot came to stand. What no cache holds is fetched a step ahead: the grandchildren of i, all of them, since it is not known
+ * yet which are needed. Where they end nothing is there to be fetched, which does no harm. (In a function of its own the compiler
+ * would find that this does nothing.) */
 static int sift_down(struct hora__timers *timers, int i, struct hora__timer_slot slot)
 {
     int parents = (timers->size + CHILDREN - 2) / CHILDREN; /* slots with a child stand first */
     while (i < parents) {
+        int64_t grandchild = (int64_t)CHILDREN * (CHILDREN * i + 1) + 1;
+        if (grandchild < timers->size) {
+            const char *line = (const char *)&timers->slots[grandchild];
+            __builtin_prefetch(line);
+            __builtin_prefetch(line + LINE);
+            __builtin_prefetch(line + 2 * LINE);
+            __builtin_prefetch(line + 3 * LINE);
+        }
         int child = first_child(timers, i);
         if (!before(timers->slots[child], slot))
             break;

@@ -191,6 +191,58 @@ TEST(schedule_by_value_keeps_the_order_when_shown, "")
     check_order(true);
 }
 
+enum { VERY_MANY = 12000, COMERS = 5 }; /* more than stand in the heap */
+
+static intptr_t last_step;
+static int steps;
+
+static int note_step(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    CHECK((intptr_t)arg >= last_step);
+    last_step = (intptr_t)arg;
+    steps++;
+    return 0;
+}
+
+static int schedule_very_many(struct rig *r)
+{
+    int count = test_simulated() ? 64 : VERY_MANY;
+    last_step = 0;
+    steps = 0;
+    open_plain(r);
+    for (int i = 0; i < count; i++) {
+        int step = 1 + (int)(7919 * (int64_t)i % (count / 2));
+        CHECK_OK(hora_schedule(r->pool, HORA_TASK(note_step, (void *)(intptr_t)step), step * HORA_US(1), NULL));
+    }
+    return count;
+}
+
+TEST(schedule_by_value_keeps_the_order_of_very_many, "")
+{
+    struct rig r;
+    int count = schedule_very_many(&r);
+    pass(&r, count / 8 * HORA_US(1));
+    CHECK_INT(steps, count / 8 * 2);
+    for (int i = 1; i <= COMERS; i++) /* while others come */
+        CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_step, (void *)(intptr_t)(count / 8 + i)), i * HORA_US(1), NULL));
+    pass(&r, count / 8 * HORA_US(1));
+    CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), count - count / 8 * 4); /* from now on there are futures */
+    pass_in_steps(&r, count / 8 * HORA_US(1), 2);
+    CHECK_INT(steps, count + COMERS);
+    rig_close(&r);
+}
+
+TEST(schedule_by_value_of_very_many_is_abandoned_by_stop, "")
+{
+    struct rig r;
+    int count = schedule_very_many(&r);
+    pass(&r, count / 8 * HORA_US(1));
+    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_INT(steps, count / 8 * 2);
+    rig_close(&r);
+}
+
 TEST(schedule_by_value_is_never_early, "")
 {
     struct rig r;

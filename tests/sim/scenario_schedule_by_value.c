@@ -65,6 +65,26 @@ MEDIUM_SCENARIO(schedule_by_value_is_punctual)
     end();
 }
 
+/* Those by value wait outside of the heap, in which a future that is due later stands. */
+MEDIUM_SCENARIO(schedule_by_value_comes_in_time)
+{
+    hora_future *future;
+    begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    for (int i = 0; i < 4; i++)
+        jobs[i].punctual = true;
+    schedule(0, 10);
+    jobs[1].due = jobs_now() + 40;
+    CHECK_OK(hora_schedule(scheduler, JOB(1), 40, &future));
+    accepted++;
+    schedule(2, 30);
+    schedule(3, 20);
+    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    for (int i = 0; i < 4; i++)
+        jobs_check(i, 1);
+    jobs_unref(future);
+    end();
+}
+
 static void schedule_two(void *arg)
 {
     (void)arg;
