@@ -31,7 +31,7 @@
 #include "sys/clock.h"
 
 /* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
-enum { LEAST_GRACE = 50000, MOST_GRACE = 4 * LEAST_GRACE };
+enum { LEAST_GRACE = 50000, MOST_GRACE = 16 * LEAST_GRACE };
 
 /* When the first element is due; HORA_FOREVER: there is none to wake up for. */
 static hora_ns first_due(hora_queue *queue, uint64_t *ret_element)
