@@ -23,6 +23,7 @@ enum {
     PAYLOAD = 64,
     PAUSE_NS = 200000, /* in which the other thread falls asleep */
     SLEEP_NS = 1000000,
+    NAP_NS = 100000,
     USUAL_SLACK_NS = 50000,
 };
 
@@ -284,7 +285,7 @@ static void limit_spin(const struct peer_workload *w, long amount, bool warms_up
     report(w->name, (double)(now - start_ns) / (double)rounds, "ns", "lower");
 }
 
-/* ---- sleeping: how late does a thread wake up that sleeps for a millisecond? ---- */
+/* ---- sleeping: how late does a thread wake up that sleeps for a millisecond, and what does it cost? ---- */
 
 static void report_sleep(const struct peer_workload *w, long window_ms, unsigned long slack_ns)
 {
@@ -309,6 +310,27 @@ static void limit_sleep_usual(const struct peer_workload *w, long amount, bool w
     report_sleep(w, warms_up ? 1 : amount, USUAL_SLACK_NS);
 }
 
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec time;
+    MUST(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
+    return time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
+}
+
+/* What is charged to a thread for each time that it sleeps on a futex until a moment that is near: so often can it wake up at most for what it has
+ * of a processor. */
+static void limit_sleep_cpu(const struct peer_workload *w, long amount, bool warms_up)
+{
+    long count = (warms_up ? 1 : amount) * MILLISECOND / NAP_NS;
+    int64_t start_ns = thread_cpu_ns();
+    for (long i = 0; i < count; i++) {
+        int64_t due_ns = now_ns() + NAP_NS;
+        struct timespec due = {due_ns / (1000 * MILLISECOND), due_ns % (1000 * MILLISECOND)};
+        syscall(SYS_futex, &nobody_waits, FUTEX_WAIT_BITSET_PRIVATE, 0, &due, NULL, FUTEX_BITSET_MATCH_ANY);
+    }
+    report(w->name, (double)(thread_cpu_ns() - start_ns) / 1e3 / (double)count, "us", "lower");
+}
+
 static const struct peer_workload workloads[] = {
     {"limit.clock", limit_clock, .producers = 1},
     {"limit.mutex.1t", limit_mutex, .producers = 1},
@@ -324,6 +346,7 @@ static const struct peer_workload workloads[] = {
     {"limit.wake.nobody", limit_wake_nobody, .producers = 1},
     {"limit.sleep.exact", limit_sleep_exact, .producers = 1},
     {"limit.sleep.usual", limit_sleep_usual, .producers = 1},
+    {"limit.sleep.cpu", limit_sleep_cpu, .producers = 1},
 };
 
 static void open_nothing(const struct peer_workload *workload)
