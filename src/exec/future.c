@@ -87,7 +87,7 @@ static void destroy_event(hora_future *future)
 }
 
 /* What few have when they go. */
-__attribute__((noinline)) static void release_rest(hora_future *future)
+__attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
     for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) /* it was never done */
         if (listener->allocated)
@@ -111,10 +111,7 @@ static void free_larger(hora_future *future)
 void hora__future_destroy(struct hora__object *object)
 {
     hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
-    assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
-    if (future->owes_drop || (future->has_result && future->by.result != NULL) || future->listeners != NULL ||
-        future->event != NULL)
-        release_rest(future);
+    hora__future_release(future);
     if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
     else if (future->kind != HORA__FUTURE_PLAIN)
@@ -465,7 +462,7 @@ hora_cancel hora__future_expire(hora_future *future)
 /* It has been cancelled before it ran: who must be asked to take it out of a queue, kept alive by a reference; NULL: nobody. That entry has
  * no other owner then: whether it is taken out or a worker has it already, who has it finds that it is done. If it is out at
  * once, that is told; then the caller has the reference of the entry. */
-static struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
+HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
 {
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
@@ -503,7 +500,7 @@ static hora_cancel cancel_unnoticed(hora_future *future)
     struct hora__queue_owner *owner = part_from_owner_locked(future, &is_out);
     if (HORA__FAULT(CANCEL_TELLS_TOO_LATE))
         set_state(future, HORA_FUTURE_CANCELLED);
-    hora__mutex_unlock(&future->object.lock);
+    hora__mutex_unlock_as(&future->object.lock, HORA__RANK_OBJECT);
     if (owner != NULL)
         leave_queue(future, owner);
     if (is_out)
@@ -539,7 +536,7 @@ int hora_future_cancel(hora_future *future, bool interrupt)
     int error = check(future);
     if (error < 0)
         return error;
-    hora__mutex_lock(&future->object.lock);
+    hora__mutex_lock_as(&future->object.lock, HORA__RANK_OBJECT);
     if (HORA__FAST && !interrupt && is_unnoticed_locked(future))
         return (int)cancel_unnoticed(future);
     return (int)cancel_noticed(future, interrupt);

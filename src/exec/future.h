@@ -3,6 +3,7 @@
 #ifndef HORA_EXEC_FUTURE_H
 #define HORA_EXEC_FUTURE_H
 
+#include <assert.h>
 #include <hora/future.h>
 
 #include "base/list.h"
@@ -99,8 +100,45 @@ __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, c
 __attribute__((warn_unused_result)) int hora__future_init_beside(hora_future *future, const hora_task *task,
                                                                  const struct hora__object *other);
 
+/* All but the object; for what is part of something larger. */
+HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
+{
+    hora__atomic_init(&future->state, HORA_FUTURE_NEW);
+    future->kind = HORA__FUTURE_PLAIN;
+    future->in_caller_memory = in_caller_memory;
+    future->spins = false;
+    future->owes_drop = true;
+    future->has_result = false;
+    future->listed = false;
+    future->limit_interrupts = false;
+    future->nudged = false;
+    future->failure = 0;
+    future->entries = 0;
+    future->by.result = NULL;
+    future->runner = NULL;
+    future->owner = NULL;
+    hora__list_init(&future->waiters);
+    future->listeners = NULL;
+    future->task = *task;
+    future->next = NULL;
+    future->event = NULL;
+    if (in_caller_memory)
+        ((struct hora__lodger *)future)->reclaimer = NULL;
+}
+
 /* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
 void hora__future_destroy(struct hora__object *object);
+
+/* The same, but for the memory. */
+void hora__future_release_rest(hora_future *future);
+
+HORA__INLINE void hora__future_release(hora_future *future)
+{
+    assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
+    if (future->owes_drop || (future->has_result && future->by.result != NULL) || future->listeners != NULL ||
+        future->event != NULL)
+        hora__future_release_rest(future);
+}
 
 /* Tell the reclaimer that the memory is its own again. */
 void hora__future_gone(struct hora__waiter *reclaimer);
@@ -127,7 +165,13 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
 /* The same as the first, for a future that nobody but the caller has seen: with so many references from now on. */
-void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references);
+HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
+{
+    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
+    hora__atomic_init(&future->object.references, references);
+    future->owner = owner;
+    future->entries = 1;
+}
 
 /* It found no place: as if that had not been called. */
 void hora__future_unborn(hora_future *future);

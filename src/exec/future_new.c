@@ -8,37 +8,11 @@
 #include "exec/spares.h"
 #include "sys/alloc.h"
 
-/* All but the object. */
-static void init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
-{
-    hora__atomic_init(&future->state, HORA_FUTURE_NEW);
-    future->kind = HORA__FUTURE_PLAIN;
-    future->in_caller_memory = in_caller_memory;
-    future->spins = false;
-    future->owes_drop = true;
-    future->has_result = false;
-    future->listed = false;
-    future->limit_interrupts = false;
-    future->nudged = false;
-    future->failure = 0;
-    future->entries = 0;
-    future->by.result = NULL;
-    future->runner = NULL;
-    future->owner = NULL;
-    hora__list_init(&future->waiters);
-    future->listeners = NULL;
-    future->task = *task;
-    future->next = NULL;
-    future->event = NULL;
-    if (in_caller_memory)
-        ((struct hora__lodger *)future)->reclaimer = NULL;
-}
-
 int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
 {
     int error = hora__object_init(&future->object, clock, hora__future_destroy);
     if (error == 0)
-        init_rest(future, task, in_caller_memory);
+        hora__future_init_rest(future, task, in_caller_memory);
     return error;
 }
 
@@ -46,7 +20,7 @@ int hora__future_init_beside(hora_future *future, const hora_task *task, const s
 {
     int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
     if (error == 0)
-        init_rest(future, task, false);
+        hora__future_init_rest(future, task, false);
     return error;
 }
 
@@ -66,7 +40,7 @@ int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future
 int hora__future_new_beside(const hora_task *task, const struct hora__object *other, struct hora__depot *depot,
                             hora_future **ret_future)
 {
-    hora_future *future = hora__depot_get(depot, sizeof *future);
+    hora_future *future = hora__depot_get(depot, HORA__KEPT_PLAIN, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__future_init_beside(future, task, other);
@@ -106,14 +80,6 @@ int hora_promise_new(void (*drop_result_fn)(void *result), hora_future **ret_fut
     if (ret_future == NULL)
         return HORA_EINVAL;
     return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
-}
-
-void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
-{
-    assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
-    hora__atomic_init(&future->object.references, references);
-    future->owner = owner;
-    future->entries = 1;
 }
 
 void hora__future_unborn(hora_future *future)

@@ -91,29 +91,16 @@ void hora__depot_supply(struct hora__depot *depot)
     spares->count = spares->first != NULL ? BATCH : 0;
 }
 
-/* NULL: the thread has none. */
-HORA__INLINE void *get_own(enum hora__keepsake what)
-{
-    hora_thread *thread = hora__thread_existing();
-    return thread != NULL ? hora__blocks_pop(&thread->spares[what]) : NULL;
-}
-
 void *hora__spares_get(enum hora__keepsake what, size_t size)
 {
-    void *block = get_own(what);
+    void *block = hora__spares_own(what);
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
-__attribute__((noinline)) static void *get_from_depot(struct hora__depot *depot, size_t size)
+__attribute__((noinline)) void *hora__depot_get_more(struct hora__depot *depot, size_t size)
 {
     hora__depot_supply(depot);
     return hora__spares_get(depot->what, size);
-}
-
-void *hora__depot_get(struct hora__depot *depot, size_t size)
-{
-    void *block = get_own(depot->what);
-    return block != NULL ? block : get_from_depot(depot, size);
 }
 
 /* A worker has too many: bring BATCH of them to its pool. */

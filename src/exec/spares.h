@@ -7,6 +7,8 @@
 #ifndef HORA_EXEC_SPARES_H
 #define HORA_EXEC_SPARES_H
 
+#include "base/inline.h"
+#include "sync/thread.h"
 #include "sys/alloc.h"
 #include "sys/mutex.h"
 
@@ -33,8 +35,22 @@ void hora__pool_tidy(struct hora_pool *pool);
 /* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
 __attribute__((warn_unused_result)) void *hora__spares_get(enum hora__keepsake what, size_t size);
 
-/* The same, for one of this pool: its depot is asked before the system is. */
-__attribute__((warn_unused_result)) void *hora__depot_get(struct hora__depot *depot, size_t size);
+/* The same of what the thread has itself. */
+HORA__INLINE void *hora__spares_own(enum hora__keepsake what)
+{
+    hora_thread *thread = hora__thread_existing();
+    return thread != NULL ? hora__blocks_pop(&thread->spares[what]) : NULL;
+}
+
+/* The same, for one of this pool, whose depot is for that: it is asked before the system is. */
+__attribute__((warn_unused_result)) void *hora__depot_get_more(struct hora__depot *depot, size_t size);
+
+__attribute__((warn_unused_result)) HORA__INLINE void *hora__depot_get(struct hora__depot *depot,
+                                                                       enum hora__keepsake what, size_t size)
+{
+    void *block = hora__spares_own(what);
+    return block != NULL ? block : hora__depot_get_more(depot, size);
+}
 
 /* Memory of a future is no longer used. */
 void hora__spares_put(enum hora__keepsake what, void *block);

@@ -15,6 +15,7 @@
 #include "sched/agenda_inside.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sched/shards_inside.h"
 #include "sched/timeout.h"
 #include "sys/alloc.h"
 

@@ -8,7 +8,7 @@
 #include "base/touch.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
-#include "sched/shards.h"
+#include "sched/shards_inside.h"
 
 /* Who posts must not need memory later: so places are promised beforehand, for all that the shards can hold. As long as that is not
  * possible nothing is posted. */

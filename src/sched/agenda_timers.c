@@ -16,6 +16,7 @@
 #include "exec/pool.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
+#include "sched/shards_inside.h"
 #include "sched/timeout.h"
 
 static_assert(sizeof(struct hora__timeout) == sizeof(hora_timer) &&

@@ -119,10 +119,12 @@ static void destroy(struct hora__object *object)
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
     int shard = scheduled->shard;
-    if (scheduled->course == NULL)
-        hora__future_destroy(object);
-    else
+    if (scheduled->course == NULL) {
+        hora__future_release(&scheduled->future);
+        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
+    } else {
         destroy_with_course(scheduled); /* in any case the memory is gone after this */
+    }
     hora__agenda_move_out(queue, shard);
 }
 
@@ -162,10 +164,8 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, con
     scheduled->future.kind = HORA__FUTURE_SCHEDULED;
     scheduled->future.object.destroy = destroy;
     scheduled->queue = queue;
-    scheduled->shard = hora__agenda_shard(queue);
     scheduled->spot = 0;
     scheduled->planned = plan->planned;
-    scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
     scheduled->last_code = 0;
     scheduled->paused = plan->paused;
     scheduled->has_begun = false;
@@ -198,6 +198,8 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
         return error;
     }
     init(scheduled, queue, plan);
+    scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
+    scheduled->shard = hora__agenda_shard(queue);
     hora__agenda_move_in(queue, scheduled->shard);
     *ret_scheduled = scheduled;
     return 0;
@@ -207,14 +209,16 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
                              struct hora__scheduled **ret_scheduled)
 {
     hora_queue *queue = pool->queue;
-    struct hora__scheduled *scheduled = hora__depot_get(&pool->depot, sizeof *scheduled);
+    struct hora__scheduled *scheduled = hora__depot_get(&pool->depot, HORA__KEPT_SCHEDULED, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
-    int error = hora__future_init_beside(&scheduled->future, task, &queue->object);
+    uint8_t shard = hora__agenda_shard(queue);
+    int error = hora__object_prepare_beside(&scheduled->future.object, &queue->object, destroy);
     if (error < 0) {
         hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
         return error;
     }
+    hora__future_init_rest(&scheduled->future, task, false);
     scheduled->course = NULL;
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .tells = true,
@@ -222,6 +226,9 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
                                         .line = queue->object.clock->timeline,
                                         .planned = planned};
     init(scheduled, queue, &plan);
+    scheduled->shard = shard;
+    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
+    hora__clock_acquire(scheduled->future.object.clock);
     *ret_scheduled = scheduled;
     return 0;
 }

@@ -193,7 +193,7 @@ __attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *tas
                                                             const struct hora__scheduled_plan *plan,
                                                             struct hora__scheduled **ret_scheduled);
 
-/* The same of one that runs once, by the rules of the JDK's calls, and that hora__agenda_house follows. */
+/* The same of one that runs once, by the rules of the JDK's calls: it is born enqueued, and hora__agenda_house follows. */
 __attribute__((warn_unused_result)) int hora__scheduled_new_once(const hora_task *task, struct hora_pool *pool,
                                                                  hora_ns planned,
                                                                  struct hora__scheduled **ret_scheduled);

@@ -491,7 +491,6 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
     if (error < 0)
         return error;
     struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
-    hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
     if (hora__agenda_house(pool->queue, scheduled, now, &posting)) {
         hora__pool_work_came(pool);
         error = hora__scheduler_is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);

@@ -33,6 +33,7 @@
 #include "base/fault.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
+#include "sched/shards_inside.h"
 #include "sched/timeout.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -110,29 +111,12 @@ int hora__shards_mine(const struct hora__shards *shards)
 
 /* ---- numbers ---- */
 
-/* The reading, and the shard, so that each gives others. Within a shard they rise also if the clock should not. */
-static uint64_t number_by_clock_locked(const struct hora__shards *shards, struct hora__shard *shard, hora_ns now)
-{
-    uint64_t number = (uint64_t)now * HORA__SHARDS_MOST + (uint64_t)(shard - shards->shards);
-    if (number <= shard->last_number)
-        number = shard->last_number + HORA__SHARDS_MOST;
-    shard->last_number = number;
-    return number;
-}
-
-static uint64_t number_locked(struct hora__shards *shards, struct hora__shard *shard, hora_ns now)
-{
-    if (!shards->by_clock)
-        return (uint64_t)hora__counter_next(&shards->last_number);
-    return number_by_clock_locked(shards, shard, now);
-}
-
 uint64_t hora__shards_number(struct hora__shards *shards)
 {
     struct hora__shard *shard = &shards->shards[hora__shards_mine(shards)];
     hora_ns now = shards->by_clock ? hora_clock_now(NULL) : 0;
     hora__mutex_lock(&shard->lock);
-    uint64_t number = number_locked(shards, shard, now);
+    uint64_t number = hora__shard_number_locked(shards, shard, now);
     hora__mutex_unlock(&shard->lock);
     return number;
 }
@@ -151,16 +135,6 @@ struct hora__shard *hora__shards_enter(struct hora__shards *shards)
     return shard;
 }
 
-HORA__INLINE bool is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
-                          const struct hora__posting *posting)
-{
-    if (shard->count == HORA__SHARD_ROOM)
-        return false;
-    if (due <= hora__atomic64_load(&shards->floor) && !HORA__FAULT(SHARD_BELOW_FLOOR))
-        return false;
-    return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN);
-}
-
 void hora__shard_leave(struct hora__shard *shard)
 {
     hora__mutex_unlock(&shard->lock);
@@ -169,7 +143,7 @@ void hora__shard_leave(struct hora__shard *shard)
 bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
                          const struct hora__posting *posting)
 {
-    return is_open(shards, shard, due, posting);
+    return hora__shard_admits(shards, shard, due, posting);
 }
 
 /* I1 */
@@ -181,40 +155,10 @@ static void set_spot(struct hora__entry *entry, int spot)
         hora__scheduled_of_entry(entry)->spot = (uint16_t)spot;
 }
 
-HORA__INLINE void add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
-{
-    posted.entry->by_due.sequence = number_locked(shards, shard, now);
-    shard->posted[shard->count++] = posted;
-    hora__counter_add_alone(&shard->branch.posted, 1);
-}
-
 void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now)
 {
-    add(shards, shard, posted, now);
+    hora__shard_append(shards, shard, posted, now);
     set_spot(posted.entry, shard->count);
-}
-
-bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due)
-{
-    return due < hora__atomic64_load(&shards->horizon);
-}
-
-enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
-                                  const struct hora__posting *posting, bool moves_in)
-{
-    struct hora__shard *shard = &shards->shards[scheduled->shard];
-    hora_ns due = scheduled->planned;
-    hora__mutex_lock(&shard->lock);
-    bool open = is_open(shards, shard, due, posting);
-    if (open) {
-        add(shards, shard, (struct hora__posted){due, &scheduled->entry}, now);
-        scheduled->spot = (uint16_t)shard->count;                       /* I1 */
-        shard->housed += moves_in && !HORA__FAULT(SHARD_HOUSES_NOBODY); /* I3 */
-    }
-    hora__mutex_unlock(&shard->lock);
-    if (!open)
-        return HORA__POST_REFUSED;
-    return hora__shards_is_ahead(shards, due) ? HORA__POSTED_AHEAD : HORA__POSTED;
 }
 
 /* ---- going ---- */
@@ -243,13 +187,13 @@ bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *sc
                          bool (*may)(const void *context), const void *context)
 {
     struct hora__shard *shard = &shards->shards[scheduled->shard];
-    hora__mutex_lock(&shard->lock);
+    hora__mutex_lock_as(&shard->lock, HORA__RANK_INBOX);
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
         take_out(shard, &scheduled->entry, &scheduled->spot);
         hora__counter_add_alone(&shard->branch.cancelled, 1);
     }
-    hora__mutex_unlock(&shard->lock);
+    hora__mutex_unlock_as(&shard->lock, HORA__RANK_INBOX);
     return removes;
 }
 

@@ -68,17 +68,12 @@ int hora__shards_mine(const struct hora__shards *shards);
 /* The next number of a timer: no other has it, and whoever asks later gets a larger one. */
 uint64_t hora__shards_number(struct hora__shards *shards);
 
-/* What becomes of one that is to be posted. */
+/* What becomes of one that is to be posted: see hora__shards_post. */
 enum hora__post {
     HORA__POST_REFUSED, /* it has to go the long way: there is no room, it is due too soon, or the gate is closed */
     HORA__POSTED,
     HORA__POSTED_AHEAD, /* and the agenda has to be told */
 };
-
-/* Post into the future's own shard; it is ready to be taken by anyone. The gate as in struct hora__posting; `now` is when the call that posts it
- * began. If told so, and it is let in, it begins to belong to the agenda with that. */
-enum hora__post hora__shards_post(struct hora__shards *shards, struct hora__scheduled *scheduled, hora_ns now,
-                                  const struct hora__posting *posting, bool moves_in);
 
 /* Lock the calling thread's shard; unlock it. And with that lock: whether something with this due time may be posted; do so, and give it its number.
  * Whoever has done so unlocks, and then asks whether the agenda has to be told. */
@@ -87,7 +82,6 @@ void hora__shard_leave(struct hora__shard *shard);
 bool hora__shard_is_open(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
                          const struct hora__posting *posting);
 void hora__shard_add(struct hora__shards *shards, struct hora__shard *shard, struct hora__posted posted, hora_ns now);
-bool hora__shards_is_ahead(struct hora__shards *shards, hora_ns due);
 
 /* Take a scheduled future that was cancelled out of its shard, if it is still there, and `may`, which is called with the shard's lock, says so.
  * Whether that was done. */

@@ -33,15 +33,10 @@ int hora__object_init(struct hora__object *object, const hora_clock *clock,
 int hora__object_init_beside(struct hora__object *object, const struct hora__object *other,
                              void (*destroy)(struct hora__object *object))
 {
-    int error = hora__mutex_init(&object->lock, HORA__RANK_OBJECT);
-    if (error < 0)
-        return error;
-    hora__atomic_init(&object->references, 1);
-    object->generation = other->generation;
-    object->clock = other->clock;
-    object->destroy = destroy;
-    hora__clock_acquire(object->clock);
-    return 0;
+    int error = hora__object_prepare_beside(object, other, destroy);
+    if (error == 0)
+        hora__clock_acquire(object->clock);
+    return error;
 }
 
 void hora__object_visit(struct hora__object *object)

@@ -33,6 +33,20 @@ __attribute__((warn_unused_result)) int hora__object_init_beside(struct hora__ob
                                                                  const struct hora__object *other,
                                                                  void (*destroy)(struct hora__object *object));
 
+/* The same, but for the clock, which does not know of it yet: hora__clock_acquire follows. So all that is written before that is written at once. */
+__attribute__((warn_unused_result)) HORA__INLINE int hora__object_prepare_beside(
+    struct hora__object *object, const struct hora__object *other, void (*destroy)(struct hora__object *object))
+{
+    int error = hora__mutex_init(&object->lock, HORA__RANK_OBJECT);
+    if (error < 0)
+        return error;
+    hora__atomic_init(&object->references, 1);
+    object->generation = other->generation;
+    object->clock = other->clock;
+    object->destroy = destroy;
+    return 0;
+}
+
 /* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. By the
  * generation alone, for who keeps it apart from the lock: */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__object_check_in(int32_t generation)

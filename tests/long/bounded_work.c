@@ -266,12 +266,14 @@ static void history_of_a_delay_queue(enum times times)
 
 /* ---- a pool: execute or submit, cancel, and what a worker does for each task ---- */
 
+static hora_latch *arrived;
 static hora_latch *gate;
 
 static int hold(void *arg, void **ret_result)
 {
     (void)arg;
     (void)ret_result;
+    MUST(hora_latch_count_down(arrived) == 0);
     return hora_latch_await(gate);
 }
 
@@ -286,8 +288,9 @@ static void history_of_a_pool(const char *name, int capacity, bool submits)
                               {.what = NULL}};
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = capacity), &pool, NULL) == 0);
     for (int round = 0; round < 2; round++) {
-        MUST(hora_latch_new(1, NULL, &gate) == 0);
+        MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
         MUST(hora_pool_execute(pool, HORA_TASK(hold, NULL)) == 0);
+        MUST(hora_latch_await(arrived) == 0); /* else the queue has room for one less */
         MUST(hora_pool_execute(pool, HORA_TASK(from_now_on, NULL)) == 0);
         for (int i = 1; i < elements; i++) {
             begin();
@@ -306,7 +309,7 @@ static void history_of_a_pool(const char *name, int capacity, bool submits)
         MUST(hora_pool_quiesce(pool, HORA_FOREVER) == 0);
         for (int i = 1; submits && i < elements; i++)
             (void)hora_future_unref(futures[i]);
-        MUST(hora_latch_free(gate) == 0);
+        MUST(hora_latch_free(gate) == 0 && hora_latch_free(arrived) == 0);
     }
     MUST(tallies[RUN].calls == tallies[PUT].calls - tallies[CANCELLED].calls);
     MUST(hora_pool_free(pool) == 0);

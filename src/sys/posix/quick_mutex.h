@@ -7,18 +7,28 @@
 
 extern HORA__THREAD_LOCAL int hora__objects_held; /* how many object locks the thread holds */
 
-static inline void hora__mutex_lock(hora__mutex *mutex)
+HORA__INLINE void hora__mutex_lock_as(hora__mutex *mutex, enum hora__rank rank)
 {
     hora__word_lock(&mutex->native);
-    if (mutex->rank == HORA__RANK_OBJECT)
+    if (rank == HORA__RANK_OBJECT)
         hora__objects_held++;
+}
+
+HORA__INLINE void hora__mutex_unlock_as(hora__mutex *mutex, enum hora__rank rank)
+{
+    if (rank == HORA__RANK_OBJECT)
+        hora__objects_held--;
+    hora__word_unlock(&mutex->native);
+}
+
+static inline void hora__mutex_lock(hora__mutex *mutex)
+{
+    hora__mutex_lock_as(mutex, (enum hora__rank)mutex->rank);
 }
 
 HORA__INLINE void hora__mutex_unlock(hora__mutex *mutex)
 {
-    if (mutex->rank == HORA__RANK_OBJECT)
-        hora__objects_held--;
-    hora__word_unlock(&mutex->native);
+    hora__mutex_unlock_as(mutex, (enum hora__rank)mutex->rank);
 }
 
 static inline bool hora__mutex_holds_object(void)
