@@ -349,6 +349,9 @@ HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
  * has a future, also those that are executed, not submitted, which makes these a little slower. Timers (hora/timer.h) have none: they
  * are neither shown nor counted by calls of the queue, and lost if something is taken by hand that is due after them.
  *
+ * Closing it ends the pool: what can be taken from it still runs, and a worker that finds nothing more shuts the pool down, as
+ * hora_pool_shutdown does. What is left then and is not due is abandoned, as by hora_pool_stop.
+ *
  * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.
  * Errors: None; NULL for NULL, and if there is no memory for futures of what is queued. */
 HORA_API hora_queue *hora_pool_queue(hora_pool *pool);

@@ -6,7 +6,8 @@
  *                   are queued. It lowers the count by compare-and-swap: if that fails it decides anew.
  * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It
  *                   says so before it looks at the queue, and whoever takes or removes something looks for it
- *                   afterwards: one of the two sees the other. */
+ *                   afterwards: one of the two sees the other.
+ * Closed            A queue that the user has closed ends the pool: see end_with_queue. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -21,6 +22,16 @@ static hora_ns read_keep_alive(hora_pool *pool)
     return keep_alive;
 }
 
+/* The user has closed the queue, and nothing can be taken: to ask again would be to turn for ever. What cannot be taken now, since it
+ * is not due, could never be. */
+static void end_with_queue(hora_pool *pool)
+{
+    if (hora__state_of(hora__atomic_load(&pool->control)) < HORA__SHUTDOWN)
+        (void)hora_pool_shutdown(pool);
+    else
+        (void)hora_pool_stop(pool, NULL);
+}
+
 static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)
 {
     hora_pool *pool = worker->pool;
@@ -29,6 +40,8 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
+    if (error == HORA_ECLOSED)
+        end_with_queue(pool);
     if (error < 0)
         return NULL;
     hora__pool_room(pool);

@@ -137,7 +137,7 @@ static int make_room(struct timed *timed, int runs)
         return 0;
     int capacity =
         needed + needed / 2; /* of a run for every HORA__RUN_IS_WORTH_IT elements, at the worst: no overflow */
-    struct hora__head *memory = hora__alloc((size_t)capacity, sizeof *memory);
+    struct hora__match *memory = hora__alloc((size_t)capacity, sizeof *memory);
     if (memory == NULL)
         return HORA_ENOMEM;
     hora__free(hora__runs_move(&timed->runs, memory, capacity));
@@ -180,6 +180,14 @@ static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 {
     timed->inbox_soonest = soonest;
     hora__atomic64_publish(&timed->soonest, soonest);
+}
+
+/* The last of those that may become one group with this run, which is full. */
+static struct hora__run *end_of_group(struct hora__run *run)
+{
+    for (int i = 1; i < HORA__GROUP_LENGTH && run->next != NULL && hora__run_is_full(run->next); i++)
+        run = run->next;
+    return run;
 }
 
 /* A run of the inbox into the container. Returns it if it is the caller's again. */
@@ -225,8 +233,14 @@ static void absorb(hora_queue *queue)
     if (run == NULL)
         return;
     while (run != NULL) {
-        struct hora__run *next = run->next;
-        struct hora__run *empty = absorb_run(timed, run);
+        struct hora__run *last = hora__run_is_full(run) ? end_of_group(run) : run;
+        struct hora__run *next = last->next;
+        struct hora__run *empty = NULL;
+        last->next = NULL;
+        if (last != run)
+            hora__runs_add_group(&timed->runs, run);
+        else
+            empty = absorb_run(timed, run);
         if (empty != NULL || (empty = hora__runs_tidy(&timed->runs)) != NULL)
             give_back(timed, empty);
         run = next;

@@ -224,3 +224,42 @@ TEST(pool_can_be_freed_while_a_task_is_being_cancelled, "")
     CHECK_JOB(&job, 0);
     rig_close(&r);
 }
+
+/* ---- a queue that is closed ---- */
+
+TEST(pool_ends_when_its_idle_workers_find_the_queue_closed, "")
+{
+    struct rig r;
+    struct job jobs[2], late = A_JOB(&r);
+
+    rig_prepare(&r, false);
+    CHECK_OK(make_queue(&r.f, LINKED, 4, NULL, r.f.view, &r.f.queue));
+    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .queue = r.f.queue));
+    rig_open_gate(&r);
+    execute_jobs(&r, jobs, 2);
+    settle(&r.f);
+    CHECK_OK(hora_queue_close(r.f.queue));
+    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    for (int i = 0; i < 2; i++)
+        CHECK_JOB(&jobs[i], 1);
+    CHECK_ERROR(hora_pool_execute(r.pool, JOB(&late)), HORA_EREJECTED);
+    rig_close(&r);
+}
+
+TEST(pool_runs_what_is_in_a_queue_that_is_closed, "")
+{
+    struct rig r;
+    struct job jobs[3];
+
+    rig_prepare(&r, false);
+    CHECK_OK(make_queue(&r.f, LINKED, 4, NULL, r.f.view, &r.f.queue));
+    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = r.f.queue));
+    execute_jobs(&r, jobs, 3);
+    CHECK_OK(hora_queue_close(r.f.queue));
+    CHECK(!hora_pool_is_shutdown(r.pool));
+    rig_open_gate(&r);
+    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    for (int i = 0; i < 3; i++)
+        CHECK_JOB(&jobs[i], 1);
+    rig_close(&r);
+}

@@ -437,3 +437,25 @@ TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
     CHECK_INT(job.runs, 0);
     rig_close(&r);
 }
+
+/* What is due runs to its end, what is not is abandoned. */
+TEST(scheduler_ends_when_its_queue_is_closed, "")
+{
+    struct rig r;
+    struct job due, later = A_JOB(&r);
+    hora_future *futures[2];
+
+    scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    due = (struct job)A_JOB(&r);
+    futures[0] = schedule_job(&r, &due, HORA_MS(1));
+    futures[1] = schedule_job(&r, &later, HORA_SECONDS(1));
+    pass(&r, HORA_MS(1));
+    CHECK_OK(hora_queue_close(hora_pool_queue(r.pool)));
+    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_DONE(futures[0], 0, &due);
+    CHECK_DONE(futures[1], HORA_EABANDONED, NULL);
+    for (int i = 0; i < 2; i++)
+        hora_future_unref(futures[i]);
+    CHECK_JOB(&later, 0);
+    rig_close(&r);
+}

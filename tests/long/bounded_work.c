@@ -59,7 +59,7 @@ struct tally {
 
 enum {
     PREPAID = 4,                        /* the most per call, on average, of what was paid for before */
-    RUNS = 8 * 256 + 128 * 32,          /* see base/runs.h and queue/timed.c */
+    RUNS = 10 * 1024 + 128 * 32,        /* see base/runs.h and queue/timed.c */
     POSTED = HORA__FAST ? 16 * 128 : 0, /* timers that may wait unordered: see sched/shards.h */
 };
 
