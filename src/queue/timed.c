@@ -206,6 +206,8 @@ static struct hora__run *absorb_run(struct timed *timed, struct hora__run *run)
 static struct hora__run *empty_inbox_locked(struct timed *timed)
 {
     struct hora__run *chain = timed->inbox_first;
+    if (chain == NULL && timed->inbox_soonest == HORA_FOREVER)
+        return NULL; /* nothing changes, so those who read `soonest` keep its cache line */
     timed->inbox_first = timed->inbox_last = NULL;
     timed->inbox_size = 0;
     set_soonest_locked(timed, HORA_FOREVER);
@@ -223,13 +225,8 @@ static void set_room(struct timed *timed)
     hora__mutex_unlock(&timed->inbox_lock);
 }
 
-static void absorb(hora_queue *queue)
+static void absorb_chain(struct timed *timed, struct hora__run *run)
 {
-    struct timed *timed = timed_of(queue);
-    assert(hora__mutex_held(&queue->object.lock));
-    hora__mutex_lock(&timed->inbox_lock);
-    struct hora__run *run = empty_inbox_locked(timed);
-    hora__mutex_unlock(&timed->inbox_lock);
     if (run == NULL)
         return;
     while (run != NULL) {
@@ -245,8 +242,18 @@ static void absorb(hora_queue *queue)
             give_back(timed, empty);
         run = next;
     }
-    queue->size = timed->runs.size; /* I3 */
+    timed->base.size = timed->runs.size; /* I3 */
     set_room(timed);
+}
+
+static void absorb(hora_queue *queue)
+{
+    struct timed *timed = timed_of(queue);
+    assert(hora__mutex_held(&queue->object.lock));
+    hora__mutex_lock(&timed->inbox_lock);
+    struct hora__run *chain = empty_inbox_locked(timed);
+    hora__mutex_unlock(&timed->inbox_lock);
+    absorb_chain(timed, chain);
 }
 
 /* Whether the element, which is due sooner than all in the inbox, may be there as well. */
@@ -386,18 +393,18 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 {
     (void)wakes;
     struct timed *timed = timed_of(queue);
-    absorb(queue);
+    hora__mutex_lock(&timed->inbox_lock);
+    struct hora__run *chain = empty_inbox_locked(timed);
+    struct hora__heap_entry entry = {.sequence = timed->next_sequence++, .item = put->item};
+    hora__mutex_unlock(&timed->inbox_lock);
+    absorb_chain(timed, chain);
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
     if (make_room_for_singles(timed, 1) < 0)
         return HORA_ENOMEM;
     if (!timed->has_room)
         set_room(timed);
-    struct hora__heap_entry entry = {.item = put->item};
     entry.due = put->has_due ? put->due : hora_clock_now(queue->object.clock);
-    hora__mutex_lock(&timed->inbox_lock);
-    entry.sequence = timed->next_sequence++;
-    hora__mutex_unlock(&timed->inbox_lock);
     hora__runs_push(&timed->runs, &entry);
     queue->size = timed->runs.size;
     return 0;
