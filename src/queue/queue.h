@@ -191,6 +191,8 @@ struct hora_queue {
         *standby; /* of the other takers, the one that sleeps until the second element is due; NULL: none */
     hora_ns standby_until;
     hora_ns standby_grace; /* and how much longer it sleeps, where sleep is not exact anyway */
+    hora_ns leader_grace;  /* the same of the leader */
+    int taken;             /* elements, since a taker last decided until when to sleep */
 };
 
 /* ---- making: queue.c ---- */

@@ -203,6 +203,7 @@ static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_it
     void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
+    queue->taken++;
     if (!is_alone(queue))
         hora__queue_settle(queue, NULL, wakes);
     *ret_item = item;
