@@ -192,7 +192,7 @@ struct hora_queue {
     hora_ns standby_until;
     hora_ns standby_grace; /* and how much longer it sleeps, where sleep is not exact anyway */
     hora_ns leader_grace;  /* the same of the leader */
-    int taken;             /* elements, since a taker last decided until when to sleep */
+    uint32_t taken;        /* elements, since a taker last decided until when to sleep; it may wrap */
 };
 
 /* ---- making: queue.c ---- */

@@ -8,7 +8,7 @@
 #include "harness.h"
 #include "queue/backlog.h"
 
-enum { SPAN = 1000, SLOTS = 128, VALUES = 4 * SLOTS, STEPS = 12 * SLOTS };
+enum { SPAN = 1000, SLOTS = 128, VALUES = 3 * SLOTS, STEPS = 5 * SLOTS };
 
 static hora_queue *queue;
 static struct hora__books books;

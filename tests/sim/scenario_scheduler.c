@@ -243,11 +243,11 @@ LARGE_SCENARIO(scheduler_lingerer_is_relieved_by_another)
 /* ---- the end ---- */
 
 /* Accepted before the shutdown or rejected; never lost. What comes just too late may also be cancelled, but not rejected after all. */
-static void schedule_meets_shutdown(int core, bool cancels)
+static void scheduling_meets_shutdown(int core, bool cancels, hora_future *(*schedule)(int i, hora_ns delay))
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core, .cancel_delayed = cancels));
     test_thread *other = test_thread_start(NULL, jobs_shut_down, NULL);
-    hora_future *future = jobs_once(0, 10);
+    hora_future *future = schedule(0, 10);
     if (future != NULL) {
         int outcome = hora_future_get(future, NULL);
         CHECK(outcome == 0 || outcome == HORA_ECANCELED);
@@ -259,6 +259,11 @@ static void schedule_meets_shutdown(int core, bool cancels)
     CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
     CHECK_INT(jobs[0].drops, future != NULL);
     jobs_end();
+}
+
+static void schedule_meets_shutdown(int core, bool cancels)
+{
+    scheduling_meets_shutdown(core, cancels, jobs_once);
 }
 
 SCENARIO(scheduler_schedule_meets_shutdown)
@@ -274,6 +279,20 @@ SCENARIO(scheduler_schedule_meets_cancelling_shutdown)
 SCENARIO(scheduler_schedule_meets_shutdown_without_core)
 {
     schedule_meets_shutdown(0, false);
+}
+
+/* With rules of its own it goes the long way in. */
+static hora_future *once_by_rules(int i, hora_ns delay)
+{
+    hora_future *future;
+    int error = hora_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.delay = delay, .grace = HORA_SECONDS(1)), &future);
+    CHECK(error == 0 || error == HORA_EREJECTED);
+    return error == 0 ? future : NULL;
+}
+
+SCENARIO(scheduler_schedule_by_rules_meets_shutdown_without_core)
+{
+    scheduling_meets_shutdown(0, false, once_by_rules);
 }
 
 SCENARIO(scheduler_schedule_meets_cancelling_shutdown_with_two)
