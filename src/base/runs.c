@@ -84,6 +84,7 @@ static void take_out(struct hora__head *heap, int size, int i)
 
 static struct hora__head head_at(struct hora__heap_entry *place)
 {
+    assert(place != NULL);
     return (struct hora__head){.due = place->due, .place = place};
 }
 

@@ -44,6 +44,7 @@ enum {
         SLOTS / HORA__FORMS, /* a segment that ends early, since it has all forms, has one entry in so many slots */
 };
 
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
 struct backlog {
     struct hora_queue base;
     struct hora__place front; /* the first element */
@@ -54,10 +55,10 @@ struct backlog {
     bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
 
     /* A taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock. */
-    _Alignas(HORA__CACHE_LINE) hora__atomic wanted;
+    HORA__BEGINS_LINE hora__atomic wanted;
 
     /* The inbox, guarded by a lock of its own; apart, since others use it. */
-    _Alignas(HORA__CACHE_LINE) hora__mutex inbox_lock; /* rank INBOX */
+    HORA__BEGINS_LINE hora__mutex inbox_lock; /* rank INBOX */
     bool sealed;
     bool shown;
     short inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
@@ -67,7 +68,7 @@ struct backlog {
     struct hora__segment *inbox_first;
     int inbox_holes;
 
-    _Alignas(HORA__CACHE_LINE) struct hora__spare_segments spares; /* for the container as well */
+    HORA__BEGINS_LINE struct hora__spare_segments spares; /* for the container as well */
 };
 
 #ifdef HORA__MUTEX_IS_INLINE

@@ -193,7 +193,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     if (max > 0)
         copy_locked(queue, items, max);
     hora__mutex_unlock(&queue->object.lock);
-    if (size < max)
+    if (max > 0 && size < max)
         items[size] = NULL;
     return size;
 }

@@ -145,8 +145,8 @@ static int sift_down(struct hora__timers *timers, int i, struct hora__timer_slot
             const char *line = (const char *)&timers->slots[grandchild];
             __builtin_prefetch(line);
             __builtin_prefetch(line + LINE);
-            __builtin_prefetch(line + 2 * LINE);
-            __builtin_prefetch(line + 3 * LINE);
+            __builtin_prefetch(line + (ptrdiff_t)2 * LINE);
+            __builtin_prefetch(line + (ptrdiff_t)3 * LINE);
         }
         int child = first_child(timers, i);
         if (!before(timers->slots[child], slot))

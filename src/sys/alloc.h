@@ -21,6 +21,13 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc_dirty(size_t size)
 /* The same, at the beginning of a cache line; in the simulator anywhere. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size);
 
+/* Of a member of what is allocated so: it begins a line. The simulator, where all is one thread's, does without. */
+#ifdef HORA_SIM
+#define HORA__BEGINS_LINE
+#else
+#define HORA__BEGINS_LINE _Alignas(HORA__CACHE_LINE)
+#endif
+
 /* Whether memory may be kept to be used again, instead of being freed: not where somebody checks how it is used. */
 #if defined(HORA_SIM) || defined(__SANITIZE_ADDRESS__)
 enum { HORA__KEEPS_MEMORY = 0 };
