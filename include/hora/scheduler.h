@@ -124,7 +124,8 @@ HORA_NODISCARD HORA_API int hora_single_scheduler_new(const hora_scheduler_optio
  *
  * A delay of zero or less: at once. Sums saturate: a delay beyond what time can count never ends, and disturbs no other.
  * `ret_future` may be NULL: then nobody asks, and the task runs all the same. It takes a quarter of the memory then, unless the
- * scheduler has a before, after or failed hook, or somebody has looked at its queue.
+ * scheduler has a before, after or failed hook, or somebody has looked at its queue. For what is to be cancelled as a rule, like a
+ * timeout, hora/timer.h costs less still.
  *
  * Ownership: see hora/task.h; the caller gets one reference to *ret_future.   Threads: Any thread.
  * Blocks: Never.

@@ -6,8 +6,8 @@
  *                   segments, so that those who put and those who take meet once for a whole chain of elements.
  *                   Whoever wants to see everything absorbs what is there first. Elements are written behind the last
  *                   one and taken from the front, segment by segment. An element that is removed from the middle
- *                   leaves a hole, which is skipped when the front comes to it; when there are more holes than
- *                   elements, and not few, the elements move together.
+ *                   leaves a hole, which is skipped when the front comes to it; so does the rest of a segment that has no room for
+ *                   another form. When there are far more holes than elements (I3), the elements move together.
  * Taking            A worker that has taken the first element under the lock offers the rest of its segment, up to the last that is there, to all
  *                   who will come for the next one: they claim them without the lock, in their order; see segment.h. Who needs
  *                   to know what is in the queue recalls what is left, as does whoever finds nothing more to claim; so
