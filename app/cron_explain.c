@@ -68,7 +68,7 @@ static struct fields split(const char *expression, const hora_cron *cron)
 static void print_fields(const struct fields *fields, const hora_cron *cron)
 {
     static const char *const names[] = {"", "second", "minute", "hour", "day of month", "month", "day of week"};
-    int first = HORA_CRON_WEEKDAY - fields->count + 1; /* crontab's have no second */
+    int first = HORA_CRON_FIELD_WEEKDAY - fields->count + 1; /* crontab's have no second */
     int width = 0;
     for (int i = 0; i < fields->count; i++)
         width = (int)strlen(fields->texts[i]) > width ? (int)strlen(fields->texts[i]) : width;
@@ -153,7 +153,7 @@ static int explain(const struct cron_request *request, const struct cron_questio
     if (fields.count > 0)
         output_text("\nFields\n");
     print_fields(&fields, question->cron);
-    bool keeps_times = request->options.dst == HORA_DST_CRON && !counts_time(&fields);
+    bool keeps_times = request->options.dst == HORA_DST_ONCE && !counts_time(&fields);
     free(fields.copy);
     int result = print_times(question, &until);
     if (result < 0)

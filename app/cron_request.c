@@ -27,7 +27,7 @@ static const struct option table[] = {
 static bool take_option(struct cron_request *request, int id, const char *value)
 {
     static const char *const dialects[] = {[HORA_CRON_SPRING] = "spring", [HORA_CRON_UNIX] = "unix"};
-    static const char *const rules[] = {[HORA_DST_SPRING] = "spring", [HORA_DST_CRON] = "cron"};
+    static const char *const rules[] = {[HORA_DST_LITERAL] = "spring", [HORA_DST_ONCE] = "cron"};
     int choice;
     switch (id) {
     case DIALECT:
@@ -77,7 +77,7 @@ int request_read(struct cron_request *ret_request, enum cron_options options, co
     struct options words = {.table = table, .count = options, .argc = argc, .argv = argv, .at = 1};
     const char *second = NULL;
     int operands = 0;
-    *ret_request = (struct cron_request){.options = HORA_CRON_OPTIONS_INIT};
+    *ret_request = (struct cron_request){.options = HORA_INIT(hora_cron_options)};
     for (int id; (id = options_next(&words)) != WORD_END;) {
         if (id == WORD_WRONG)
             return STATUS_TROUBLE;
@@ -124,7 +124,7 @@ static bool open_cron(const struct cron_request *request, hora_cron **ret_cron)
 static bool open_from(const struct cron_request *request, struct cron_question *question)
 {
     if (!request->from) {
-        int result = hora_clock_instant(hora_system_clock(HORA_WALL), &question->from);
+        int result = hora_clock_instant(hora_clock_system(HORA_CLOCK_WALL), &question->from);
         if (result < 0)
             complain("the clock: %s", hora_strerror(result));
         return result >= 0;

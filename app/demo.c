@@ -51,7 +51,7 @@ static bool obey(struct demo *demo, int key)
 
 static hora_ns now(void)
 {
-    return hora_clock_now(hora_system_clock(HORA_MONOTONIC));
+    return hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 }
 
 static void show(struct demo *demo, bool plain)
@@ -77,11 +77,11 @@ static int sum_up(struct demo *demo)
     hora_distribution held = {.count = 0}; /* of what waits for its class */
     int error = hora_pool_get_stats(demo->scheduler, &stats);
     if (error == 0)
-        error = hora_pool_count(demo->scheduler, NULL, &counts);
+        error = hora_pool_get_counts(demo->scheduler, NULL, &counts);
     if (error == 0)
-        error = hora_pool_measure(demo->scheduler, "heartbeat", HORA_MEASURE_LATENESS, &late);
+        error = hora_pool_get_distribution(demo->scheduler, "heartbeat", HORA_METRIC_LATENESS, &late);
     if (error == 0)
-        error = hora_pool_measure(demo->scheduler, "import", HORA_MEASURE_WAIT, &held);
+        error = hora_pool_get_distribution(demo->scheduler, "import", HORA_METRIC_WAIT, &held);
     if (error < 0 && error != HORA_ENOENT) /* that one: it ended before these had begun */
         return complain("%s", hora_strerror(error));
     int64_t early = demo_load_early(demo);

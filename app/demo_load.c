@@ -79,7 +79,7 @@ static int volley(void *arg, void **ret_result)
     for (int i = 0; i < 20 && error >= 0; i++) {
         unsigned number = load->shots++ * 2654435761u; /* spread as if by chance, and the same each time */
         hora_ns delay = HORA_MS((hora_ns)(number % 2000));
-        error = hora_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay, NULL);
+        error = hora_scheduler_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay, NULL);
     }
     return error == HORA_EREJECTED ? 0 : error; /* that is the end */
 }
@@ -97,9 +97,9 @@ static int feed(void *arg, void **ret_result)
     (void)ret_result;
     struct demo_load *load = arg;
     hora_future *future;
-    int error =
-        hora_pool_submit_with(load->demo->scheduler, HORA_TASK(import, NULL, .name = "import"),
-                              HORA_TERMS(.task_class = load->demo->imports, .start_by = HORA_SECONDS(2)), &future);
+    int error = hora_pool_submit_with(
+        load->demo->scheduler, HORA_TASK(import, NULL, .name = "import"),
+        HORA_TASK_OPTIONS(.task_class = load->demo->imports, .start_within = HORA_SECONDS(2)), &future);
     if (error < 0)
         return error == HORA_EREJECTED ? 0 : error;
     (void)hora_future_unref(atomic_exchange(&load->last_import, future));
@@ -120,32 +120,32 @@ struct part {
     const char *name;
     const char *plan;
     hora_run_fn run;
-    hora_schedule_spec spec;
+    hora_schedule spec;
 };
 
 static const struct part parts[DEMO_SERIES] = {
-    {"heartbeat", "every 250 ms", heartbeat, {.rate = HORA_MS(250)}},
-    {"poll", "400 ms after each end", poll_feed, {.gap = HORA_MS(400)}},
+    {"heartbeat", "every 250 ms", heartbeat, {.fixed_rate = HORA_MS(250)}},
+    {"poll", "400 ms after each end", poll_feed, {.fixed_delay = HORA_MS(400)}},
     {"report", "cron: every 5 seconds", report, {.cron = "*/5 * * * * *"}},
     {"flaky",
      "every 700 ms, backs off",
      flaky,
-     {.rate = HORA_MS(700), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_SECONDS(1)}},
-    {"slow", "every 2 s, takes 1.5 s", slow, {.rate = HORA_SECONDS(2)}},
-    {"volley", "every s, 20 one-shots", volley, {.rate = HORA_SECONDS(1)}},
-    {"feed", "every 300 ms, one import", feed, {.rate = HORA_MS(300)}},
+     {.fixed_rate = HORA_MS(700), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_SECONDS(1)}},
+    {"slow", "every 2 s, takes 1.5 s", slow, {.fixed_rate = HORA_SECONDS(2)}},
+    {"volley", "every s, 20 one-shots", volley, {.fixed_rate = HORA_SECONDS(1)}},
+    {"feed", "every 300 ms, one import", feed, {.fixed_rate = HORA_MS(300)}},
 };
 
 static int start_series(struct demo *demo, int index)
 {
     const struct part *part = &parts[index];
     struct demo_series *series = &demo->series[index];
-    hora_schedule_spec spec = part->spec;
+    hora_schedule spec = part->spec;
     spec.struct_size = sizeof spec;
     series->name = part->name;
     series->plan = part->plan;
-    return hora_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name), &spec,
-                              &series->future);
+    return hora_scheduler_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name), &spec,
+                                        &series->future);
 }
 
 int demo_load_start(struct demo *demo, const char **reterr_what)
@@ -157,7 +157,7 @@ int demo_load_start(struct demo *demo, const char **reterr_what)
     int error = hora_scheduler_new(
         HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
                                .oversight = HORA_OVERSIGHT(.measured = true, .steered = true,
-                                                           .listener = {.started = started, .context = load})),
+                                                           .listener = {.started = started, .arg = load})),
         &demo->scheduler, &reason);
     *reterr_what = reason;
     if (error < 0)
@@ -175,10 +175,10 @@ int demo_load_stop(struct demo *demo)
 {
     int error = hora_scheduler_set_cancel_delayed(demo->scheduler, true);
     if (error == 0)
-        error = hora_pool_close(demo->scheduler,
-                                HORA_SECONDS(1)); /* what waits for longer is abandoned, what runs interrupted */
+        error = hora_pool_close_for(demo->scheduler,
+                                    HORA_SECONDS(1)); /* what waits for longer is abandoned, what runs interrupted */
     if (error == HORA_ETIMEDOUT)
-        error = hora_pool_await_termination(demo->scheduler, HORA_SECONDS(5));
+        error = hora_pool_await_termination_for(demo->scheduler, HORA_SECONDS(5));
     for (int i = 0; i < DEMO_SERIES; i++)
         demo->series[i].future = hora_future_unref(demo->series[i].future);
     (void)hora_future_unref(atomic_exchange(&demo->load->last_import, NULL));
@@ -189,9 +189,9 @@ void demo_load_pause(struct demo *demo, bool paused)
 {
     for (int i = 0; i < DEMO_SERIES; i++) {
         if (paused)
-            (void)hora_scheduled_pause(demo->series[i].future);
+            (void)hora_future_pause(demo->series[i].future);
         else
-            (void)hora_scheduled_resume(demo->series[i].future);
+            (void)hora_future_resume(demo->series[i].future);
     }
 }
 

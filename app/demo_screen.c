@@ -64,7 +64,7 @@ static const char *bar_of(hora_ns time, char *text)
 
 static hora_ns now(void)
 {
-    return hora_clock_now(hora_system_clock(HORA_MONOTONIC));
+    return hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 }
 
 static void draw_workers(struct demo *demo)
@@ -95,9 +95,9 @@ static void draw_series(struct demo *demo)
         hora_schedule_info info;
         hora_ns delay = 0;
         hora_distribution late = {.count = 0};
-        if (hora_scheduled_info(series->future, &info) < 0 || hora_scheduled_delay(series->future, &delay) < 0)
+        if (hora_future_get_schedule_info(series->future, &info) < 0 || hora_future_delay(series->future, &delay) < 0)
             continue;
-        (void)!hora_pool_measure(demo->scheduler, series->name, HORA_MEASURE_LATENESS, &late);
+        (void)!hora_pool_get_distribution(demo->scheduler, series->name, HORA_METRIC_LATENESS, &late);
         const char *next = info.paused ? "paused" : info.running > 0 ? "runs" : delay <= 0 ? "due" : WORDS(delay);
         LINE("%-10s  %-24s  %-8s  %5lld  %6lld  %7lld  %-10s  %-10s", series->name, series->plan, next,
              (long long)info.runs, (long long)info.failures, (long long)info.skipped, WORDS(late.p50), WORDS(late.p99));
@@ -107,16 +107,16 @@ static void draw_series(struct demo *demo)
 static void draw_named(struct demo *demo, const char *name, const char *plan)
 {
     hora_counts counts;
-    if (hora_pool_count(demo->scheduler, name, &counts) < 0)
+    if (hora_pool_get_counts(demo->scheduler, name, &counts) < 0)
         return;
     LINE("%-10s  %-24s  %-8s  %5lld  %6lld  expired %lld", name, plan, "", (long long)counts.started,
          (long long)counts.failed, (long long)counts.expired);
 }
 
-static void draw_distribution(struct demo *demo, const char *title, hora_measure measure)
+static void draw_distribution(struct demo *demo, const char *title, hora_metric measure)
 {
     hora_distribution all;
-    if (hora_pool_measure(demo->scheduler, NULL, measure, &all) < 0)
+    if (hora_pool_get_distribution(demo->scheduler, NULL, measure, &all) < 0)
         return;
     line("");
     LINE("%s of %lld", title, (long long)all.count);
@@ -175,8 +175,8 @@ void demo_screen_draw(struct demo *demo)
     draw_named(demo, "shot", "one-shots, up to 2 s");
     draw_named(demo, "import", "class, start by 2 s");
     draw_held(demo);
-    draw_distribution(demo, "LATENESS", HORA_MEASURE_LATENESS);
-    draw_distribution(demo, "QUEUE WAIT", HORA_MEASURE_WAIT);
+    draw_distribution(demo, "LATENESS", HORA_METRIC_LATENESS);
+    draw_distribution(demo, "QUEUE WAIT", HORA_METRIC_WAIT);
     output_text("\033[J");
     (void)output_flush();
 }
@@ -186,8 +186,8 @@ void demo_screen_line(struct demo *demo)
     hora_pool_stats stats;
     hora_counts counts;
     hora_distribution late;
-    if (hora_pool_get_stats(demo->scheduler, &stats) < 0 || hora_pool_count(demo->scheduler, NULL, &counts) < 0 ||
-        hora_pool_measure(demo->scheduler, NULL, HORA_MEASURE_LATENESS, &late) < 0)
+    if (hora_pool_get_stats(demo->scheduler, &stats) < 0 || hora_pool_get_counts(demo->scheduler, NULL, &counts) < 0 ||
+        hora_pool_get_distribution(demo->scheduler, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return;
     output_format("%5.1f s  %lld runs, %lld failed, %lld expired, %d active, %d waiting, late p50 %s p99 %s\n",
                   (double)(now() - demo->begin) / 1e9, (long long)counts.started, (long long)counts.failed,

@@ -47,7 +47,7 @@ static void wait_in_poll(void)
 static void wait_in_delay(void)
 {
     void *item;
-    MUST(hora_delay_queue_put(queue, &queue, HORA_SECONDS(1)) == 0);
+    MUST(hora_queue_put_delayed(queue, &queue, HORA_SECONDS(1)) == 0);
     MUST(hora_queue_take(queue, &item) == 0);
 }
 
@@ -65,8 +65,8 @@ static void measure(const char *name, void (*wait_once)(void), int threads, uint
     pthread_t handles[2];
     moments = count;
     MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
-    view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
-    MUST(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
     MUST(hora_virtual_clock_expect(vclock, threads) == 0);
     for (int i = 0; i < threads; i++)
         MUST(pthread_create(&handles[i], NULL, work, &wait_once) == 0);

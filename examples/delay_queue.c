@@ -21,7 +21,7 @@ static int put_all(hora_queue *queue, struct element *elements)
         e->number = i;
         e->delay = HORA_MS(rand() % LONGEST_DELAY_MS);
         e->due = hora_clock_now(NULL) + e->delay;
-        if (hora_delay_queue_put_at(queue, e, e->due) < 0)
+        if (hora_queue_put_at(queue, e, e->due) < 0)
             return -1;
         printf("put   element %d, due in %3d ms\n", e->number, (int)(e->delay / HORA_MS(1)));
     }
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     struct element elements[ELEMENTS];
     hora_queue *queue;
     srand(argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : (unsigned)hora_clock_now(NULL));
-    if (hora_delay_queue_new(NULL, &queue) < 0 || put_all(queue, elements) < 0)
+    if (hora_queue_new_delay(NULL, &queue) < 0 || put_all(queue, elements) < 0)
         return 1;
     int faults = take_all(queue);
     printf("%d elements in order of expiry, %d faults\n", ELEMENTS, faults);

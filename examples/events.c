@@ -12,7 +12,7 @@ static int told;
 
 static void begin_line(const char *what, const hora_event *event)
 {
-    hora_ns now = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_BOOTTIME));
+    hora_ns now = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_BOOTTIME));
     printf("%2d:%02d  %-13s  %-6s ", (int)(now / HORA_HOURS(1)), (int)(now / HORA_MINUTES(1) % 60), what,
            event->task != NULL ? event->task->name : "");
     told++;
@@ -80,7 +80,7 @@ static int back_up(void *arg, void **ret_result)
     int *runs = arg;
     (void)ret_result;
     ++*runs;
-    if (hora_clock_sleep(hora_virtual_clock_view(time_machine, HORA_MONOTONIC), HORA_MINUTES(5)) < 0)
+    if (hora_clock_sleep(hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC), HORA_MINUTES(5)) < 0)
         return 2;
     return *runs == 2 ? 28 : 0; /* no space left on device */
 }
@@ -92,7 +92,7 @@ int main(void)
     hora_future *backup;
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.listener = (hora_listener){.started = on_started,
                                          .done = on_done,
                                          .failed = on_failed,
@@ -101,14 +101,14 @@ int main(void)
                                          .woke_late = on_woke_late,
                                          .clock_stepped = on_clock_stepped};
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &oversight,
-                                                  .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC)),
+                                                  .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC)),
                            &scheduler, NULL) < 0)
         return 1;
-    if (hora_schedule_with(scheduler, HORA_TASK(back_up, &runs),
-                           HORA_SCHEDULE(.rate = HORA_HOURS(1), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME,
-                                         .missed = HORA_MISSED_ONCE, .failure = HORA_FAILURE_CONTINUE,
-                                         .name = "backup"),
-                           &backup) < 0)
+    if (hora_scheduler_schedule_with(scheduler, HORA_TASK(back_up, &runs),
+                                     HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .clock = HORA_CLOCK_BOOTTIME,
+                                                   .missed = HORA_MISSED_ONCE, .failure = HORA_FAILURE_CONTINUE,
+                                                   .name = "backup"),
+                                     &backup) < 0)
         return 1;
     int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(90)) < 0;
     faults += hora_virtual_clock_suspend(time_machine, HORA_HOURS(3)) < 0;
@@ -117,7 +117,7 @@ int main(void)
     (void)hora_future_unref(backup);
     faults += hora_pool_shutdown(scheduler) < 0;
     faults += hora_pool_execute(scheduler, HORA_TASK(back_up, &runs, .name = "late")) != HORA_EREJECTED;
-    faults += hora_pool_close(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
     faults += runs != 3 || told != 10;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -61,8 +61,8 @@ static int look_into_it(hora_virtual_clock *clock, hora_pool *pool)
     if (hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2), &slow, NULL) < 0)
         return 0;
     for (int i = 0; i < THUMBNAILS; i++)
-        if (hora_pool_submit_with(pool, HORA_TASK(resize, NULL, .name = "resize"), HORA_TERMS(.task_class = slow),
-                                  &futures[i]) < 0)
+        if (hora_pool_submit_with(pool, HORA_TASK(resize, NULL, .name = "resize"),
+                                  HORA_TASK_OPTIONS(.task_class = slow), &futures[i]) < 0)
             return 0;
     if (hora_virtual_clock_run(clock, HORA_SECONDS(9)) < 0)
         return 0;
@@ -86,7 +86,7 @@ int main(void)
     hora_pool *pool;
     if (hora_virtual_clock_new(NULL, &clock) < 0)
         return 1;
-    clock_view = hora_virtual_clock_view(clock, HORA_MONOTONIC);
+    clock_view = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC);
     if (hora_pool_new(
             HORA_POOL_OPTIONS(.core_threads = 8, .clock = clock_view, .oversight = HORA_OVERSIGHT(.steered = true)),
             &pool, NULL) < 0)

@@ -14,8 +14,8 @@ static int steps, runs;
 /* By the wall clock, and by one that nobody can set. */
 static void begin_line(void)
 {
-    hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_WALL));
-    hora_ns up = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_MONOTONIC));
+    hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_WALL));
+    hora_ns up = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC));
     printf("wall %02d:%02d, up %d:%02d  ", (int)(wall / HORA_HOURS(1) % 24), (int)(wall / HORA_MINUTES(1) % 60),
            (int)(up / HORA_HOURS(1)), (int)(up / HORA_MINUTES(1) % 60));
 }
@@ -54,14 +54,14 @@ int main(void)
     if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16) + HORA_MINUTES(30)}), &time_machine) <
         0)
         return 1;
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.listener = (hora_listener){.started = on_started, .clock_stepped = on_clock_stepped};
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &oversight,
-                                                  .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC)),
+                                                  .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC)),
                            &scheduler, NULL) < 0)
         return 1;
-    if (hora_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
-                           HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly) < 0)
+    if (hora_scheduler_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
+                                     HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly) < 0)
         return 1;
     int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(45)) < 0;
     faults += hora_virtual_clock_step_wall(time_machine, HORA_MINUTES(120)) < 0;
@@ -72,6 +72,6 @@ int main(void)
     printf("so: the clock was set, and %d min later set right again; the program did as it was told\n", 30);
     faults += hora_future_cancel(hourly, false) < 0;
     (void)hora_future_unref(hourly);
-    faults += hora_pool_close(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
     return faults != 0 || steps != 2 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -29,7 +29,7 @@ static int take_time(void *arg, void **ret_result)
 {
     const hora_ns *time = arg;
     (void)ret_result;
-    return hora_clock_sleep(hora_virtual_clock_view(time_machine, HORA_MONOTONIC), *time) < 0 ? 1 : 0;
+    return hora_clock_sleep(hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC), *time) < 0 ? 1 : 0;
 }
 
 static int show_workers(hora_pool *pool)
@@ -59,7 +59,7 @@ int main(void)
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = 3,
-                                        .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC),
+                                        .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC),
                                         .oversight = HORA_OVERSIGHT(.listener = {.rejected = on_rejected})),
                       &pool, NULL) < 0)
         return 1;
@@ -78,6 +78,6 @@ int main(void)
            "own\n");
     for (int i = 0; i < ORDERS; i++)
         (void)hora_future_unref(orders[i]);
-    faults += hora_pool_close(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0;
     return faults != 0 || lost != 2 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -67,10 +67,10 @@ static int serve(hora_ns wait_bound)
     hora_pool *pool;
     struct request requests[REQUESTS];
     hora_future *keys[REQUESTS];
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.stuck_after = HORA_MS(500);
     oversight.growth.wait_bound = wait_bound;
-    oversight.listener = (hora_listener){.stuck = on_stuck, .resized = on_resized, .context = &stuck};
+    oversight.listener = (hora_listener){.stuck = on_stuck, .resized = on_resized, .arg = &stuck};
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = wait_bound > 0 ? 4 : 0,
                                         .keep_alive = HORA_SECONDS(1), .clock = now_clock, .oversight = &oversight),
                       &pool, NULL) < 0)
@@ -89,7 +89,7 @@ static int serve(hora_ns wait_bound)
             faults += hora_latch_count_down(requests[i].key) < 0; /* somebody else brings the keys */
     faults += stuck != (wait_bound == 0 ? REQUESTS : 0);
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(2)) < 0;
-    faults += hora_pool_close(pool, HORA_FOREVER) < 0 || hora_pool_free(pool) < 0;
+    faults += hora_pool_close_for(pool, HORA_FOREVER) < 0 || hora_pool_free(pool) < 0;
     for (int i = 0; i < REQUESTS; i++) {
         (void)hora_future_unref(keys[i]);
         faults += hora_latch_free(requests[i].key) < 0;
@@ -101,7 +101,7 @@ int main(void)
 {
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    now_clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    now_clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     printf("two threads:\n");
     int faults = serve(0);
     printf("two threads, and more if tasks wait for longer than 100 ms while threads are blocked:\n");

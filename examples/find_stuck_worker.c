@@ -71,7 +71,7 @@ int main(void)
     static int numbers[PICTURES];
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    now = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    now = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     hora_pool *pool = make_pool();
     if (pool == NULL || hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now), &never) < 0)
         return 1;
@@ -87,6 +87,6 @@ int main(void)
            "back\n");
     faults += hora_latch_count_down(never) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(60)) < 0;
-    faults += hora_pool_close(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0 || hora_latch_free(never) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0 || hora_latch_free(never) < 0;
     return faults != 0 || alarms != 1 || hora_virtual_clock_free(time_machine) < 0;
 }

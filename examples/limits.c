@@ -71,19 +71,20 @@ int main(void)
     hora_future *futures[2];
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    now = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    now = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     zero = hora_clock_now(now);
     hora_pool *pool = make_pool();
     if (pool == NULL)
         return 1;
     int faults = 0;
-    faults += hora_pool_submit_with(
-                  pool, HORA_TASK(hang, NULL, .name = "report"),
-                  HORA_TERMS(.run_for = HORA_SECONDS(10), .stuck_after = HORA_SECONDS(5), .replace = true), NULL) < 0;
+    faults += hora_pool_submit_with(pool, HORA_TASK(hang, NULL, .name = "report"),
+                                    HORA_TASK_OPTIONS(.run_limit = HORA_SECONDS(10), .stuck_after = HORA_SECONDS(5),
+                                                      .replace_stuck = true),
+                                    NULL) < 0;
     faults += hora_pool_submit_with(pool, HORA_TASK(say, "heartbeat", .name = "heartbeat"),
-                                    HORA_TERMS(.start_by = HORA_SECONDS(8)), &futures[0]) < 0;
+                                    HORA_TASK_OPTIONS(.start_within = HORA_SECONDS(8)), &futures[0]) < 0;
     faults += hora_pool_submit_with(pool, HORA_TASK(say, "answer", .name = "answer"),
-                                    HORA_TERMS(.done_by = HORA_SECONDS(12)), &futures[1]) < 0;
+                                    HORA_TASK_OPTIONS(.finish_within = HORA_SECONDS(12)), &futures[1]) < 0;
     faults += hora_pool_execute(pool, HORA_TASK(say, "backup")) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(18)) < 0;
     for (int i = 0; i < 2; i++) {
@@ -94,7 +95,7 @@ int main(void)
     }
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(42)) < 0;
     hora_pool_stats stats;
-    faults += hora_pool_close(pool, HORA_SECONDS(1)) < 0 || hora_pool_get_stats(pool, &stats) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_get_stats(pool, &stats) < 0;
     printf("done %d, expired %d\n", (int)stats.done, (int)stats.expired);
     faults += hora_pool_free(pool) < 0 || stats.done != 2 || stats.expired != 2;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;

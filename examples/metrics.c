@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.c - how long tasks waited and ran, asked by name, and written for Prometheus
  *
- * On a virtual clock, so that each run of this program measures the same. A server would call hora_write_metrics when it is asked for /metrics, with
+ * On a virtual clock, so that each run of this program measures the same. A server would call hora_metrics_write when it is asked for /metrics, with
  * a function that writes to the connection. */
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ static hora_virtual_clock *virtual_clock;
 static int work(void *arg, void **ret_result)
 {
     (void)ret_result;
-    return hora_clock_sleep(hora_virtual_clock_view(virtual_clock, HORA_MONOTONIC), HORA_MS(*(const int *)arg));
+    return hora_clock_sleep(hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC), HORA_MS(*(const int *)arg));
 }
 
 static int print(const char *text, size_t length, void *context)
@@ -25,8 +25,8 @@ static int print(const char *text, size_t length, void *context)
 static void show(hora_pool *pool, const char *name)
 {
     hora_distribution wait, run;
-    if (hora_pool_measure(pool, name, HORA_MEASURE_WAIT, &wait) < 0 ||
-        hora_pool_measure(pool, name, HORA_MEASURE_RUN, &run) < 0)
+    if (hora_pool_get_distribution(pool, name, HORA_METRIC_WAIT, &wait) < 0 ||
+        hora_pool_get_distribution(pool, name, HORA_METRIC_RUN, &run) < 0)
         return;
     printf("%-7s %2lld runs, waited up to %3lld ms, ran up to %2lld ms, %3lld ms in all\n", name != NULL ? name : "all",
            (long long)run.count, (long long)(wait.max / HORA_MS(1)), (long long)(run.max / HORA_MS(1)),
@@ -39,7 +39,7 @@ int main(void)
     hora_pool *pool;
     if (hora_virtual_clock_new(NULL, &virtual_clock) < 0)
         return 1;
-    const hora_clock *clock = hora_virtual_clock_view(virtual_clock, HORA_MONOTONIC);
+    const hora_clock *clock = hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC);
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .name = "images", .clock = clock,
                                         .oversight = HORA_OVERSIGHT(.measured = true)),
                       &pool, NULL) < 0)
@@ -51,16 +51,16 @@ int main(void)
             return 1;
     if (hora_virtual_clock_run(virtual_clock, HORA_MS(100)) < 0)
         return 1;
-    if (hora_pool_shutdown(pool) < 0 || hora_pool_await_termination(pool, HORA_FOREVER) < 0)
+    if (hora_pool_shutdown(pool) < 0 || hora_pool_await_termination_for(pool, HORA_FOREVER) < 0)
         return 1;
 
     const char *names[8];
-    int count = hora_pool_names(pool, names, 8);
+    int count = hora_pool_task_names(pool, names, 8);
     for (int i = 0; i < count; i++)
         show(pool, names[i]);
     show(pool, NULL);
     putchar('\n');
-    if (hora_write_metrics(&pool, 1, HORA_METRICS_PROMETHEUS, print, NULL) < 0)
+    if (hora_metrics_write(&pool, 1, HORA_METRICS_PROMETHEUS, print, NULL) < 0)
         return 1;
     return hora_pool_free(pool) < 0 || hora_virtual_clock_free(virtual_clock) < 0 || count != 2;
 }

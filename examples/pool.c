@@ -50,6 +50,6 @@ int main(void)
         as_expected &= error == (i == 1 ? HORA_ECANCELED : 0);
         hora_future_unref(futures[i]);
     }
-    as_expected &= hora_pool_close(pool, HORA_SECONDS(10)) == 0;
+    as_expected &= hora_pool_close_for(pool, HORA_SECONDS(10)) == 0;
     return !as_expected || hora_pool_free(pool) < 0 || hora_latch_free(gate) < 0;
 }

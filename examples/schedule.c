@@ -20,7 +20,7 @@ static hora_virtual_clock *time_machine;
 
 static hora_ns boot_time(void)
 {
-    return hora_clock_now(hora_virtual_clock_view(time_machine, HORA_BOOTTIME));
+    return hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_BOOTTIME));
 }
 
 static void print_time(void)
@@ -45,7 +45,7 @@ static void poll_failed(hora_scheduler *scheduler, hora_future *future, int code
     (void)scheduler;
     (void)context;
     hora_schedule_info info;
-    if (hora_scheduled_info(future, &info) < 0)
+    if (hora_future_get_schedule_info(future, &info) < 0)
         return;
     print_time();
     printf("  failed with %d, %d in a row, %s\n", code, (int)info.failures_in_a_row,
@@ -63,18 +63,18 @@ static void clocks_parted(hora_scheduler *scheduler, const hora_clock_event *eve
 
 static int start(hora_scheduler *scheduler, struct feed *feed, hora_future **ret_future)
 {
-    return hora_schedule_with(scheduler, HORA_TASK(poll_feed, feed),
-                              HORA_SCHEDULE(.rate = HORA_MINUTES(5), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME,
-                                            .missed = HORA_MISSED_ONCE, .spread = HORA_MINUTES(1),
-                                            .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MINUTES(4),
-                                            .back_off_max = HORA_MINUTES(30), .stop_after = 10, .name = feed->name),
-                              ret_future);
+    return hora_scheduler_schedule_with(
+        scheduler, HORA_TASK(poll_feed, feed),
+        HORA_SCHEDULE(.fixed_rate = HORA_MINUTES(5), .clock = HORA_CLOCK_BOOTTIME, .missed = HORA_MISSED_ONCE,
+                      .spread = HORA_MINUTES(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MINUTES(4),
+                      .back_off_max = HORA_MINUTES(30), .stop_after = 10, .name = feed->name),
+        ret_future);
 }
 
 static int end(struct feed *feed, hora_future *future)
 {
     hora_schedule_info info;
-    int faults = hora_scheduled_info(future, &info) < 0;
+    int faults = hora_future_get_schedule_info(future, &info) < 0;
     printf("%s: %d runs, %d failed, %d planned times skipped\n", feed->name, (int)info.runs, (int)info.failures,
            (int)info.skipped);
     faults += info.runs != feed->polls || hora_future_cancel(future, false) != HORA_CANCEL_REMOVED;
@@ -91,7 +91,7 @@ int main(void)
         return 1;
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = poll_failed,
                                                   .clock_event = clocks_parted,
-                                                  .clock = hora_virtual_clock_view(time_machine, HORA_MONOTONIC)),
+                                                  .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC)),
                            &scheduler, NULL) < 0)
         return 1;
     if (start(scheduler, &news, &first) < 0 || start(scheduler, &weather, &second) < 0)
@@ -100,6 +100,6 @@ int main(void)
     faults += hora_virtual_clock_suspend(time_machine, HORA_HOURS(2)) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(10)) < 0;
     faults += end(&news, first) + end(&weather, second);
-    faults += hora_pool_close(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
 }

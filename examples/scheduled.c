@@ -15,19 +15,19 @@ static int note_first(atomic_int *runs)
     return atomic_fetch_add(runs, 1) == 0 ? hora_latch_count_down(all_have_run) : 0;
 }
 
-HORA_SCHEDULED(every_second, .cron = "* * * * * *", .zone = "UTC")
+HORA_SCHEDULED_FUNCTION(every_second, .cron = "* * * * * *", .zone = "UTC")
 {
     static atomic_int runs;
     return note_first(&runs);
 }
 
-HORA_SCHEDULED(heartbeat, .fixed_rate_text = "250ms")
+HORA_SCHEDULED_FUNCTION(heartbeat, .fixed_rate_text = "250ms")
 {
     static atomic_int runs;
     return note_first(&runs);
 }
 
-HORA_SCHEDULED(warm_up, .initial_delay_text = "PT0.1S")
+HORA_SCHEDULED_FUNCTION(warm_up, .initial_delay_text = "PT0.1S")
 {
     static atomic_int runs;
     return note_first(&runs);

@@ -49,19 +49,19 @@ static int live(int core_threads)
     hora_future *endless;
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    view = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    view = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .clock = view), &scheduler, NULL) < 0)
         return 1;
     printf("%d core threads\n", core_threads);
-    faults += hora_schedule(scheduler, HORA_TASK(run_endlessly, NULL), HORA_SECONDS(1), &endless) < 0;
-    faults += hora_schedule(scheduler, HORA_TASK(count, &counter), HORA_SECONDS(2), NULL) < 0;
+    faults += hora_scheduler_schedule(scheduler, HORA_TASK(run_endlessly, NULL), HORA_SECONDS(1), &endless) < 0;
+    faults += hora_scheduler_schedule(scheduler, HORA_TASK(count, &counter), HORA_SECONDS(2), NULL) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(6)) < 0;
     show_threads(scheduler);
     faults += hora_future_cancel(endless, true) != HORA_CANCEL_INTERRUPTED;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(10)) < 0;
     show_threads(scheduler);
     faults += hora_pool_shutdown(scheduler) < 0;
-    faults += hora_pool_await_termination(scheduler, HORA_SECONDS(1)) < 0;
+    faults += hora_pool_await_termination_for(scheduler, HORA_SECONDS(1)) < 0;
     show_threads(scheduler);
     (void)hora_future_unref(endless);
     faults += hora_pool_free(scheduler) < 0;

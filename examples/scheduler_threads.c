@@ -32,12 +32,12 @@ static int count_threads(int core_threads)
     int faults = 0, most = core_threads > 0 ? core_threads : 1;
     printf("%4d |%3d", core_threads, largest(scheduler));
     for (int tasks = 1; tasks <= TASKS; tasks++) {
-        faults += hora_schedule(scheduler, HORA_TASK(do_nothing, NULL), HORA_HOURS(tasks), NULL) < 0;
+        faults += hora_scheduler_schedule(scheduler, HORA_TASK(do_nothing, NULL), HORA_HOURS(tasks), NULL) < 0;
         printf("%3d", largest(scheduler));
         faults += largest(scheduler) != (tasks < most ? tasks : most);
     }
     puts("");
-    faults += hora_pool_close(scheduler, HORA_SECONDS(10)) < 0;
+    faults += hora_pool_close_for(scheduler, HORA_SECONDS(10)) < 0;
     return faults + (hora_pool_free(scheduler) < 0);
 }
 

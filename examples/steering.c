@@ -32,7 +32,7 @@ static int work(void *arg, void **ret_result)
     return error;
 }
 
-static void submit(const char *name, int lasts, const hora_terms *terms)
+static void submit(const char *name, int lasts, const hora_task_options *terms)
 {
     struct job *job = &jobs[job_count++];
     *job = (struct job){.name = name, .lasts = lasts};
@@ -79,13 +79,13 @@ static void show_limit_and_reserve(void)
     begin_scene("two reports at a time, and a thread that is kept for questions", 4, 0);
     hora_class *reports = make_class(HORA_CLASS_OPTIONS(.name = "reports", .limit = 2));
     hora_class *questions = make_class(HORA_CLASS_OPTIONS(.name = "questions", .reserve = 1));
-    submit("report 1", 4, HORA_TERMS(.task_class = reports));
-    submit("report 2", 4, HORA_TERMS(.task_class = reports));
-    submit("report 3", 4, HORA_TERMS(.task_class = reports));
-    submit("something else", 3, HORA_TERMS(.task_class = NULL));
-    submit("something else again", 3, HORA_TERMS(.task_class = NULL));
+    submit("report 1", 4, HORA_TASK_OPTIONS(.task_class = reports));
+    submit("report 2", 4, HORA_TASK_OPTIONS(.task_class = reports));
+    submit("report 3", 4, HORA_TASK_OPTIONS(.task_class = reports));
+    submit("something else", 3, HORA_TASK_OPTIONS(.task_class = NULL));
+    submit("something else again", 3, HORA_TASK_OPTIONS(.task_class = NULL));
     pass(1);
-    submit("question", 1, HORA_TERMS(.task_class = questions));
+    submit("question", 1, HORA_TASK_OPTIONS(.task_class = questions));
     end_scene();
 }
 
@@ -93,36 +93,36 @@ static void show_rate(void)
 {
     begin_scene("two mails in ten seconds", 4, 0);
     hora_class *mails = make_class(HORA_CLASS_OPTIONS(.name = "mails", .rate = 2, .per = HORA_SECONDS(10)));
-    submit("mail 1", 1, HORA_TERMS(.task_class = mails));
-    submit("mail 2", 1, HORA_TERMS(.task_class = mails));
-    submit("mail 3", 1, HORA_TERMS(.task_class = mails));
-    submit("mail 4", 1, HORA_TERMS(.task_class = mails));
-    submit("mail 5", 1, HORA_TERMS(.task_class = mails));
+    submit("mail 1", 1, HORA_TASK_OPTIONS(.task_class = mails));
+    submit("mail 2", 1, HORA_TASK_OPTIONS(.task_class = mails));
+    submit("mail 3", 1, HORA_TASK_OPTIONS(.task_class = mails));
+    submit("mail 4", 1, HORA_TASK_OPTIONS(.task_class = mails));
+    submit("mail 5", 1, HORA_TASK_OPTIONS(.task_class = mails));
     end_scene();
 }
 
 static void show_keys(void)
 {
     begin_scene("one thing after the other for each customer", 4, 0);
-    submit("Ann orders", 3, HORA_TERMS(.key = hora_key_of("Ann")));
-    submit("Ann changes her order", 1, HORA_TERMS(.key = hora_key_of("Ann")));
-    submit("Ann pays", 1, HORA_TERMS(.key = hora_key_of("Ann")));
-    submit("Bob orders", 2, HORA_TERMS(.key = hora_key_of("Bob")));
-    submit("Bob pays", 1, HORA_TERMS(.key = hora_key_of("Bob")));
+    submit("Ann orders", 3, HORA_TASK_OPTIONS(.key = hora_key_of("Ann")));
+    submit("Ann changes her order", 1, HORA_TASK_OPTIONS(.key = hora_key_of("Ann")));
+    submit("Ann pays", 1, HORA_TASK_OPTIONS(.key = hora_key_of("Ann")));
+    submit("Bob orders", 2, HORA_TASK_OPTIONS(.key = hora_key_of("Bob")));
+    submit("Bob pays", 1, HORA_TASK_OPTIONS(.key = hora_key_of("Bob")));
     end_scene();
 }
 
 static void show_priorities(void)
 {
     begin_scene("a level of priority is worth ten seconds of waiting", 1, HORA_SECONDS(10));
-    submit("the one that runs", 4, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
-    submit("backup, low", 4, HORA_TERMS(.priority = HORA_PRIORITY_LOW));
+    submit("the one that runs", 4, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
+    submit("backup, low", 4, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_LOW));
     pass(1);
-    submit("page", 4, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    submit("page", 4, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     pass(2);
-    submit("alarm, urgent", 4, HORA_TERMS(.priority = HORA_PRIORITY_URGENT));
+    submit("alarm, urgent", 4, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_URGENT));
     pass(8);
-    submit("page at 11 s", 4, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    submit("page at 11 s", 4, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     end_scene();
 }
 
@@ -130,7 +130,7 @@ int main(void)
 {
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    now = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    now = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     show_limit_and_reserve();
     show_rate();
     show_keys();

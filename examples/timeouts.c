@@ -88,7 +88,7 @@ int main(void)
 {
     if (hora_virtual_clock_new(NULL, &time_machine) < 0)
         return 1;
-    view = hora_virtual_clock_view(time_machine, HORA_MONOTONIC);
+    view = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) < 0)
         return 1;
     for (int i = 0; i < CONNECTIONS; i++)
@@ -107,6 +107,6 @@ int main(void)
     printf("%d timeouts were set, %d of them happened, %d are pending\n", (int)stats.accepted, (int)stats.done,
            stats.queued);
     hang_up(0);
-    faults += hora_pool_close(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -40,14 +40,14 @@ static int begin_load(hora_future **ret_nightly)
 {
     int error = 0;
     for (int i = 0; error == 0 && i < THREADS - 1; i++)
-        error = hora_schedule_with_fixed_delay(pool, HORA_TASK(convert, NULL, .name = "convert"), HORA_MS(300 * i),
-                                               HORA_MS(500), NULL);
+        error = hora_scheduler_schedule_with_fixed_delay(pool, HORA_TASK(convert, NULL, .name = "convert"),
+                                                         HORA_MS(300 * i), HORA_MS(500), NULL);
     if (error == 0)
-        error =
-            hora_schedule_at_fixed_rate(pool, HORA_TASK(poll_feed, NULL, .name = "poll feed"), 0, HORA_MS(100), NULL);
+        error = hora_scheduler_schedule_at_fixed_rate(pool, HORA_TASK(poll_feed, NULL, .name = "poll feed"), 0,
+                                                      HORA_MS(100), NULL);
     if (error == 0)
-        error = hora_schedule_with(pool, HORA_TASK(poll_feed, NULL, .name = "nightly"),
-                                   HORA_SCHEDULE(.cron = "0 0 3 * * *"), ret_nightly);
+        error = hora_scheduler_schedule_with(pool, HORA_TASK(poll_feed, NULL, .name = "nightly"),
+                                             HORA_SCHEDULE(.cron = "0 0 3 * * *"), ret_nightly);
     return error;
 }
 
@@ -79,7 +79,7 @@ static int draw(hora_future *task)
     char why[HORA_EXPLAIN_TEXT];
     int count = hora_pool_workers(pool, workers, WORKERS_MOST);
     if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 || hora_future_explain(task, why, sizeof why) < 0 ||
-        hora_pool_measure(pool, NULL, HORA_MEASURE_LATENESS, &late) < 0)
+        hora_pool_get_distribution(pool, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return -1;
     if (isatty(STDOUT_FILENO))
         printf("\033[H\033[J"); /* home, and clear what is below */

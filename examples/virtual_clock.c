@@ -15,7 +15,7 @@ static int rounds; /* written by the watchman while he is awake, read by the tes
 
 static void *watchman(void *unused)
 {
-    const hora_clock *clock = hora_virtual_clock_view(clock_of_test, HORA_MONOTONIC);
+    const hora_clock *clock = hora_virtual_clock_view(clock_of_test, HORA_CLOCK_MONOTONIC);
     if (hora_virtual_clock_attach(clock_of_test) < 0)
         return unused;
     while (rounds < HOURS && hora_clock_sleep(clock, HORA_HOURS(1)) == 0)

@@ -46,14 +46,14 @@ static void put_and_take(hora_queue *queue, long times)
 static void count_array_queue(long times)
 {
     hora_queue *queue;
-    MUST(hora_array_queue_new(16, NULL, &queue) == 0);
+    MUST(hora_queue_new_array(16, NULL, &queue) == 0);
     put_and_take(queue, times);
 }
 
 static void count_linked_queue(long times)
 {
     hora_queue *queue;
-    MUST(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue) == 0);
+    MUST(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue) == 0);
     put_and_take(queue, times);
 }
 
@@ -63,14 +63,14 @@ static void count_delay_queue(long times)
     hora_virtual_clock *clock;
     hora_queue *queue;
     MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = LAST), &clock) == 0);
-    const hora_clock *view = hora_virtual_clock_view(clock, HORA_MONOTONIC);
-    MUST(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    const hora_clock *view = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
     for (int i = 0; i < HELD; i++)
-        MUST(hora_delay_queue_put_at(queue, &dummies[i], random_time()) == 0);
+        MUST(hora_queue_put_at(queue, &dummies[i], random_time()) == 0);
     for (long i = 0; i < times; i++) {
         void *item;
         MUST(hora_queue_take(queue, &item) == 0);
-        MUST(hora_delay_queue_put_at(queue, item, random_time()) == 0);
+        MUST(hora_queue_put_at(queue, item, random_time()) == 0);
     }
 }
 
@@ -149,14 +149,14 @@ static void occupy_worker(void)
 static void open_pool(void)
 {
     MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
-    MUST(hora_single_pool_new(NULL, &pool) == 0);
+    MUST(hora_pool_new_single(NULL, &pool) == 0);
     occupy_worker();
 }
 
 /* What the worker does last is part of it, and must not be cut off. */
 static void close_pool(void)
 {
-    MUST(hora_pool_close(pool, HORA_FOREVER) == 0 && hora_pool_free(pool) == 0);
+    MUST(hora_pool_close_for(pool, HORA_FOREVER) == 0 && hora_pool_free(pool) == 0);
 }
 
 static void count_executed(long times)
@@ -217,9 +217,9 @@ static int ignore(void *arg, void **ret_result)
 static void open_scheduler(void)
 {
     MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
-    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) == 0);
-    MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), FIRST, NULL) == 0);
+    MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), FIRST, NULL) == 0);
     MUST(hora_virtual_clock_settle(vclock) == 0);
 }
 
@@ -227,10 +227,10 @@ static void count_cancel(long times)
 {
     open_scheduler();
     for (int i = 0; i < HELD; i++)
-        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
     for (long i = 0; i < times; i++) {
         hora_future *future;
-        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), &future) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), &future) == 0);
         MUST(hora_future_cancel(future, false) == HORA_CANCEL_REMOVED);
         hora_future_unref(future);
     }
@@ -241,7 +241,7 @@ static void count_timer(long times)
     hora_timer timer = HORA_TIMER_INIT(ignore, NULL);
     open_scheduler();
     for (int i = 0; i < HELD; i++)
-        MUST(hora_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
     for (long i = 0; i < times; i++) {
         MUST(hora_timer_start(scheduler, &timer, random_time()) == 0);
         MUST(hora_timer_cancel(&timer) == HORA_CANCEL_REMOVED);
@@ -253,7 +253,7 @@ static void count_fire(long times)
     open_scheduler();
     expect(times);
     for (long i = 0; i < times; i++)
-        MUST(hora_schedule(scheduler, HORA_TASK(run, NULL), random_time(), NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(run, NULL), random_time(), NULL) == 0);
     MUST(hora_virtual_clock_advance(vclock, LAST) == 0);
     await_all();
 }

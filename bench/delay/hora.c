@@ -8,12 +8,12 @@ static hora_queue *queue;
 
 void delay_open(void)
 {
-    MUST(hora_delay_queue_new(NULL, &queue) == 0);
+    MUST(hora_queue_new_delay(NULL, &queue) == 0);
 }
 
 void delay_put(struct item *item)
 {
-    MUST(hora_delay_queue_put_at(queue, item, item->due_ns) == 0);
+    MUST(hora_queue_put_at(queue, item, item->due_ns) == 0);
 }
 
 struct item *delay_take(void)

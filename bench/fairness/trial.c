@@ -39,7 +39,7 @@ static void submit(struct trial *trial, struct piece *piece)
         MUST(hora_pool_execute(trial->pool, task) == 0);
         return;
     }
-    hora_terms terms = HORA_TERMS_INIT;
+    hora_task_options terms = HORA_INIT(hora_task_options);
     terms.task_class = trial->classes[piece->kind];
     if (setting->has_keys)
         terms.key = (uint64_t)piece->key;
@@ -65,7 +65,7 @@ static void open_pool(struct trial *trial)
 {
     const struct setting *setting = trial->setting;
     const char *reason = NULL;
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
 
     options.core_threads = THREADS;
     options.clock = trial->view;
@@ -84,14 +84,14 @@ void run_trial(const struct setting *setting, struct load *load)
     for (long i = 0; i < load->count; i++)
         load->pieces[i].began = -1;
     MUST(hora_virtual_clock_new(NULL, &trial.vclock) == 0);
-    task_clock = trial.view = hora_virtual_clock_view(trial.vclock, HORA_MONOTONIC);
+    task_clock = trial.view = hora_virtual_clock_view(trial.vclock, HORA_CLOCK_MONOTONIC);
     open_pool(&trial);
     MUST(hora_virtual_clock_expect(trial.vclock, 1) == 0);
     MUST(pthread_create(&producer, NULL, produce, &trial) == 0);
     MUST(hora_virtual_clock_run(trial.vclock, LONG_ENOUGH) == 0);
     MUST(pthread_join(producer, NULL) == 0);
     MUST(hora_pool_shutdown(trial.pool) == 0);
-    MUST(hora_pool_await_termination(trial.pool, HORA_FOREVER) == 0);
+    MUST(hora_pool_await_termination_for(trial.pool, HORA_FOREVER) == 0);
     MUST(hora_pool_free(trial.pool) == 0);
     MUST(hora_virtual_clock_free(trial.vclock) == 0);
 }

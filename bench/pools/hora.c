@@ -31,7 +31,7 @@ static void open_pool(int workers)
     const hora_oversight *oversight = HORA_OVERSIGHT(.measured = true);
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .oversight = oversight), &pool, NULL) == 0);
 #else
-    MUST(hora_fixed_pool_new(workers, NULL, &pool) == 0);
+    MUST(hora_pool_new_fixed(workers, NULL, &pool) == 0);
 #endif
 }
 

@@ -36,20 +36,20 @@ static void *queue_new(enum queue_kind kind, int capacity, bool fair)
     int made = HORA_EINVAL;
     switch (kind) {
     case ARRAY:
-        made = hora_array_queue_new(capacity, NULL, &queue);
+        made = hora_queue_new_array(capacity, NULL, &queue);
         break;
     case LINKED:
-        made = hora_linked_queue_new(capacity, NULL, &queue);
+        made = hora_queue_new_linked(capacity, NULL, &queue);
         break;
     case SYNCHRONOUS:
-        made = hora_synchronous_queue_new(HORA_QUEUE_OPTIONS(.fair = fair), &queue);
+        made = hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.fair = fair), &queue);
         break;
     case PRIORITY:
         made =
-            hora_priority_queue_new(HORA_DEFAULT_CAPACITY, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue);
+            hora_queue_new_priority(HORA_DEFAULT_CAPACITY, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue);
         break;
     case DELAY: /* with callbacks, as the JDK has it */
-        made = hora_delay_queue_new(HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times),
+        made = hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times),
                                     &queue);
         break;
     }

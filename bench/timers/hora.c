@@ -54,14 +54,14 @@ void timers_fill(const int64_t *due_ns, long count)
     pending = malloc((size_t)count * sizeof(*pending));
     MUST(pending != NULL);
     for (pending_count = 0; pending_count < count; pending_count++)
-        MUST(hora_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[pending_count] - now_ns(),
-                           &pending[pending_count]) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[pending_count] - now_ns(),
+                                     &pending[pending_count]) == 0);
 }
 
 void timers_leave(const int64_t *due_ns, long count)
 {
     for (long i = 0; i < count; i++)
-        MUST(hora_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[i] - now_ns(), NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(expire, NULL), due_ns[i] - now_ns(), NULL) == 0);
 }
 
 void timers_part(void)
@@ -81,7 +81,7 @@ static void churn_behind(const int64_t *delay_ns, long count, int lag)
         hora_future **slot = &lagging[calls++ % lag];
         if (*slot != NULL)
             cancel(*slot);
-        MUST(hora_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], slot) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], slot) == 0);
     }
 }
 
@@ -94,7 +94,7 @@ void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
     }
     for (long i = 0; i < count; i++) {
         hora_future *future;
-        MUST(hora_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], &future) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(complain, NULL), delay_ns[i], &future) == 0);
         cancel(future);
     }
 }
@@ -107,7 +107,7 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
 {
     for (long i = 0; i < count; i++) {
         due_ns[i] = now_ns() + delay_ns[i];
-        MUST(hora_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) == 0);
     }
 }
 
@@ -116,8 +116,8 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
     hora_future **series = malloc(((size_t)tasks + 1) * sizeof(*series));
     MUST(series != NULL);
     for (int i = 0; i < tasks; i++)
-        MUST(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(run, (void *)(intptr_t)i), first_ns[i] - now_ns(),
-                                         period_ns, &series[i]) == 0);
+        MUST(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(run, (void *)(intptr_t)i),
+                                                   first_ns[i] - now_ns(), period_ns, &series[i]) == 0);
     wait_until(end_ns);
     for (int i = 0; i < tasks; i++) {
         MUST(hora_future_cancel(series[i], false) != HORA_CANCEL_TOO_LATE);

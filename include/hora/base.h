@@ -49,6 +49,16 @@ typedef int64_t hora_ns;
 
 #define HORA_FOREVER INT64_MAX
 
+/* HORA_INIT(type): the first value of a struct whose first field is struct_size; everything else is zero.
+ *
+ *     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+ *     hora_worker_info workers[64] = {HORA_INIT(hora_worker_info)};      the first element gives the stride */
+#if defined(__cplusplus)
+#define HORA_INIT(type) hora__init<type>()
+#else
+#define HORA_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
+#endif
+
 #define HORA_US(n)      ((hora_ns)(n) * INT64_C(1000))
 #define HORA_MS(n)      ((hora_ns)(n) * INT64_C(1000000))
 #define HORA_SECONDS(n) ((hora_ns)(n) * INT64_C(1000000000))
@@ -62,5 +72,16 @@ typedef struct hora_instant {
 } hora_instant;
 
 HORA_END_DECLS
+
+#if defined(__cplusplus)
+extern "C++" {
+template <typename Type> inline Type hora__init() noexcept
+{
+    Type value = Type();
+    value.struct_size = (uint32_t)sizeof(Type);
+    return value;
+}
+}
+#endif
 
 #endif

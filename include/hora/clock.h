@@ -30,24 +30,25 @@ HORA_BEGIN_DECLS
 /* A clock: a constant, shared by all who use it. Where a clock is asked for, NULL is the monotonic one. */
 typedef struct hora_clock hora_clock;
 
-typedef enum hora_timeline {
-    HORA_MONOTONIC = 0,
-    HORA_BOOTTIME = 1,
-    HORA_WALL = 2,
-} hora_timeline;
+typedef enum hora_clock_id {
+    HORA_CLOCK_DEFAULT = 0, /* the monotonic clock, unless the field that takes it says otherwise */
+    HORA_CLOCK_MONOTONIC = 1,
+    HORA_CLOCK_BOOTTIME = 2,
+    HORA_CLOCK_WALL = 3,
+} hora_clock_id;
 
-/* hora_system_clock - one of the machine's own clocks
+/* hora_clock_system - one of the machine's own clocks
  *
  * Where the system has no boot-time clock the monotonic one stands in for it.
  *
- * Ownership: static, never freed; NULL if `timeline` is none of the three.
+ * Ownership: static, never freed; NULL if `id` is none of these.
  * Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API const hora_clock *hora_system_clock(hora_timeline timeline);
+HORA_API const hora_clock *hora_clock_system(hora_clock_id id);
 
-/* hora_clock_timeline - which of the three timelines a clock shows
+/* hora_clock_get_id - which of the three timelines a clock shows
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API hora_timeline hora_clock_timeline(const hora_clock *clock);
+HORA_API hora_clock_id hora_clock_get_id(const hora_clock *clock);
 
 /* hora_clock_now - read a clock
  *
@@ -74,7 +75,6 @@ typedef struct hora_virtual_clock_options {
 
 #define HORA_VIRTUAL_CLOCK_OPTIONS(...) \
     (&(hora_virtual_clock_options){.struct_size = sizeof(hora_virtual_clock_options), __VA_ARGS__})
-#define HORA_VIRTUAL_CLOCK_OPTIONS_INIT {sizeof(hora_virtual_clock_options), 0, {0}}
 
 /* hora_virtual_clock_new - make a virtual clock; NULL options: all lines start at 0
  *
@@ -97,7 +97,7 @@ HORA_API int hora_virtual_clock_free(hora_virtual_clock *clock);
  *
  * Ownership: belongs to the virtual clock and ends with it; NULL if an argument is invalid.
  * Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_timeline timeline);
+HORA_API const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_clock_id id);
 
 /* hora_virtual_clock_advance - let time pass on all three lines; what is then due wakes up
  *

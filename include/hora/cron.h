@@ -11,9 +11,9 @@
  *
  * An expression means a set of local times; in a zone it means a set of instants:
  *
- *   HORA_DST_SPRING  all instants whose local date and time match all fields. A local time that the clocks are set forward over
+ *   HORA_DST_LITERAL  all instants whose local date and time match all fields. A local time that the clocks are set forward over
  *                    never comes; one that they are set back over comes twice.
- *   HORA_DST_CRON    the same for an expression whose second, minute or hour has a "*", a range or a step: it counts time. Any
+ *   HORA_DST_ONCE    the same for an expression whose second, minute or hour has a "*", a range or a step: it counts time. Any
  *                    other names times of the day: one that is skipped comes when the clocks are set, one that comes twice
  *                    counts the first time.
  *
@@ -53,8 +53,8 @@ typedef enum hora_cron_dialect {
 } hora_cron_dialect;
 
 typedef enum hora_dst {
-    HORA_DST_SPRING = 0,
-    HORA_DST_CRON,
+    HORA_DST_LITERAL = 0,
+    HORA_DST_ONCE,
 } hora_dst;
 
 typedef struct hora_cron_options {
@@ -64,16 +64,15 @@ typedef struct hora_cron_options {
 } hora_cron_options;
 
 #define HORA_CRON_OPTIONS(...) (&(hora_cron_options){.struct_size = sizeof(hora_cron_options), __VA_ARGS__})
-#define HORA_CRON_OPTIONS_INIT {sizeof(hora_cron_options), HORA_CRON_SPRING, HORA_DST_SPRING}
 
 typedef enum hora_cron_field {
     HORA_CRON_WHOLE = 0, /* not one field, but all of the expression */
-    HORA_CRON_SECOND,
-    HORA_CRON_MINUTE,
-    HORA_CRON_HOUR,
-    HORA_CRON_DAY,
-    HORA_CRON_MONTH,
-    HORA_CRON_WEEKDAY,
+    HORA_CRON_FIELD_SECOND,
+    HORA_CRON_FIELD_MINUTE,
+    HORA_CRON_FIELD_HOUR,
+    HORA_CRON_FIELD_DAY,
+    HORA_CRON_FIELD_MONTH,
+    HORA_CRON_FIELD_WEEKDAY,
 } hora_cron_field;
 
 #define HORA_CRON_ERROR_TEXT 256
@@ -133,7 +132,7 @@ HORA_API bool hora_cron_matches(const hora_cron *cron, const hora_zone *zone, ho
 
 /* hora_cron_equal - whether two expressions are of one dialect and clock-change rule, and mean the same in each field
  *
- * How they are written does not matter: "0 0 0 ? * 1-7" is "@daily", and 31,L is L. With HORA_DST_CRON it matters
+ * How they are written does not matter: "0 0 0 ? * 1-7" is "@daily", and 31,L is L. With HORA_DST_ONCE it matters
  * whether they count time or name times of the day. Two NULL are equal.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */

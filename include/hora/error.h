@@ -40,7 +40,7 @@ HORA_BEGIN_DECLS
     X(HORA_ESHUTDOWN, -4105, "the pool is shut down")                               \
     X(HORA_EEXPIRED, -4106, "the task was not begun, or not done, in its time")
 
-enum hora_error {
+enum hora_error_code {
 #define HORA_ERROR_CONSTANT(name, value, text) name = (value),
     HORA_ERROR_TABLE(HORA_ERROR_CONSTANT)
 #undef HORA_ERROR_CONSTANT

@@ -57,7 +57,7 @@ HORA_API int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int m
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
-HORA_NODISCARD HORA_API int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context);
+HORA_NODISCARD HORA_API int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *arg);
 
 /* hora_pool_dump_fd - the same, to a file descriptor: for debuggers ("call hora_pool_dump_fd(pool, 2)")
  *

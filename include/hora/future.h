@@ -2,7 +2,7 @@
 /* hora/future.h - the outcome of a task: wait for it, take it, cancel it, be told of it
  *
  * A future is a task together with its outcome. It comes from a pool (hora_pool_submit), stands alone and is run by hand
- * (hora_future_new, hora_future_run), or is a promise that somebody completes (hora_promise_new). It is counted: each
+ * (hora_future_new, hora_future_run), or is a promise that somebody completes (hora_future_new_promise). It is counted: each
  * reference is given back with hora_future_unref.
  *
  * States, and all their transitions:
@@ -35,13 +35,10 @@ HORA_BEGIN_DECLS
 typedef struct hora_future hora_future;
 
 typedef enum hora_future_state {
-    HORA_FUTURE_NEW = 0,
-    HORA_FUTURE_COMPLETING,
-    HORA_FUTURE_NORMAL,
-    HORA_FUTURE_EXCEPTIONAL,
+    HORA_FUTURE_PENDING = 0,
+    HORA_FUTURE_SUCCEEDED,
+    HORA_FUTURE_FAILED,
     HORA_FUTURE_CANCELLED,
-    HORA_FUTURE_INTERRUPTING,
-    HORA_FUTURE_INTERRUPTED,
 } hora_future_state;
 
 /* What a cancel did. All but the first mean that the future is cancelled now. */
@@ -89,11 +86,11 @@ HORA_NODISCARD HORA_API int hora_future_init(hora_future_storage *storage, const
  * Errors: HORA_EINVAL (not of hora_future_init), HORA_EDEADLK (called by the task itself), HORA_EFORKED, HORA_ENOMEM. */
 HORA_API int hora_future_reclaim(hora_future *future);
 
-/* hora_promise_new - a future without a task, to be completed by hora_future_complete or hora_future_fail
+/* hora_future_new_promise - a future without a task, to be completed by hora_future_complete or hora_future_fail
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_promise_new(void (*drop_result)(void *result), hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_future_new_promise(void (*drop_result)(void *result), hora_future **ret_future);
 
 /* hora_future_ref - one more reference
  *
@@ -175,7 +172,7 @@ HORA_NODISCARD HORA_API int hora_future_take_result(hora_future *future, void **
 /* hora_future_get_state - the state now
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None; NULL counts as cancelled. */
-HORA_API hora_future_state hora_future_get_state(const hora_future *future);
+HORA_API hora_future_state hora_future_get_state(hora_future *future);
 
 /* hora_future_is_done - whether there is an outcome, of whatever kind
  *
@@ -214,8 +211,8 @@ HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);
  *
  * Ownership: the context must live until the callback has run.
  * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context),
-                                                void *context);
+HORA_NODISCARD HORA_API int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *arg),
+                                                void *arg);
 
 /* hora_future_fd - a descriptor that polls readable once the future is done
  *

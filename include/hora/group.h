@@ -4,7 +4,7 @@
  *     hora_group_new(NULL, &group);
  *     for (...)
  *         hora_group_submit(group, &executor, HORA_TASK(index_file, file), NULL);
- *     hora_group_wait(group);
+ *     hora_group_await(group);
  *     if (hora_group_failed(group) > 0) ...
  *
  * A future is pending in a group from when it is added until it is done. A group may be filled again at any time, also by its own
@@ -33,7 +33,6 @@ typedef struct hora_group_options {
 } hora_group_options;
 
 #define HORA_GROUP_OPTIONS(...) (&(hora_group_options){.struct_size = sizeof(hora_group_options), __VA_ARGS__})
-#define HORA_GROUP_OPTIONS_INIT {sizeof(hora_group_options), 0}
 
 /* hora_group_new - an empty group; `options` may be NULL
  *
@@ -64,7 +63,7 @@ HORA_NODISCARD HORA_API int hora_group_add(hora_group *group, hora_future *futur
 HORA_NODISCARD HORA_API int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task,
                                               hora_future **ret_future);
 
-/* hora_group_wait - wait until no future is pending
+/* hora_group_await - wait until no future is pending
  *
  * A pending interrupt is reported first, even if no future is pending. A worker of a pool that waits for tasks in that pool's
  * queue runs them itself.
@@ -72,16 +71,16 @@ HORA_NODISCARD HORA_API int hora_group_submit(hora_group *group, const hora_exec
  * Ownership: none passes.   Threads: Any thread.   Blocks: until no future is pending or the thread is interrupted.
  * Errors: HORA_EINTERRUPTED, HORA_EDEADLK (by a worker: one of the tasks waits for the caller, or is the caller), HORA_EINVAL,
  * HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_group_wait(hora_group *group);
+HORA_NODISCARD HORA_API int hora_group_await(hora_group *group);
 
-/* hora_group_wait_for - as hora_group_wait, at most for `timeout` of the group's clock
+/* hora_group_await_for - as hora_group_await, at most for `timeout` of the group's clock
  *
  * Precedence: a pending interrupt, then no future pending, then the end of the time.
  *
  * Ownership: none passes.
  * Threads: Any thread.   Blocks: until no future is pending, the time is over or the thread is interrupted.
- * Errors: HORA_ETIMEDOUT, and those of hora_group_wait. */
-HORA_NODISCARD HORA_API int hora_group_wait_for(hora_group *group, hora_ns timeout);
+ * Errors: HORA_ETIMEDOUT, and those of hora_group_await. */
+HORA_NODISCARD HORA_API int hora_group_await_for(hora_group *group, hora_ns timeout);
 
 /* hora_group_cancel - cancel all futures that are pending, and return how many this call has cancelled
  *

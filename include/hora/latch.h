@@ -29,9 +29,8 @@ typedef struct hora_latch_options {
 } hora_latch_options;
 
 /* HORA_LATCH_OPTIONS(.clock = c): options written where they are used. In C++ before C++20 start from
- * HORA_LATCH_OPTIONS_INIT and assign. */
+ * HORA_INIT(hora_latch_options) and assign. */
 #define HORA_LATCH_OPTIONS(...) (&(hora_latch_options){.struct_size = sizeof(hora_latch_options), __VA_ARGS__})
-#define HORA_LATCH_OPTIONS_INIT {sizeof(hora_latch_options), 0}
 
 /* hora_latch_new - make a latch that opens after `count` calls of hora_latch_count_down
  *

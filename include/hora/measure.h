@@ -21,15 +21,15 @@
 
 HORA_BEGIN_DECLS
 
-typedef enum hora_measure {
-    HORA_MEASURE_WAIT = 0, /* from when a task could have begun (it came, or its planned time) until it did */
-    HORA_MEASURE_LATENESS, /* the same of scheduled tasks alone: after their planned time */
-    HORA_MEASURE_RUN,      /* from the beginning of a run to its end */
-} hora_measure;
+typedef enum hora_metric {
+    HORA_METRIC_WAIT = 0, /* from when a task could have begun (it came, or its planned time) until it did */
+    HORA_METRIC_LATENESS, /* the same of scheduled tasks alone: after their planned time */
+    HORA_METRIC_RUN,      /* from the beginning of a run to its end */
+} hora_metric;
 
 /* As it was at one moment; all zero if there are no values. */
 typedef struct hora_distribution {
-    uint32_t struct_size; /* set by hora_pool_measure */
+    uint32_t struct_size; /* set by hora_pool_get_distribution */
     int64_t count;
     hora_ns sum;
     hora_ns max;
@@ -39,23 +39,23 @@ typedef struct hora_distribution {
     hora_ns p999;
 } hora_distribution;
 
-/* hora_pool_measure - how values of one kind are distributed
+/* hora_pool_get_distribution - how values of one kind are distributed
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool does not measure), HORA_ENOENT (no such name), HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_pool_measure(hora_pool *pool, const char *name, hora_measure measure,
-                                              hora_distribution *ret_distribution);
+HORA_NODISCARD HORA_API int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
+                                                       hora_distribution *ret_distribution);
 
 /* hora_pool_quantile - the value below which a share `q` of all lie: 0.5 is the median, 0 the least, 1 the greatest
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_measure; HORA_EINVAL also for a q not in 0 to 1. */
-HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, double q,
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_get_distribution; HORA_EINVAL also for a q not in 0 to 1. */
+HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q,
                                                hora_ns *ret_value);
 
 /* How many tasks, or runs of series, as of about now: what has ended is counted before what has begun, so done + failed is never more than
  * started. */
 typedef struct hora_counts {
-    uint32_t struct_size; /* set by hora_pool_count */
+    uint32_t struct_size; /* set by hora_pool_get_counts */
     int64_t submitted;    /* tasks that came, also those that were rejected */
     int64_t started;      /* runs that have begun */
     int64_t done;         /* of these, succeeded, */
@@ -72,16 +72,16 @@ typedef struct hora_counts {
     hora_ns latest; /* how much the scheduled task that is most overdue is overdue now; 0: none is */
 } hora_counts;
 
-/* hora_pool_count - all counters of a pool, or of a name
+/* hora_pool_get_counts - all counters of a pool, or of a name
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_measure. */
-HORA_NODISCARD HORA_API int hora_pool_count(hora_pool *pool, const char *name, hora_counts *ret_counts);
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_get_distribution. */
+HORA_NODISCARD HORA_API int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_counts);
 
-/* hora_pool_names - the names that have been seen, in the order of the alphabet, up to `max` of them; returns how many there are
+/* hora_pool_task_names - the names that have been seen, in the order of the alphabet, up to `max` of them; returns how many there are
  *
  * Ownership: the texts belong to the pool.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (names NULL and max > 0, max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
-HORA_API int hora_pool_names(hora_pool *pool, const char **names, int max);
+HORA_API int hora_pool_task_names(hora_pool *pool, const char **names, int max);
 
 /* The text formats, which no text can follow both: OpenMetrics calls the family of a counter x and its sample x_total, the older format of
  * Prometheus calls both x_total. */
@@ -90,14 +90,14 @@ typedef enum hora_metrics_format {
     HORA_METRICS_PROMETHEUS,      /* text/plain; version=0.0.4; charset=utf-8 */
 } hora_metrics_format;
 
-/* hora_write_metrics - write all that pools have measured, and their sizes, for Prometheus and whatever reads the same
+/* hora_metrics_write - write all that pools have measured, and their sizes, for Prometheus and whatever reads the same
  *
  * Times are in seconds. For each pool, by its name, and each name of a task, "" being those that have none:
  *
  *   hora_tasks_total{pool,name,outcome}       done, failed (runs); cancelled, rejected, expired (tasks)
  *   hora_runs_started_total{pool,name}
  *   hora_runs_missed_total{pool,name,outcome} skipped, overrun, stuck
- *   hora_wait_seconds{pool,name}              histograms: see hora_measure
+ *   hora_wait_seconds{pool,name}              histograms: see hora_metric
  *   hora_lateness_seconds{pool,name}
  *   hora_run_seconds{pool,name}
  *
@@ -108,8 +108,8 @@ typedef enum hora_metrics_format {
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
-HORA_NODISCARD HORA_API int hora_write_metrics(hora_pool *const *pools, int count, hora_metrics_format format,
-                                               hora_write_fn write, void *context);
+HORA_NODISCARD HORA_API int hora_metrics_write(hora_pool *const *pools, int count, hora_metrics_format format,
+                                               hora_write_fn write, void *arg);
 
 HORA_END_DECLS
 

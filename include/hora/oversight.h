@@ -33,7 +33,7 @@ HORA_BEGIN_DECLS
 typedef struct hora_pool hora_pool; /* see hora/pool.h */
 
 /* A text comes out in pieces, in order: `length` bytes, without a final NUL. 0, or an error, which ends it. */
-typedef int (*hora_write_fn)(const char *text, size_t length, void *context);
+typedef int (*hora_write_fn)(const char *text, size_t length, void *arg);
 
 /* ---- events ---- */
 
@@ -61,7 +61,7 @@ typedef struct hora_event {
 /* With no lock of hora held, in the thread that does what is told, which goes on when this returns: so what is slow slows that down. It may
  * call anything of hora; but it must not free the pool nor wait for its end, must not end its thread, and in thread_failed must not give
  * the same pool a task, which might need a thread again. A wait in it may be interrupted, as any of that thread. */
-typedef void (*hora_event_fn)(hora_pool *pool, const hora_event *event, void *context);
+typedef void (*hora_event_fn)(hora_pool *pool, const hora_event *event, void *arg);
 
 /* Who wants to know. NULL: nobody. With started, done, failed or woke_late each task has a future, also those that are executed.
  *
@@ -84,23 +84,23 @@ typedef struct hora_listener {
     hora_event_fn thread_failed; /* a thread could not be started */
     hora_event_fn woke_late;     /* a task that is scheduled began later than hora_oversight.late_after */
     hora_event_fn clock_stepped; /* the clocks have parted: as hora_clock_event, after it. They are watched then */
-    void *context;
+    void *arg;
 } hora_listener;
 
 /* ---- what tasks carry ---- */
 
-/* In the thread that submits `capture` says what goes with the task (hora_terms.carried instead of it, if that is given); in the worker
+/* In the thread that submits `capture` says what goes with the task (hora_task_options.carried instead of it, if that is given); in the worker
  * `install` makes it current, and says what was current before, and after the run `restore` gets that back. `release` is called exactly once
  * for what `capture` has made: when the future of the task is gone, or it was not accepted. All but `install` may be NULL. No lock of hora is held.
  * For a series the same goes with each run. `install` is the last thing before the body, after `started` was told, and `restore` the first after
  * it. If the body ends its thread, `restore` is called all the same. Futures that were made elsewhere (hora_future_new), and what the caller runs
  * (HORA_REJECT_CALLER_RUNS), are left as they are. */
 typedef struct hora_context_hooks {
-    void *(*capture)(void *context);
-    void *(*install)(void *carried, void *context);
-    void (*restore)(void *before, void *context);
-    void (*release)(void *carried, void *context);
-    void *context;
+    void *(*capture)(void *arg);
+    void *(*install)(void *carried, void *arg);
+    void (*restore)(void *before, void *arg);
+    void (*release)(void *carried, void *arg);
+    void *arg;
 } hora_context_hooks;
 
 /* ---- threads that come and go ---- */
@@ -132,12 +132,10 @@ typedef struct hora_oversight {
     hora_listener listener;
     hora_write_fn
         dump; /* where hora_pool_request_dump writes to, see hora/explain.h; takes a thread and a descriptor. NULL: nowhere */
-    void *dump_context;
+    void *dump_arg;
 } hora_oversight;
 
 #define HORA_OVERSIGHT(...) (&(hora_oversight){.struct_size = sizeof(hora_oversight), __VA_ARGS__})
-#define HORA_OVERSIGHT_INIT \
-    {sizeof(hora_oversight), false, 0, false, 0, 0, 0, {0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0}
 
 /* hora_progress - say that the task which the calling thread runs gets on: so it is not stuck
  *

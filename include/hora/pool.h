@@ -14,7 +14,7 @@
  * Run states, in this order and never back:
  *
  *     RUNNING -> SHUTDOWN    hora_pool_shutdown: nothing new, but all that is queued runs
- *     RUNNING, SHUTDOWN -> STOP   hora_pool_stop: what is queued is handed back, what runs is interrupted
+ *     RUNNING, SHUTDOWN -> STOP   hora_pool_shutdown_now: what is queued is handed back, what runs is interrupted
  *     SHUTDOWN -> TIDYING    queue and pool are empty
  *     STOP -> TIDYING        the pool is empty
  *     TIDYING -> TERMINATED  the terminated hook has returned
@@ -54,19 +54,19 @@ typedef enum hora_reject {
 /* HORA_REJECT_CALLBACK: 0 if the handler has taken care of the future (it may keep a reference and run, execute or fail it
  * later), or an error, which the submitting call returns; the caller then keeps the task, so the handler must have left it
  * alone. Runs in the submitting thread. */
-typedef int (*hora_reject_fn)(hora_pool *pool, hora_future *future, void *context);
+typedef int (*hora_reject_fn)(hora_pool *pool, hora_future *future, void *arg);
 
-/* Starts a thread that calls run(arg) exactly once. 0, or an error, and then run is not called. The name is a suggestion.
+/* Starts a thread that calls run(run_arg) exactly once. 0, or an error, and then run is not called. The name is a suggestion.
  * Whatever thread it is, hora does not join it: it must be detached or joined by its maker. */
-typedef int (*hora_factory_fn)(void (*run)(void *arg), void *arg, const char *name, void *context);
+typedef int (*hora_thread_factory_fn)(void (*run)(void *run_arg), void *run_arg, const char *name, void *arg);
 
 /* Around each task, in its worker: before (non-zero: the task does not run, and fails with that code; the worker ends and is
  * replaced) and after, with the failure code of the task. Not for tasks that the caller runs. */
-typedef int (*hora_before_fn)(hora_pool *pool, hora_future *future, void *context);
-typedef void (*hora_after_fn)(hora_pool *pool, hora_future *future, int code, void *context);
+typedef int (*hora_before_fn)(hora_pool *pool, hora_future *future, void *arg);
+typedef void (*hora_after_fn)(hora_pool *pool, hora_future *future, int code, void *arg);
 
 /* Once, between the end of the last worker's work and termination. */
-typedef void (*hora_terminated_fn)(hora_pool *pool, void *context);
+typedef void (*hora_terminated_fn)(hora_pool *pool, void *arg);
 
 typedef struct hora_pool_options {
     uint32_t struct_size; /* sizeof(hora_pool_options), set by HORA_POOL_OPTIONS */
@@ -81,11 +81,11 @@ typedef struct hora_pool_options {
     hora_reject reject;            /* the rule for tasks that find no place */
     hora_ns reject_timeout;        /* HORA_REJECT_BLOCK: how long to wait for room; 0: HORA_FOREVER */
     hora_reject_fn reject_handler; /* HORA_REJECT_CALLBACK */
-    hora_factory_fn factory;       /* NULL: hora's own threads */
-    hora_before_fn before;         /* hooks; NULL: none */
+    hora_thread_factory_fn thread_factory; /* NULL: hora's own threads */
+    hora_before_fn before;                 /* hooks; NULL: none */
     hora_after_fn after;
     hora_terminated_fn terminated;
-    void *context;           /* last argument of all callbacks above */
+    void *arg;               /* last argument of all callbacks above */
     const char *name;        /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
     size_t stack_size;       /* of hora's own threads; 0: the system's default */
     const hora_clock *clock; /* what keep_alive and timed calls are measured with; NULL: monotonic */
@@ -103,29 +103,6 @@ typedef struct hora_pool_options {
 #define HORA_SPIN_MAX ((hora_ns)1000000)
 
 #define HORA_POOL_OPTIONS(...) (&(hora_pool_options){.struct_size = sizeof(hora_pool_options), __VA_ARGS__})
-#define HORA_POOL_OPTIONS_INIT  \
-    {sizeof(hora_pool_options), \
-     0,                         \
-     0,                         \
-     0,                         \
-     false,                     \
-     0,                         \
-     0,                         \
-     HORA_REJECT_ABORT,         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     0,                         \
-     false,                     \
-     false,                     \
-     0,                         \
-     0}
 
 /* hora_pool_new - make a pool; threads start when tasks come
  *
@@ -184,37 +161,37 @@ typedef struct hora_future_list {
 
 #define HORA_FUTURE_LIST_INIT {0, 0}
 
-/* hora_pool_stop - accept nothing more, interrupt what runs, and hand back what is queued
+/* hora_pool_shutdown_now - accept nothing more, interrupt what runs, and hand back what is queued
  *
  * The futures handed back are not done, and nobody will run them unless the caller does; one that was queued several times is
  * handed back once. Without a list they are abandoned. The pool is stopped in any case: what was executed, not submitted, and
  * there is no memory for to hand it back, is abandoned, too, and HORA_ENOMEM says so. Timers (hora/timer.h) are cancelled.
  *
  * Ownership: the caller gets a reference to each future in the list: take them one by one with hora_future_list_take, or let
- * hora_future_list_release deal with them.   Threads: Any thread.   Blocks: Never.
+ * hora_future_list_cancel deal with them.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (also: a list that is not empty), HORA_ENOMEM (with a list only), HORA_EFORKED. */
-HORA_API int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list);
+HORA_API int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list);
 
 /* hora_future_list_take - take the first future off a list; NULL if it is empty
  *
  * Ownership: the reference passes to the caller.   Threads: Owner.   Blocks: Never.   Errors: None. */
 HORA_API hora_future *hora_future_list_take(hora_future_list *list);
 
-/* hora_future_list_release - cancel all futures of a list and give their references back
+/* hora_future_list_cancel - cancel all futures of a list and give their references back
  *
  * Ownership: the list is empty.   Threads: Owner.   Blocks: Never.   Errors: None. */
-HORA_API void hora_future_list_release(hora_future_list *list);
+HORA_API void hora_future_list_cancel(hora_future_list *list);
 
-/* hora_pool_await_termination - wait until the pool is TERMINATED
+/* hora_pool_await_termination_for - wait until the pool is TERMINATED
  *
  * Precedence: terminated, then the end of the time, then interrupts. Threads may still be on their last steps.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated, the time is over or interrupted.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_EDEADLK (untimed, by one of the pool's own tasks), HORA_EINVAL, HORA_ENOMEM,
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_pool_await_termination(hora_pool *pool, hora_ns timeout);
+HORA_NODISCARD HORA_API int hora_pool_await_termination_for(hora_pool *pool, hora_ns timeout);
 
-/* hora_pool_close - shut down, wait at most for `timeout`, then stop
+/* hora_pool_close_for - shut down, wait at most for `timeout`, then stop
  *
  * What is queued at the deadline is abandoned, what runs is interrupted. An interrupt of the caller counts as the deadline, and
  * stays pending. Does not free the pool.
@@ -222,14 +199,14 @@ HORA_NODISCARD HORA_API int hora_pool_await_termination(hora_pool *pool, hora_ns
  * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated or the time is over.
  * Errors: HORA_ETIMEDOUT (it had to stop; hora_pool_active_count says how many tasks are still running), HORA_EDEADLK,
  * HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
-HORA_API int hora_pool_close(hora_pool *pool, hora_ns timeout);
+HORA_API int hora_pool_close_for(hora_pool *pool, hora_ns timeout);
 
-/* hora_pool_quiesce - wait until nothing is queued or running, without shutting down
+/* hora_pool_await_idle_for - wait until nothing is queued or running, without shutting down
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: until idle, the time is over or interrupted.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_EDEADLK (untimed, by one of the pool's own tasks), HORA_EINVAL, HORA_ENOMEM,
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_pool_quiesce(hora_pool *pool, hora_ns timeout);
+HORA_NODISCARD HORA_API int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout);
 
 /* hora_pool_idle_fd - a descriptor that polls readable while nothing is queued or running
  *
@@ -289,11 +266,11 @@ HORA_API int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive);
  * Errors: HORA_EINVAL (keep_alive is 0), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out);
 
-/* hora_pool_set_factory - how threads are made from now on
+/* hora_pool_set_thread_factory - how threads are made from now on
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_ENOTSUP (frozen), HORA_EFORKED. */
-HORA_API int hora_pool_set_factory(hora_pool *pool, hora_factory_fn factory);
+HORA_API int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory);
 
 /* hora_pool_set_reject - the rule for tasks that find no place from now on; a handler for HORA_REJECT_CALLBACK, else NULL
  *
@@ -315,20 +292,20 @@ typedef struct hora_pool_stats {
     bool core_time_out;
     hora_reject reject;
     hora_reject_fn reject_handler;
-    hora_factory_fn factory; /* NULL: hora's own */
-    int thread_failures;     /* threads that could not be started */
-    int thread_error;        /* why not, the last time; 0: never */
-    int64_t accepted;        /* tasks taken on */
-    int64_t done;            /* of these: succeeded, */
-    int64_t failed;          /* failed, */
-    int64_t cancelled;       /* cancelled, */
-    int64_t rejected;        /* dropped after they had been taken on (HORA_REJECT_DISCARD_OLDEST, the shutdown race), */
-    int64_t abandoned;       /* dropped by stopping, or by a task that ended its thread, */
-    int64_t handed_back;     /* given back by hora_pool_stop or hora_pool_remove */
-    int64_t completed;       /* tasks that workers have dealt with, in whatever way: the JDK's completed count */
-    int64_t tasks;   /* completed, running and queued: the JDK's task count, which falls when tasks are removed */
-    int64_t expired; /* of those accepted: not begun, or not done, in time: see hora_terms */
-    int written_off; /* workers that were stuck and have been replaced, and still run their task: hora_terms.replace */
+    hora_thread_factory_fn thread_factory; /* NULL: hora's own */
+    int thread_failures;                   /* threads that could not be started */
+    int thread_error;                      /* why not, the last time; 0: never */
+    int64_t accepted;                      /* tasks taken on */
+    int64_t done;                          /* of these: succeeded, */
+    int64_t failed;                        /* failed, */
+    int64_t cancelled;                     /* cancelled, */
+    int64_t rejected;    /* dropped after they had been taken on (HORA_REJECT_DISCARD_OLDEST, the shutdown race), */
+    int64_t abandoned;   /* dropped by stopping, or by a task that ended its thread, */
+    int64_t handed_back; /* given back by hora_pool_shutdown_now or hora_pool_remove */
+    int64_t completed;   /* tasks that workers have dealt with, in whatever way: the JDK's completed count */
+    int64_t tasks;       /* completed, running and queued: the JDK's task count, which falls when tasks are removed */
+    int64_t expired;     /* of those accepted: not begun, or not done, in time: see hora_task_options */
+    int written_off; /* workers that were stuck and have been replaced, and still run their task: hora_task_options.replace */
 } hora_pool_stats;
 
 /* hora_pool_get_stats - look at everything at once
@@ -350,7 +327,7 @@ HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
  * are neither shown nor counted by calls of the queue, and lost if something is taken by hand that is due after them.
  *
  * Closing it ends the pool: what can be taken from it still runs, and a worker that finds nothing more shuts the pool down, as
- * hora_pool_shutdown does. What is left then and is not due is abandoned, as by hora_pool_stop.
+ * hora_pool_shutdown does. What is left then and is not due is abandoned, as by hora_pool_shutdown_now.
  *
  * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.
  * Errors: None; NULL for NULL, and if there is no memory for futures of what is queued. */
@@ -381,27 +358,27 @@ HORA_API int hora_pool_active_count(hora_pool *pool);
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_pool *hora_pool_current(void);
 
-/* hora_default_threads - how many threads can really run at once: processors that this process may use, by affinity and by the
+/* hora_available_processors - how many threads can really run at once: processors that this process may use, by affinity and by the
  * quota of its control group; never less than 1
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API int hora_default_threads(void);
+HORA_API int hora_available_processors(void);
 
-/* hora_fixed_pool_new - always the same number of threads, an unbounded queue; `options` may add the rest, or be NULL
+/* hora_pool_new_fixed - always the same number of threads, an unbounded queue; `options` may add the rest, or be NULL
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_new; HORA_EINVAL also for threads < 1 or options that contradict. */
-HORA_NODISCARD HORA_API int hora_fixed_pool_new(int threads, const hora_pool_options *options, hora_pool **ret_pool);
+HORA_NODISCARD HORA_API int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool);
 
-/* hora_single_pool_new - one thread, an unbounded queue, and no setter changes that
+/* hora_pool_new_single - one thread, an unbounded queue, and no setter changes that
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_new. */
-HORA_NODISCARD HORA_API int hora_single_pool_new(const hora_pool_options *options, hora_pool **ret_pool);
+HORA_NODISCARD HORA_API int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool);
 
-/* hora_cached_pool_new - as many threads as there are tasks, each kept for 60 s when idle
+/* hora_pool_new_cached - as many threads as there are tasks, each kept for 60 s when idle
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_new. */
-HORA_NODISCARD HORA_API int hora_cached_pool_new(const hora_pool_options *options, hora_pool **ret_pool);
+HORA_NODISCARD HORA_API int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool);
 
 HORA_END_DECLS
 

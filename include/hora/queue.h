@@ -52,13 +52,13 @@ typedef struct hora_queue hora_queue;
 
 /* Which of two elements leaves first: < 0 if a does, > 0 if b does, 0 if it does not matter (they then
  * leave in the order in which they came). Must be consistent and must not change while they are queued. */
-typedef int (*hora_compare_fn)(const void *a, const void *b, void *context);
+typedef int (*hora_compare_fn)(const void *a, const void *b, void *arg);
 
 /* How long until an element is due, by the queue's clock; <= 0: due now. */
-typedef hora_ns (*hora_remaining_fn)(const void *item, void *context);
+typedef hora_ns (*hora_remaining_fn)(const void *item, void *arg);
 
 /* An option that a kind has no use for is refused by its constructor, with HORA_EINVAL; clock and drop are for all kinds,
- * context goes with compare and remaining. */
+ * arg goes with compare and remaining. */
 typedef struct hora_queue_options {
     uint32_t struct_size;        /* sizeof(hora_queue_options), set by HORA_QUEUE_OPTIONS */
     bool fair;                   /* synchronous: first come, first served. array: allowed, it always is */
@@ -66,15 +66,14 @@ typedef struct hora_queue_options {
     void (*drop)(void *item);    /* destructor of elements that clear or free finds in the queue; NULL: none */
     hora_compare_fn compare;     /* priority: required. delay: with remaining, orders instead of the due time */
     hora_remaining_fn remaining; /* delay: asks the element; NULL: due times are given when putting */
-    void *context;               /* last argument of compare and remaining */
+    void *arg;                   /* last argument of compare and remaining */
 } hora_queue_options;
 
 /* HORA_QUEUE_OPTIONS(.drop = free, .clock = c): options written where they are used. In C++ before C++20
- * start from HORA_QUEUE_OPTIONS_INIT and assign. */
+ * start from HORA_INIT(hora_queue_options) and assign. */
 #define HORA_QUEUE_OPTIONS(...) (&(hora_queue_options){.struct_size = sizeof(hora_queue_options), __VA_ARGS__})
-#define HORA_QUEUE_OPTIONS_INIT {sizeof(hora_queue_options), 0, 0, 0, 0, 0, 0}
 
-/* hora_array_queue_new - a bounded first-in-first-out queue whose memory is allocated at once
+/* hora_queue_new_array - a bounded first-in-first-out queue whose memory is allocated at once
  *
  * No later call on it allocates, except those that say so. `options` may be NULL.
  *
@@ -82,19 +81,19 @@ typedef struct hora_queue_options {
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the
  * clock is a virtual one of the parent process). */
-HORA_NODISCARD HORA_API int hora_array_queue_new(int capacity, const hora_queue_options *options,
+HORA_NODISCARD HORA_API int hora_queue_new_array(int capacity, const hora_queue_options *options,
                                                  hora_queue **ret_queue);
 
-/* hora_linked_queue_new - a first-in-first-out queue that allocates per element; HORA_UNBOUNDED or a capacity
+/* hora_queue_new_linked - a first-in-first-out queue that allocates per element; HORA_UNBOUNDED or a capacity
  *
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the
  * clock is a virtual one of the parent process). */
-HORA_NODISCARD HORA_API int hora_linked_queue_new(int capacity, const hora_queue_options *options,
+HORA_NODISCARD HORA_API int hora_queue_new_linked(int capacity, const hora_queue_options *options,
                                                   hora_queue **ret_queue);
 
-/* hora_synchronous_queue_new - a queue without room: each put waits for a take and each take for a put
+/* hora_queue_new_synchronous - a queue without room: each put waits for a take and each take for a put
  *
  * It is always empty and always full: size, remaining capacity, peek, contains, snapshot and remove
  * never see the element of a waiting put.
@@ -102,9 +101,9 @@ HORA_NODISCARD HORA_API int hora_linked_queue_new(int capacity, const hora_queue
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_synchronous_queue_new(const hora_queue_options *options, hora_queue **ret_queue);
+HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue);
 
-/* hora_priority_queue_new - an unbounded queue whose least element, by options->compare, leaves first
+/* hora_queue_new_priority - an unbounded queue whose least element, by options->compare, leaves first
  *
  * Equal elements leave in the order in which they came. The initial capacity is only the room made at once.
  *
@@ -112,20 +111,20 @@ HORA_NODISCARD HORA_API int hora_synchronous_queue_new(const hora_queue_options 
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (initial_capacity < 1, no compare, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_priority_queue_new(int initial_capacity, const hora_queue_options *options,
+HORA_NODISCARD HORA_API int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options,
                                                     hora_queue **ret_queue);
 
-/* hora_priority_queue_comparator - the compare callback that a priority queue was made with
+/* hora_queue_comparator - the compare callback that a priority queue was made with
  *
  * NULL if the queue is NULL or of another kind.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API hora_compare_fn hora_priority_queue_comparator(const hora_queue *queue);
+HORA_API hora_compare_fn hora_queue_comparator(const hora_queue *queue);
 
-/* hora_delay_queue_new - an unbounded queue whose elements can be taken only once they are due
+/* hora_queue_new_delay - an unbounded queue whose elements can be taken only once they are due
  *
  * With options->remaining each element is asked when it is due; with compare as well, that decides the
- * order. Without it the due time is given with hora_delay_queue_put; hora_queue_put then means
+ * order. Without it the due time is given with hora_queue_put_delayed; hora_queue_put then means
  * "due now". Elements leave in the order of their due times, equal ones in the order in which they came.
  *
  * peek, size, contains, remove, clear and snapshot see all elements; poll, take and drain only those due.
@@ -135,9 +134,9 @@ HORA_API hora_compare_fn hora_priority_queue_comparator(const hora_queue *queue)
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (compare without remaining, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_delay_queue_new(const hora_queue_options *options, hora_queue **ret_queue);
+HORA_NODISCARD HORA_API int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue);
 
-/* hora_delay_queue_put - put an element that is due after `delay`, by the queue's clock
+/* hora_queue_put_delayed - put an element that is due after `delay`, by the queue's clock
  *
  * Zero and negative delays are due now, the more negative the earlier; huge ones never.
  *
@@ -145,14 +144,14 @@ HORA_NODISCARD HORA_API int hora_delay_queue_new(const hora_queue_options *optio
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (also: not a delay queue, or one with options->remaining), HORA_ECLOSED, HORA_EFULL
  * (INT_MAX elements), HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_delay_queue_put(hora_queue *queue, void *item, hora_ns delay);
+HORA_NODISCARD HORA_API int hora_queue_put_delayed(hora_queue *queue, void *item, hora_ns delay);
 
-/* hora_delay_queue_put_at - put an element that is due when the queue's clock shows `due`
+/* hora_queue_put_at - put an element that is due when the queue's clock shows `due`
  *
  * Ownership: on success the queue holds the element; on error the caller still does.
  * Threads: Any thread.   Blocks: Never.
- * Errors: as hora_delay_queue_put. */
-HORA_NODISCARD HORA_API int hora_delay_queue_put_at(hora_queue *queue, void *item, hora_ns due);
+ * Errors: as hora_queue_put_delayed. */
+HORA_NODISCARD HORA_API int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due);
 
 /* hora_queue_free - free a queue that nobody waits on; elements left behind go to the destructor
  *
@@ -276,13 +275,13 @@ HORA_API int hora_queue_remaining_capacity(hora_queue *queue);
  * Errors: HORA_EINVAL (items NULL with max > 0, max < 0), HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_queue_snapshot(hora_queue *queue, void **items, int max);
 
-/* hora_queue_for_each - call visit(item, context) for each element of a snapshot, until it returns non-zero
+/* hora_queue_for_each - call visit(item, arg) for each element of a snapshot, until it returns non-zero
  *
  * The visitor runs with no lock held and may call the queue. Returns 0, or what the visitor returned last.
  *
  * Ownership: the queue keeps the elements.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EDEADLK, HORA_EFORKED, and what the visitor returns. */
-HORA_API int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *context), void *context);
+HORA_API int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *arg), void *arg);
 
 /* hora_queue_close - let nothing in any more, and wake all who wait with HORA_ECLOSED
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/registrar.h - declare what is to be scheduled; as Spring's ScheduledTaskRegistrar and @Scheduled
  *
- *     HORA_SCHEDULED(nightly, .cron = "0 0 3 * * *", .zone = "Europe/Paris")
+ *     HORA_SCHEDULED_FUNCTION(nightly, .cron = "0 0 3 * * *", .zone = "Europe/Paris")
  *     {
  *         return clean_up();
  *     }
@@ -50,37 +50,34 @@ typedef struct hora_declaration {
     const char *zone;     /* NULL: where the machine is, "local" */
     hora_cron_dialect dialect;
     hora_dst dst;
-    hora_ns fixed_rate; /* as hora_schedule_at_fixed_rate, but failures do not end it */
+    hora_ns fixed_rate; /* as hora_scheduler_schedule_at_fixed_rate, but failures do not end it */
     const char *fixed_rate_text;
-    hora_ns fixed_delay; /* as hora_schedule_with_fixed_delay, but failures do not end it */
+    hora_ns fixed_delay; /* as hora_scheduler_schedule_with_fixed_delay, but failures do not end it */
     const char *fixed_delay_text;
     hora_trigger *trigger; /* as hora_schedule_with_trigger; a reference is taken */
     hora_ns initial_delay; /* to run at once and only once give the text "0" */
     const char *initial_delay_text;
     hora_ns unit; /* of texts that name none; 0: milliseconds */
-    const hora_schedule_spec
-        *rules; /* the rest: clock, missed, grace, overlap, failure, back_off, slack, spread, count, end; its times */
-                /* must be zero. Copied. NULL: as Spring */
+    const hora_schedule *
+        schedule; /* the rest: clock, missed, grace, overlap, failure, back_off, slack, spread, count, end; its times */
+                  /* must be zero. Copied. NULL: as Spring */
 } hora_declaration;
 
 #define HORA_DECLARATION(...) (&(hora_declaration){.struct_size = sizeof(hora_declaration), __VA_ARGS__})
-#define HORA_DECLARATION_INIT \
-    {sizeof(hora_declaration), 0, 0, 0, HORA_CRON_SPRING, HORA_DST_SPRING, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* The value of ${name} in a text of a declaration; NULL: there is none. A value may have placeholders in it, and so may a default and a
  * name. The text must live until the call that asked returns. Called by the thread that declares, with no lock of hora held. */
-typedef const char *(*hora_resolve_fn)(const char *name, void *context);
+typedef const char *(*hora_resolve_fn)(const char *name, void *arg);
 
 typedef struct hora_registrar_options {
     uint32_t struct_size; /* sizeof(hora_registrar_options), set by HORA_REGISTRAR_OPTIONS */
     hora_resolve_fn
-        resolve;   /* for ${name} and ${name:default} in texts; NULL: nothing is replaced, and "${" is refused */
-    void *context; /* its last argument */
+        resolve; /* for ${name} and ${name:default} in texts; NULL: nothing is replaced, and "${" is refused */
+    void *arg;   /* its last argument */
 } hora_registrar_options;
 
 #define HORA_REGISTRAR_OPTIONS(...) \
     (&(hora_registrar_options){.struct_size = sizeof(hora_registrar_options), __VA_ARGS__})
-#define HORA_REGISTRAR_OPTIONS_INIT {sizeof(hora_registrar_options), 0, 0}
 
 typedef struct hora_registrar hora_registrar;
 
@@ -110,7 +107,7 @@ HORA_NODISCARD HORA_API int hora_registrar_new(const hora_registrar_options *opt
  * the name too, are copied.
  * Threads: Any thread.   Blocks: While a zone is read.
  * Errors: HORA_EINVAL (see *reterr_error), HORA_ENOMEM, HORA_ECLOSED, HORA_EFORKED, those of hora_zone_new, and, if a scheduler is
- * bound, those of hora_schedule_with. Then nothing has been declared. */
+ * bound, those of hora_scheduler_schedule_with. Then nothing has been declared. */
 HORA_NODISCARD HORA_API int hora_registrar_add(hora_registrar *registrar, const hora_task *task,
                                                const hora_declaration *declaration,
                                                hora_registration **ret_registration,
@@ -122,7 +119,7 @@ HORA_NODISCARD HORA_API int hora_registrar_add(hora_registrar *registrar, const 
  *
  * Ownership: the scheduler stays the caller's, and must live until the registrar is closed.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, not a scheduler), HORA_EBUSY (one is bound, or just being bound), HORA_ECLOSED, HORA_EFORKED, and those
- * of hora_scheduler_new and hora_schedule_with. */
+ * of hora_scheduler_new and hora_scheduler_schedule_with. */
 HORA_API int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler);
 
 /* hora_registrar_close - cancel all tasks, and let none be declared any more: 0
@@ -188,10 +185,10 @@ typedef struct hora_outcome {
     int64_t failures;
 } hora_outcome;
 
-/* hora_registration_outcome - what became of its last run
+/* hora_registration_get_outcome - what became of its last run
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL (NULL), HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_registration_outcome(hora_registration *registration, hora_outcome *ret_outcome);
+HORA_NODISCARD HORA_API int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome);
 
 /* hora_registration_cancel - let it not run again: 1, or 0 if it would not have run again anyway
  *
@@ -216,7 +213,7 @@ HORA_API int hora_registration_describe(hora_registration *registration, char *t
 
 /* ---- functions that declare themselves ---- */
 
-/* What HORA_SCHEDULED leaves in the program. */
+/* What HORA_SCHEDULED_FUNCTION leaves in the program. */
 typedef struct hora_scheduled_function {
     int (*run)(void);
     const char *name;
@@ -242,10 +239,10 @@ typedef struct hora_scheduled_functions {
 #define HORA__SCHEDULED_ENTRY __attribute__((used, section("hora_scheduled")))
 #endif
 
-/* HORA_SCHEDULED(name, fields of hora_declaration) { body } - a function that hora_registrar_scan finds
+/* HORA_SCHEDULED_FUNCTION(name, fields of hora_declaration) { body } - a function that hora_registrar_scan finds
  *
  * The body returns 0, or a failure code. It is a static function `name`; a function can be declared only once. */
-#define HORA_SCHEDULED(function, ...)                                                                     \
+#define HORA_SCHEDULED_FUNCTION(function, ...)                                                            \
     static int function(void);                                                                            \
     static const hora_scheduled_function hora__scheduled_##function = {                                   \
         function, #function, __FILE__, __LINE__, {.struct_size = sizeof(hora_declaration), __VA_ARGS__}}; \
@@ -257,13 +254,13 @@ typedef struct hora_scheduled_functions {
 extern __attribute__((weak, visibility("hidden"))) const hora_scheduled_function *const __start_hora_scheduled[];
 extern __attribute__((weak, visibility("hidden"))) const hora_scheduled_function *const __stop_hora_scheduled[];
 
-/* hora_registrar_scan(registrar, reterr_error) - declare every HORA_SCHEDULED function of the calling program or library */
+/* hora_registrar_scan(registrar, reterr_error) - declare every HORA_SCHEDULED_FUNCTION function of the calling program or library */
 #define hora_registrar_scan(registrar, reterr_error) \
     hora_registrar_add_functions(                    \
         (registrar), &(hora_scheduled_functions){__start_hora_scheduled, __stop_hora_scheduled}, (reterr_error))
 
-/* HORA_SCHEDULED_EXPORT; - in a library that is loaded later, once: let hora_registrar_scan_library find its functions */
-#define HORA_SCHEDULED_EXPORT                                               \
+/* HORA_SCHEDULED_FUNCTIONS_EXPORT; - in a library that is loaded later, once: let hora_registrar_scan_library find its functions */
+#define HORA_SCHEDULED_FUNCTIONS_EXPORT                                     \
     extern HORA_API const hora_scheduled_functions hora_scheduled_exported; \
     const hora_scheduled_functions hora_scheduled_exported = {__start_hora_scheduled, __stop_hora_scheduled}
 #endif
@@ -279,7 +276,7 @@ HORA_API int hora_registrar_add_functions(hora_registrar *registrar, const hora_
 
 /* hora_registrar_scan_library - declare the functions of a library that was loaded with dlopen. Returns how many
  *
- * The library says HORA_SCHEDULED_EXPORT; once, somewhere. It must not be unloaded before their handles are cancelled and no run is
+ * The library says HORA_SCHEDULED_FUNCTIONS_EXPORT; once, somewhere. It must not be unloaded before their handles are cancelled and no run is
  * going, or the registrar is closed.
  *
  * Ownership: as hora_registrar_add_functions.   Threads: Any thread.   Blocks: While zones are read.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/schedule.h - when a task runs: one value that answers every question
  *
- *     hora_schedule_with(scheduler, HORA_TASK(poll, feed, .name = "poll"),
- *                        HORA_SCHEDULE(.rate = HORA_MINUTES(5), .missed = HORA_MISSED_SKIP, .spread = HORA_MINUTES(1),
+ *     hora_scheduler_schedule_with(scheduler, HORA_TASK(poll, feed, .name = "poll"),
+ *                        HORA_SCHEDULE(.fixed_rate = HORA_MINUTES(5), .missed = HORA_MISSED_SKIP, .spread = HORA_MINUTES(1),
  *                                      .failure = HORA_FAILURE_BACK_OFF, .stop_after = 10),
  *                        &future);
  *
@@ -31,15 +31,6 @@ HORA_BEGIN_DECLS
 /* A scheduler is a pool: see hora/scheduler.h. */
 typedef hora_pool hora_scheduler;
 
-/* Which clock a schedule follows. */
-typedef enum hora_schedule_clock {
-    HORA_SCHEDULE_CLOCK_DEFAULT =
-        0, /* the scheduler's own; with `at`, cron and triggers of the calendar the wall clock */
-    HORA_SCHEDULE_CLOCK_MONOTONIC, /* time that the machine runs */
-    HORA_SCHEDULE_CLOCK_BOOTTIME,  /* as monotonic, and the time that it is suspended */
-    HORA_SCHEDULE_CLOCK_WALL,      /* the calendar, which may be set */
-} hora_schedule_clock;
-
 /* What becomes of planned times that were missed; of a rate, of cron, or of `next` and a trigger as far as they answer with times that
  * have passed. */
 typedef enum hora_missed {
@@ -67,20 +58,20 @@ typedef enum hora_failure {
 } hora_failure;
 
 /* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. */
-typedef void (*hora_failed_fn)(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context);
+typedef void (*hora_failed_fn)(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *arg);
 
-typedef struct hora_schedule_spec {
-    uint32_t struct_size; /* sizeof(hora_schedule_spec), set by HORA_SCHEDULE */
+typedef struct hora_schedule {
+    uint32_t struct_size; /* sizeof(hora_schedule), set by HORA_SCHEDULE */
 
     /* the first run; both zero: at once, or when cron, trigger or `next` says. With those, if given: first then, and after it when */
     /* they say */
-    hora_ns delay;   /* this long from now; negative: as 0 */
-    hora_instant at; /* or at this moment of the wall clock */
+    hora_ns initial_delay; /* this long from now; negative: as 0 */
+    hora_instant at;       /* or at this moment of the wall clock */
 
     /* the runs after it; at most one of these, none: the task runs once */
-    hora_ns rate;      /* every so often, from planned time to planned time: no drift */
-    hora_ns gap;       /* so long after the end of each run */
-    hora_next_fn next; /* when this function says */
+    hora_ns fixed_rate;  /* every so often, from planned time to planned time: no drift */
+    hora_ns fixed_delay; /* so long after the end of each run */
+    hora_next_fn next;   /* when this function says */
     void *next_arg;
     hora_trigger *trigger; /* when this trigger says; a reference is taken */
     const char *cron; /* at the times of this expression: see hora/cron.h. Which of them that have passed are made up */
@@ -91,7 +82,7 @@ typedef struct hora_schedule_spec {
     hora_cron_dialect dialect;
     hora_dst dst; /* what becomes of its times when the clocks of the zone are set */
 
-    hora_schedule_clock
+    hora_clock_id
         clock; /* if the wall clock is set back, rate and next go on with their next time by it; what was given for the */
                /* first run stays, and so does a gap */
     hora_instant end; /* no run is planned after this moment of the wall clock; 0: no end */
@@ -115,81 +106,50 @@ typedef struct hora_schedule_spec {
     hora_ns
         spread; /* all planned times are put off by an offset below this, which comes from a hash of the name: so tasks with */
                 /* the same times do not run all at once, and each keeps its own; 0: none */
-    const char *name;        /* instead of the task's; must live as long as the task */
-    const hora_terms *terms; /* class, key, priority and limits of each run, see hora/terms.h; copied. NULL: none */
-} hora_schedule_spec;
+    const char *name; /* instead of the task's; must live as long as the task */
+    const hora_task_options
+        *options; /* class, key, priority and limits of each run, see hora/terms.h; copied. NULL: none */
+} hora_schedule;
 
-#define HORA_SCHEDULE(...) (&(hora_schedule_spec){.struct_size = sizeof(hora_schedule_spec), __VA_ARGS__})
-#define HORA_SCHEDULE_INIT        \
-    {sizeof(hora_schedule_spec),  \
-     0,                           \
-     {0},                         \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     HORA_CRON_SPRING,            \
-     HORA_DST_SPRING,             \
-     HORA_SCHEDULE_CLOCK_DEFAULT, \
-     {0},                         \
-     0,                           \
-     HORA_MISSED_ONCE,            \
-     0,                           \
-     0,                           \
-     HORA_OVERLAP_NEVER,          \
-     0,                           \
-     HORA_FAILURE_CONTINUE,       \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0}
+#define HORA_SCHEDULE(...) (&(hora_schedule){.struct_size = sizeof(hora_schedule), __VA_ARGS__})
 
 /* hora_schedule_check - whether a schedule is valid, and if not, why
  *
- * hora_schedule_with refuses what this refuses. Zone and expression are tried out, too. If `reterr_reason` is not NULL it is
+ * hora_scheduler_schedule_with refuses what this refuses. Zone and expression are tried out, too. If `reterr_reason` is not NULL it is
  * set to a static sentence, unless there is no memory.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: While a zone is read.
  * Errors: HORA_EINVAL; with a cron HORA_ENOMEM, and those of hora_zone_new. */
-HORA_NODISCARD HORA_API int hora_schedule_check(const hora_schedule_spec *spec, const char **reterr_reason);
+HORA_NODISCARD HORA_API int hora_schedule_check(const hora_schedule *spec, const char **reterr_reason);
 
 /* ---- what can be asked of, and done with, the future of a scheduled task ---- */
 
-/* hora_scheduled_delay - how long until the task is due; zero and less: it is, since that long
+/* hora_future_delay - how long until the task is due; zero and less: it is, since that long
  *
  * HORA_FOREVER: it is paused, or was scheduled for later than time can count. While a run is going, what was said for
  * that run; after the end, what was said last.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_scheduled_delay(hora_future *future, hora_ns *ret_delay);
+HORA_NODISCARD HORA_API int hora_future_delay(hora_future *future, hora_ns *ret_delay);
 
-/* hora_scheduled_compare - which of two tasks of one scheduler comes first: < 0 the first, > 0 the second
+/* hora_future_compare_due - which of two tasks of one scheduler comes first: < 0 the first, > 0 the second
  *
  * By planned time, then by order of scheduling; a series keeps its place among equals. 0 only for the same task, and
  * for what cannot be compared: NULL, futures of no scheduler or of different ones.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API int hora_scheduled_compare(hora_future *a, hora_future *b);
+HORA_API int hora_future_compare_due(hora_future *a, hora_future *b);
 
-/* hora_scheduled_is_periodic - whether the task belongs to a series; false for all other futures
+/* hora_future_is_periodic - whether the task belongs to a series; false for all other futures
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API bool hora_scheduled_is_periodic(const hora_future *future);
+HORA_API bool hora_future_is_periodic(const hora_future *future);
 
 /* Everything that is known of a scheduled task, as it was at one moment. Times are readings of the schedule's clock. */
 typedef struct hora_schedule_info {
-    uint32_t struct_size; /* set by hora_scheduled_info */
-    hora_timeline timeline;
+    uint32_t struct_size; /* set by hora_future_get_schedule_info */
+    hora_clock_id clock;
     bool paused;
     int running;  /* how many runs are going */
     hora_ns next; /* planned time of the next run; HORA_NEVER: none, paused, or not known before this run ends */
@@ -205,13 +165,13 @@ typedef struct hora_schedule_info {
                  /* at once, and no more */
 } hora_schedule_info;
 
-/* hora_scheduled_info - look at everything at once
+/* hora_future_get_schedule_info - look at everything at once
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info);
+HORA_NODISCARD HORA_API int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info);
 
-/* hora_scheduled_retime - let the next run be in `delay`, whenever it was planned before
+/* hora_future_reschedule - let the next run be in `delay`, whenever it was planned before
  *
  * For a series the planned times after it count from there, and `every`, if > 0, replaces its rate or gap. If a run is
  * going the change holds for the one after it. After the call returns no run begins by the old plan. A paused task
@@ -221,9 +181,9 @@ HORA_NODISCARD HORA_API int hora_scheduled_info(hora_future *future, hora_schedu
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, not a future of a scheduler, `every` negative, or > 0 for a task without rate or gap),
  * HORA_EBUSY (it runs only once, and has been taken or is over, or its series is over), HORA_EFORKED. */
-HORA_API int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every);
+HORA_API int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every);
 
-/* hora_scheduled_pause - let no run begin until hora_scheduled_resume: 1, or 0 if it is paused already
+/* hora_future_pause - let no run begin until hora_future_resume: 1, or 0 if it is paused already
  *
  * Time goes on meanwhile. Runs that are going are not touched. A paused task is cancelled by hora_pool_shutdown, since
  * it might never come to its end.
@@ -231,15 +191,15 @@ HORA_API int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns e
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it runs only once, and has been taken or is
  * over, or its series is over), HORA_EFORKED. */
-HORA_API int hora_scheduled_pause(hora_future *future);
+HORA_API int hora_future_pause(hora_future *future);
 
-/* hora_scheduled_resume - go on after a pause: 1, or 0 if it is not paused
+/* hora_future_resume - go on after a pause: 1, or 0 if it is not paused
  *
  * The next run is at its planned time; what has passed meanwhile was missed, and the rule for that decides.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it is over), HORA_EFORKED. */
-HORA_API int hora_scheduled_resume(hora_future *future);
+HORA_API int hora_future_resume(hora_future *future);
 
 HORA_END_DECLS
 

@@ -3,9 +3,9 @@
  *
  *     hora_scheduler *scheduler;
  *     hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL);
- *     hora_schedule_at_fixed_rate(scheduler, HORA_TASK(tick, NULL), 0, HORA_MS(500), NULL);
+ *     hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(tick, NULL), 0, HORA_MS(500), NULL);
  *     ...
- *     hora_pool_close(scheduler, HORA_SECONDS(5));
+ *     hora_pool_close_for(scheduler, HORA_SECONDS(5));
  *     hora_pool_free(scheduler);
  *
  * A scheduler is a pool: every call of hora/pool.h, hora/executor.h, hora/completion.h and hora/group.h takes one. A
@@ -13,7 +13,7 @@
  * of scheduling, and has no bound; so there are never more than core_threads workers (one, if that is 0), and tasks
  * are rejected only after shutdown.
  *
- * No task begins before its time, by its clock. A series never overlaps itself, unless hora_schedule_with says so; its runs may
+ * No task begins before its time, by its clock. A series never overlaps itself, unless hora_scheduler_schedule_with says so; its runs may
  * be on different threads, and each sees what the one before has done. The future of a series never succeeds, unless count or
  * end let it: then it has the result of the last run. Results of other runs are dropped.
  *
@@ -24,7 +24,7 @@
  *     series                          are cancelled, one that is running at its end; go on with continue_periodic
  *     what is paused                  is cancelled
  *
- * and the scheduler terminates when nothing is left. After hora_pool_stop nothing begins; series that are running are
+ * and the scheduler terminates when nothing is left. After hora_pool_shutdown_now nothing begins; series that are running are
  * cancelled at the end of their run, and all others handed back as they are. */
 #ifndef HORA_SCHEDULER_H
 #define HORA_SCHEDULER_H
@@ -42,14 +42,14 @@ typedef struct hora_clock_event {
 
 /* Called by a thread of the scheduler, with no lock of hora held, before tasks that have become due by it begin: none
  * is taken until it returns. */
-typedef void (*hora_clock_event_fn)(hora_scheduler *scheduler, const hora_clock_event *event, void *context);
+typedef void (*hora_clock_event_fn)(hora_scheduler *scheduler, const hora_clock_event *event, void *arg);
 
 /* Called for each task that is executed, submitted or scheduled (not for futures that were made elsewhere), before
  * anything else is done with it: may change it, for example to put a function of its own around run, or refuse it with
- * an error, which the call then returns. Futures made elsewhere are also those of hora_invoke_all and _any, completion
+ * an error, which the call then returns. Futures made elsewhere are also those of hora_executor_invoke_all and _any, completion
  * services and groups. If the call fails later the caller keeps the task as it gave it, and neither run nor drop of
  * the changed one is called: so what decorate allocates should be found through arg. */
-typedef int (*hora_decorate_fn)(hora_scheduler *scheduler, hora_task *task, void *context);
+typedef int (*hora_decorate_fn)(hora_scheduler *scheduler, hora_task *task, void *arg);
 
 typedef struct hora_scheduler_options {
     uint32_t struct_size; /* sizeof(hora_scheduler_options), set by HORA_SCHEDULER_OPTIONS */
@@ -57,15 +57,16 @@ typedef struct hora_scheduler_options {
     hora_ns keep_alive;   /* how long a surplus worker stays idle; 0: 10 ms */
     bool core_time_out;   /* core workers, too, end after keep_alive; the last one only if nothing is scheduled */
     hora_reject reject;   /* the rule for tasks after shutdown; not HORA_REJECT_BLOCK, which could have no effect */
-    hora_reject_fn reject_handler; /* HORA_REJECT_CALLBACK */
-    hora_factory_fn factory;       /* NULL: hora's own threads */
-    hora_before_fn before;         /* hooks, around each run; NULL: none */
+    hora_reject_fn reject_handler;         /* HORA_REJECT_CALLBACK */
+    hora_thread_factory_fn thread_factory; /* NULL: hora's own threads */
+    hora_before_fn before;                 /* hooks, around each run; NULL: none */
     hora_after_fn after;
     hora_terminated_fn terminated;
     hora_decorate_fn decorate;
-    hora_failed_fn failed; /* told of each run that fails, of tasks made by the hora_schedule calls; NULL: nobody */
+    hora_failed_fn
+        failed; /* told of each run that fails, of tasks made by the hora_scheduler_schedule calls; NULL: nobody */
     hora_clock_event_fn clock_event;
-    void *context;                   /* last argument of all callbacks above */
+    void *arg;                       /* last argument of all callbacks above */
     const char *name;                /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
     size_t stack_size;               /* of hora's own threads; 0: the system's default */
     const hora_clock *clock;         /* what delays are measured with; NULL: monotonic */
@@ -78,29 +79,6 @@ typedef struct hora_scheduler_options {
 
 #define HORA_SCHEDULER_OPTIONS(...) \
     (&(hora_scheduler_options){.struct_size = sizeof(hora_scheduler_options), __VA_ARGS__})
-#define HORA_SCHEDULER_OPTIONS_INIT  \
-    {sizeof(hora_scheduler_options), \
-     0,                              \
-     0,                              \
-     false,                          \
-     HORA_REJECT_ABORT,              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     0,                              \
-     false,                          \
-     false,                          \
-     false,                          \
-     false,                          \
-     0}
 
 /* hora_scheduler_new - make a scheduler; threads start when tasks come
  *
@@ -113,14 +91,14 @@ typedef struct hora_scheduler_options {
 HORA_NODISCARD HORA_API int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
                                                const char **reterr_reason);
 
-/* hora_single_scheduler_new - one thread, and no setter changes that; `options` may add the rest, or be NULL
+/* hora_scheduler_new_single - one thread, and no setter changes that; `options` may add the rest, or be NULL
  *
  * Ownership: as hora_scheduler_new.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_new; HORA_EINVAL also for core_threads other than 0 and 1. */
-HORA_NODISCARD HORA_API int hora_single_scheduler_new(const hora_scheduler_options *options,
+HORA_NODISCARD HORA_API int hora_scheduler_new_single(const hora_scheduler_options *options,
                                                       hora_scheduler **ret_scheduler);
 
-/* hora_schedule - run a task once, after a delay
+/* hora_scheduler_schedule - run a task once, after a delay
  *
  * A delay of zero or less: at once. Sums saturate: a delay beyond what time can count never ends, and disturbs no other.
  * `ret_future` may be NULL: then nobody asks, and the task runs all the same. It takes a quarter of the memory then, unless the
@@ -131,46 +109,46 @@ HORA_NODISCARD HORA_API int hora_single_scheduler_new(const hora_scheduler_optio
  * Blocks: Never.
  * Errors: HORA_EREJECTED, HORA_EINVAL (also: not a scheduler), HORA_ENOMEM, HORA_EAGAIN (there is no thread, and none
  * can be started), HORA_EFORKED, and what a rejection handler or decorate returns. */
-HORA_NODISCARD HORA_API int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
-                                          hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
+                                                    hora_future **ret_future);
 
-/* hora_schedule_at_fixed_rate - run a task after a delay, and then every `period`, counted from planned time to planned time
+/* hora_scheduler_schedule_at_fixed_rate - run a task after a delay, and then every `period`, counted from planned time to planned time
  *
  * What was missed is made up, one run after the other. A run that fails ends the series, and its future fails.
  *
- * Ownership: as hora_schedule.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_schedule; HORA_EINVAL also for period <= 0. */
-HORA_NODISCARD HORA_API int hora_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task,
-                                                        hora_ns initial_delay, hora_ns period,
-                                                        hora_future **ret_future);
+ * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_scheduler_schedule; HORA_EINVAL also for period <= 0. */
+HORA_NODISCARD HORA_API int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task,
+                                                                  hora_ns initial_delay, hora_ns period,
+                                                                  hora_future **ret_future);
 
-/* hora_schedule_with_fixed_delay - run a task after a delay, and then again `delay` after the end of each run
+/* hora_scheduler_schedule_with_fixed_delay - run a task after a delay, and then again `delay` after the end of each run
  *
  * A run that fails ends the series, and its future fails.
  *
- * Ownership: as hora_schedule.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_schedule; HORA_EINVAL also for delay <= 0. */
-HORA_NODISCARD HORA_API int hora_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task,
-                                                           hora_ns initial_delay, hora_ns delay,
-                                                           hora_future **ret_future);
+ * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_scheduler_schedule; HORA_EINVAL also for delay <= 0. */
+HORA_NODISCARD HORA_API int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task,
+                                                                     hora_ns initial_delay, hora_ns delay,
+                                                                     hora_future **ret_future);
 
-/* hora_schedule_with - run a task as a schedule says; see hora/schedule.h
+/* hora_scheduler_schedule_with - run a task as a schedule says; see hora/schedule.h
  *
  * NULL instead of a schedule: all defaults, once and at once.
  *
- * Ownership: as hora_schedule; the schedule is copied.   Threads: Any thread.   Blocks: While a zone is read.
- * Errors: as hora_schedule; HORA_EINVAL also for what hora_schedule_check refuses, for a spread without a name, for a
+ * Ownership: as hora_scheduler_schedule; the schedule is copied.   Threads: Any thread.   Blocks: While a zone is read.
+ * Errors: as hora_scheduler_schedule; HORA_EINVAL also for what hora_schedule_check refuses, for a spread without a name, for a
  * first run after the end, and for a cron, trigger or `next` that says never at once; with a zone those of hora_zone_new. */
-HORA_NODISCARD HORA_API int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task,
-                                               const hora_schedule_spec *spec, hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task,
+                                                         const hora_schedule *spec, hora_future **ret_future);
 
 /* hora_schedule_with_trigger - run a task whenever a trigger says, as Spring's TaskScheduler does
  *
- * A time that has passed is run at once, whichever it is; a run that fails does not end the series. The same as hora_schedule_with
+ * A time that has passed is run at once, whichever it is; a run that fails does not end the series. The same as hora_scheduler_schedule_with
  * with a trigger and HORA_MISSED_BURST.
  *
- * Ownership: as hora_schedule; a reference to the trigger is taken.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_schedule; HORA_EINVAL also for NULL instead of a trigger, and for one that says never at once. */
+ * Ownership: as hora_scheduler_schedule; a reference to the trigger is taken.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_scheduler_schedule; HORA_EINVAL also for NULL instead of a trigger, and for one that says never at once. */
 HORA_NODISCARD HORA_API int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task,
                                                        hora_trigger *trigger, hora_future **ret_future);
 
@@ -178,7 +156,7 @@ HORA_NODISCARD HORA_API int hora_schedule_with_trigger(hora_scheduler *scheduler
  *
  * Every waiting task whose trigger has a zone finds its next time anew, also if somebody else has refreshed that zone; one
  * that runs does after the run. A time that has passed by the new rules since its last run was missed. A next run that
- * was given (`at`, `delay`, hora_scheduled_retime) or comes after a pause for a failure stays. To be called when the database has
+ * was given (`at`, `delay`, hora_future_reschedule) or comes after a pause for a failure stays. To be called when the database has
  * been updated, or now and then.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: While files are read.

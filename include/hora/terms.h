@@ -4,7 +4,7 @@
  *     hora_class *slow;
  *     hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2), &slow, NULL);
  *     hora_pool_submit_with(pool, HORA_TASK(resize, image),
- *                           HORA_TERMS(.task_class = slow, .key = user, .start_by = HORA_SECONDS(5)), &future);
+ *                           HORA_TASK_OPTIONS(.task_class = slow, .key = user, .start_within = HORA_SECONDS(5)), &future);
  *
  * What is left out is zero, and zero means: as without terms.
  *
@@ -50,7 +50,6 @@ typedef struct hora_class_options {
 } hora_class_options;
 
 #define HORA_CLASS_OPTIONS(...) (&(hora_class_options){.struct_size = sizeof(hora_class_options), __VA_ARGS__})
-#define HORA_CLASS_OPTIONS_INIT {sizeof(hora_class_options), 0, 0, 0, 0, 0}
 
 /* hora_class_new - make a class of tasks for a pool that is steered
  *
@@ -70,10 +69,10 @@ HORA_NODISCARD HORA_API int hora_class_new(hora_pool *pool, const hora_class_opt
  * Errors: as hora_class_new; HORA_EINVAL also for another name. */
 HORA_API int hora_class_set(hora_class *task_class, const hora_class_options *options, const char **reterr_reason);
 
-/* hora_class_find - the class of a pool with this name; NULL: there is none
+/* hora_pool_find_class - the class of a pool with this name; NULL: there is none
  *
  * Ownership: belongs to the pool.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API hora_class *hora_class_find(hora_pool *pool, const char *name);
+HORA_API hora_class *hora_pool_find_class(hora_pool *pool, const char *name);
 
 /* A class as it was at one moment. */
 typedef struct hora_class_info {
@@ -107,48 +106,49 @@ typedef enum hora_priority {
  * has one, by hora itself also if the pool has a factory, and ends in hora_pool_free; so they hold after shutdown, too, until the pool is freed. What the caller
  * runs (HORA_REJECT_CALLER_RUNS) has no limits. A task that is retried (HORA_FAILURE_BACK_OFF) starts by each of its
  * planned times, and is done by the first one plus done_by. */
-typedef struct hora_terms {
-    uint32_t struct_size; /* sizeof(hora_terms), set by HORA_TERMS */
+typedef struct hora_task_options {
+    uint32_t struct_size; /* sizeof(hora_task_options), set by HORA_TASK_OPTIONS */
     hora_class *task_class;
     uint64_t
         key; /* tasks with the same key run one at a time, in the order in which they came; 0: none. See hora_key_of */
     hora_priority priority;
     hora_ns
-        start_by; /* it expires unless it has begun so long after it came, or, if it is scheduled, after each planned time: */
-                  /* then that run alone is dropped; 0: no limit */
-    hora_ns run_for; /* a run that goes on for so long is interrupted; 0: no limit */
+        start_within; /* it expires unless it has begun so long after it came, or, if it is scheduled, after each planned time: */
+                      /* then that run alone is dropped; 0: no limit */
+    hora_ns run_limit; /* a run that goes on for so long is interrupted; 0: no limit */
     hora_ns
         stuck_after; /* a run that goes on for so long after that, or without run_for after its beginning or its last */
                      /* hora_progress, is reported as stuck; 0: as the pool has it */
     bool
-        replace; /* a worker that is reported as stuck is written off: another one takes its place, and it ends with its task; */
-                 /* until then it is waited for at the end of the pool, and the task's class and key are taken */
+        replace_stuck; /* a worker that is reported as stuck is written off: another one takes its place, and it ends with its task; */
+                       /* until then it is waited for at the end of the pool, and the task's class and key are taken */
     hora_ns
-        done_by; /* it expires unless it is done so long after it came, or, if it is scheduled, after its planned time; if it runs */
-                 /* then, it is interrupted, and its outcome does not count. Not for a series; 0: no limit */
-    void *carried; /* a pointer that goes with the task: see hora_carried. NULL: what the pool's capture hook says */
-} hora_terms;
+        finish_within; /* it expires unless it is done so long after it came, or, if it is scheduled, after its planned time; if it runs */
+                       /* then, it is interrupted, and its outcome does not count. Not for a series; 0: no limit */
+    void *
+        context; /* a pointer that goes with the task: see hora_context_current. NULL: what the pool's capture hook says */
+} hora_task_options;
 
-#define HORA_TERMS(...) (&(hora_terms){.struct_size = sizeof(hora_terms), __VA_ARGS__})
-#define HORA_TERMS_INIT {sizeof(hora_terms), 0, 0, HORA_PRIORITY_NORMAL, 0, 0, 0, false, 0, 0}
+#define HORA_TASK_OPTIONS(...) (&(hora_task_options){.struct_size = sizeof(hora_task_options), __VA_ARGS__})
 
-/* hora_terms_check - whether terms are valid for a pool, and if not, why
+/* hora_task_options_check - whether terms are valid for a pool, and if not, why
  *
  * The calls that take terms refuse what this refuses. If `reterr_reason` is not NULL it is set to a static sentence.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (also: a class of another pool), HORA_ENOTSUP (a pool without oversight; class, key or priority, and it is not steered),
  * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_terms_check(hora_pool *pool, const hora_terms *terms, const char **reterr_reason);
+HORA_NODISCARD HORA_API int hora_task_options_check(hora_pool *pool, const hora_task_options *terms,
+                                                    const char **reterr_reason);
 
 /* hora_pool_submit_with - run a task some time, under terms
  *
  * `ret_future` may be NULL: then nobody asks. For a task that runs later, or again and again, see `terms` in hora/schedule.h.
  *
  * Ownership: as hora_pool_submit; the terms are copied.   Threads: Any thread.   Blocks: as hora_pool_execute.
- * Errors: as hora_pool_submit; and those of hora_terms_check, HORA_EAGAIN (a limit, and no thread can be started to watch over it). */
-HORA_NODISCARD HORA_API int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_terms *terms,
-                                                  hora_future **ret_future);
+ * Errors: as hora_pool_submit; and those of hora_task_options_check, HORA_EAGAIN (a limit, and no thread can be started to watch over it). */
+HORA_NODISCARD HORA_API int hora_pool_submit_with(hora_pool *pool, const hora_task *task,
+                                                  const hora_task_options *terms, hora_future **ret_future);
 
 /* hora_key_of - a key made of a text; never 0. Different texts have different keys, as good as always
  *
@@ -171,13 +171,13 @@ HORA_API int hora_future_set_priority(hora_future *future, hora_priority priorit
 
 /* ---- what a task carries ---- */
 
-/* hora_carried - the pointer that goes with the task that the calling thread runs; NULL: none
+/* hora_context_current - the pointer that goes with the task that the calling thread runs; NULL: none
  *
  * See `carried` above, and hora_context_hooks in hora/oversight.h. A task that waits for another one, and so runs it, has its own again
  * afterwards. NULL in a task that the caller runs (HORA_REJECT_CALLER_RUNS), and more than eight tasks deep.
  *
  * Ownership: as whoever gave it says.   Threads: Any thread.   Blocks: Never.   Errors: None. */
-HORA_API void *hora_carried(void);
+HORA_API void *hora_context_current(void);
 
 HORA_END_DECLS
 

@@ -13,7 +13,7 @@
  *
  * Most timeouts never happen: they are started and cancelled, often. A timer is a part of what it is about, so nothing is allocated for
  * it, and to start and to cancel one takes a few locks' time. It runs a function of a task's type once, on a thread of the
- * scheduler, at the same exact place in the order of times as a task that hora_schedule had scheduled at that moment. What it
+ * scheduler, at the same exact place in the order of times as a task that hora_scheduler_schedule had scheduled at that moment. What it
  * has not is what a future is for: nobody waits for it, a result is ignored, and it has neither name nor drop.
  *
  * Whose the memory is: the caller's, and it must stay where it is while the timer is pending. It is not pending any more, and
@@ -24,7 +24,7 @@
  * again, that is under a lock of theirs. That its time comes meanwhile is hora's business. A scheduler must not be freed while another
  * thread is in a call on a timer that is pending there.
  *
- * In the end: after hora_pool_shutdown a timer runs as what runs once does, or is cancelled with cancel_delayed; hora_pool_stop and
+ * In the end: after hora_pool_shutdown a timer runs as what runs once does, or is cancelled with cancel_delayed; hora_pool_shutdown_now and
  * hora_pool_free cancel all that are pending, and hand nothing back. A timer that its scheduler cancels is not pending any more. In
  * hora_pool_stats timers count as tasks; hora_pool_queue does not show them. */
 #ifndef HORA_TIMER_H

@@ -2,7 +2,7 @@
 /* hora/trigger.h - when next? Any schedule, as one function
  *
  *     hora_trigger *trigger;
- *     hora_cron_trigger_new(cron, paris, NULL, &trigger);
+ *     hora_trigger_new_cron(cron, paris, NULL, &trigger);
  *     hora_schedule_with_trigger(scheduler, HORA_TASK(report, NULL), trigger, NULL);
  *     hora_trigger_unref(trigger);
  *
@@ -30,7 +30,7 @@ HORA_BEGIN_DECLS
 /* What a trigger is told. Times are readings of the clock of the schedule: of the wall clock they are hora_instant.ns. If the schedule
  * puts them off by a spread, a trigger knows nothing of it: all of them are that much earlier. */
 typedef struct hora_trigger_context {
-    hora_timeline timeline; /* which clock that is */
+    hora_clock_id clock; /* which clock that is */
     hora_ns now;
     hora_ns last_planned; /* of the latest run: when it was planned, or HORA_NEVER; */
     hora_ns last_start;   /* when it really began; */
@@ -41,7 +41,7 @@ typedef struct hora_trigger_context {
 /* The planned time of the next run, or HORA_FOREVER: there is none, the series is over. A time that has passed is missed. It
  * may be asked more often than there are runs, to find out which times have passed (then last_planned is one that was
  * not run), so it should only compute; an answer that is not later than last_planned ends that search. Called with no
- * lock of hora held: by hora_schedule_with, then by the threads that run the task; never by two at once for one task. */
+ * lock of hora held: by hora_scheduler_schedule_with, then by the threads that run the task; never by two at once for one task. */
 typedef hora_ns (*hora_next_fn)(const hora_trigger_context *context, void *arg);
 
 typedef struct hora_trigger hora_trigger;
@@ -99,8 +99,8 @@ HORA_API int hora_trigger_describe(const hora_trigger *trigger, char *text, size
 
 /* From where the next time is looked for. */
 typedef enum hora_cron_mode {
-    HORA_CRON_LENIENT = 0, /* from the end of the last run: times that pass during a long run are dropped */
-    HORA_CRON_FIXED,       /* from the planned time of the last run: every time has its run, late if need be */
+    HORA_CRON_MODE_LENIENT = 0, /* from the end of the last run: times that pass during a long run are dropped */
+    HORA_CRON_MODE_FIXED,       /* from the planned time of the last run: every time has its run, late if need be */
 } hora_cron_mode;
 
 typedef struct hora_cron_trigger_options {
@@ -114,9 +114,8 @@ typedef struct hora_cron_trigger_options {
 
 #define HORA_CRON_TRIGGER_OPTIONS(...) \
     (&(hora_cron_trigger_options){.struct_size = sizeof(hora_cron_trigger_options), __VA_ARGS__})
-#define HORA_CRON_TRIGGER_OPTIONS_INIT {sizeof(hora_cron_trigger_options), HORA_CRON_LENIENT, false, {0}}
 
-/* hora_cron_trigger_new - the times of a cron expression in a zone, NULL: UTC
+/* hora_trigger_new_cron - the times of a cron expression in a zone, NULL: UTC
  *
  * Lenient, a run that ended before its planned time (the clock was set back a little) does not come again: the next time
  * is looked for from its planned time. If the clock has been set back by more than a minute before it, times that have been
@@ -124,60 +123,59 @@ typedef struct hora_cron_trigger_options {
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (no expression, bad options), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_cron_trigger_new(hora_cron *cron, hora_zone *zone,
+HORA_NODISCARD HORA_API int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone,
                                                   const hora_cron_trigger_options *options, hora_trigger **ret_trigger);
 
 /* ---- periods and instants ---- */
 
 typedef struct hora_periodic_trigger_options {
     uint32_t struct_size;  /* sizeof(hora_periodic_trigger_options), set by HORA_PERIODIC_TRIGGER_OPTIONS */
-    bool at_fixed_rate;    /* from planned time to planned time; else from the end of a run */
+    bool fixed_rate;       /* from planned time to planned time; else from the end of a run */
     hora_ns initial_delay; /* before the first run */
 } hora_periodic_trigger_options;
 
 #define HORA_PERIODIC_TRIGGER_OPTIONS(...) \
     (&(hora_periodic_trigger_options){.struct_size = sizeof(hora_periodic_trigger_options), __VA_ARGS__})
-#define HORA_PERIODIC_TRIGGER_OPTIONS_INIT {sizeof(hora_periodic_trigger_options), false, 0}
 
-/* hora_periodic_trigger_new - again and again, on whichever clock the schedule follows
+/* hora_trigger_new_periodic - again and again, on whichever clock the schedule follows
  *
  * If the wall clock has been set back by more than a minute before the last run, a rate goes on with its own times by the
  * new clock, and a gap begins anew.
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (period or delay negative, bad options), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_periodic_trigger_new(hora_ns period, const hora_periodic_trigger_options *options,
+HORA_NODISCARD HORA_API int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options,
                                                       hora_trigger **ret_trigger);
 
-/* hora_instants_trigger_new - at these moments of the wall clock, in their order, whichever order they are given in
+/* hora_trigger_new_instants - at these moments of the wall clock, in their order, whichever order they are given in
  *
  * The first run is at the first of them that is not before now; after it each that is later than the last planned one, also
  * if the clock has been set back: each comes once.
  *
  * Ownership: the caller gets one reference; the moments are copied.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, count 0), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_instants_trigger_new(const hora_instant *instants, size_t count,
+HORA_NODISCARD HORA_API int hora_trigger_new_instants(const hora_instant *instants, size_t count,
                                                       hora_trigger **ret_trigger);
 
 /* ---- several together ---- */
 
-/* hora_first_of_trigger_new - whenever one of several triggers says so
+/* hora_trigger_new_first_of - whenever one of several triggers says so
  *
  * Each is told of the last run, whoever said that: so a periodic one counts from there.
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, count 0), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_first_of_trigger_new(hora_trigger *const *triggers, size_t count,
+HORA_NODISCARD HORA_API int hora_trigger_new_first_of(hora_trigger *const *triggers, size_t count,
                                                       hora_trigger **ret_trigger);
 
-/* hora_all_of_trigger_new - whenever all of several triggers agree on a moment
+/* hora_trigger_new_all_of - whenever all of several triggers agree on a moment
  *
  * They must name moments of the wall clock: cron, instants, and what is made of those. The search for a moment that all have
  * in common is given up, and the answer is never, after a hundred thousand moments that they have not.
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, count 0, one that is periodic, a function or @reboot), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_all_of_trigger_new(hora_trigger *const *triggers, size_t count,
+HORA_NODISCARD HORA_API int hora_trigger_new_all_of(hora_trigger *const *triggers, size_t count,
                                                     hora_trigger **ret_trigger);
 
 /* A day of the calendar. */
@@ -189,11 +187,11 @@ typedef struct hora_date {
 
 /* A part of the day, in seconds from midnight by the clocks on the wall; `to` itself is outside. to <= from: over midnight, to the
  * next day. */
-typedef struct hora_window {
+typedef struct hora_calendar_window {
     int32_t from;
     int32_t to;
     unsigned weekdays; /* bits 1 Monday to 7 Sunday on which it begins; 0: every day */
-} hora_window;
+} hora_calendar_window;
 
 /* Times at which nothing runs. */
 typedef struct hora_calendar_options {
@@ -201,12 +199,11 @@ typedef struct hora_calendar_options {
     const hora_date *dates;
     size_t date_count;
     unsigned weekdays; /* bits 1 Monday to 7 Sunday */
-    const hora_window *windows;
+    const hora_calendar_window *windows;
     size_t window_count;
 } hora_calendar_options;
 
 #define HORA_CALENDAR_OPTIONS(...) (&(hora_calendar_options){.struct_size = sizeof(hora_calendar_options), __VA_ARGS__})
-#define HORA_CALENDAR_OPTIONS_INIT {sizeof(hora_calendar_options), 0, 0, 0, 0, 0}
 
 typedef struct hora_calendar hora_calendar;
 
@@ -233,14 +230,14 @@ HORA_API hora_calendar *hora_calendar_unref(hora_calendar *calendar);
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_calendar_excludes(const hora_calendar *calendar, hora_instant instant);
 
-/* hora_excluding_trigger_new - the times of a trigger, but those that a calendar excludes
+/* hora_trigger_new_excluding - the times of a trigger, but those that a calendar excludes
  *
  * It is on the wall clock, whatever the trigger is. Of a function that is asked for one time after the other the answer is never after a
  * hundred thousand excluded times in a row.
  *
  * Ownership: the caller gets one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_excluding_trigger_new(hora_trigger *trigger, hora_calendar *calendar,
+HORA_NODISCARD HORA_API int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar,
                                                        hora_trigger **ret_trigger);
 
 HORA_END_DECLS

@@ -31,7 +31,6 @@ typedef struct hora_zone_options {
 } hora_zone_options;
 
 #define HORA_ZONE_OPTIONS(...) (&(hora_zone_options){.struct_size = sizeof(hora_zone_options), __VA_ARGS__})
-#define HORA_ZONE_OPTIONS_INIT {sizeof(hora_zone_options), 0}
 
 /* hora_zone_new - a zone by its name
  *

@@ -19,7 +19,7 @@ struct hora_cron {
     hora_cron_dialect dialect;
     hora_dst dst;
     bool is_reboot;     /* then no set means anything */
-    bool is_interval;   /* second, minute or hour was written with *, a range or a step; HORA_DST_CRON asks for it */
+    bool is_interval;   /* second, minute or hour was written with *, a range or a step; HORA_DST_ONCE asks for it */
     bool is_either_day; /* crontab: both day fields are restricted, and one of them is enough */
     uint64_t seconds;   /* 0-59 */
     uint64_t minutes;

@@ -6,7 +6,7 @@
  * of the week are named, from Monday to Sunday, and have no steps: those mean other days in each dialect.
  *
  * Two things are not in the sets, but in how they are written, and must be read back:
- *   is_interval     with HORA_DST_CRON. Times of the day are lists without ranges and steps; if an interval would look
+ *   is_interval     with HORA_DST_ONCE. Times of the day are lists without ranges and steps; if an interval would look
  *                   like that, its first hour is written as a range, 5-5.
  *   is_either_day   in crontab. If both fields must match, one begins with *, as a step; if one is enough, none does. */
 #include <assert.h>
@@ -120,18 +120,19 @@ static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set,
 
 static void add_times(struct hora__text *out, const hora_cron *cron, struct style style)
 {
-    bool is_exact = cron->dst == HORA_DST_CRON;
-    bool looks_listed = is_listed(HORA_CRON_SECOND, cron->seconds) && is_listed(HORA_CRON_MINUTE, cron->minutes) &&
-                        is_listed(HORA_CRON_HOUR, cron->hours);
+    bool is_exact = cron->dst == HORA_DST_ONCE;
+    bool looks_listed = is_listed(HORA_CRON_FIELD_SECOND, cron->seconds) &&
+                        is_listed(HORA_CRON_FIELD_MINUTE, cron->minutes) &&
+                        is_listed(HORA_CRON_FIELD_HOUR, cron->hours);
     style.is_list = is_exact && !cron->is_interval;
     if (cron->dialect == HORA_CRON_SPRING) {
-        add_set(out, HORA_CRON_SECOND, cron->seconds, style);
+        add_set(out, HORA_CRON_FIELD_SECOND, cron->seconds, style);
         hora__text_add_char(out, ' ');
     }
-    add_set(out, HORA_CRON_MINUTE, cron->minutes, style);
+    add_set(out, HORA_CRON_FIELD_MINUTE, cron->minutes, style);
     hora__text_add_char(out, ' ');
     style.is_first_range = is_exact && cron->is_interval && looks_listed;
-    add_set(out, HORA_CRON_HOUR, cron->hours, style);
+    add_set(out, HORA_CRON_FIELD_HOUR, cron->hours, style);
 }
 
 static void add_special_days(struct hora__text *out, const hora_cron *cron, bool is_first)
@@ -158,12 +159,12 @@ static void add_special_weekdays(struct hora__text *out, const hora_cron *cron, 
     for (int day = 1; day <= WEEK; day++) {
         if (hora__set_has(cron->last_of, day % WEEK)) {
             add_comma(out, &is_first);
-            add_value(out, HORA_CRON_WEEKDAY, day);
+            add_value(out, HORA_CRON_FIELD_WEEKDAY, day);
             hora__text_add_char(out, 'L');
         }
         for (uint32_t rest = cron->nth_of[day % WEEK]; rest != 0; rest &= rest - 1) {
             add_comma(out, &is_first);
-            add_value(out, HORA_CRON_WEEKDAY, day);
+            add_value(out, HORA_CRON_FIELD_WEEKDAY, day);
             hora__text_add_char(out, '#');
             hora__text_add_number(out, (uint64_t)hora__set_first(rest), 1);
         }
@@ -173,7 +174,7 @@ static void add_special_weekdays(struct hora__text *out, const hora_cron *cron, 
 static void add_weekday_list(struct hora__text *out, uint64_t weekdays, bool *is_first)
 {
     uint64_t from_monday = (weekdays & 0x7e) | (weekdays & 1) << WEEK;
-    add_list(out, HORA_CRON_WEEKDAY, from_monday, (struct style){0}, is_first);
+    add_list(out, HORA_CRON_FIELD_WEEKDAY, from_monday, (struct style){0}, is_first);
 }
 
 /* The set begins with its field's minimum, and is to begin with a star. The rest of it is returned. */
@@ -193,9 +194,9 @@ static void add_days(struct hora__text *out, const hora_cron *cron, struct style
 {
     bool is_first = true;
     if (is_starred)
-        add_list(out, HORA_CRON_DAY, add_starred(out, cron->days, 1, 31, &is_first), style, &is_first);
+        add_list(out, HORA_CRON_FIELD_DAY, add_starred(out, cron->days, 1, 31, &is_first), style, &is_first);
     else if (cron->days != 0)
-        add_set(out, HORA_CRON_DAY, cron->days, style);
+        add_set(out, HORA_CRON_FIELD_DAY, cron->days, style);
     add_special_days(out, cron, cron->days == 0);
 }
 
@@ -227,7 +228,7 @@ static void add_expression(struct hora__text *out, const hora_cron *cron)
     day_style.has_star = !cron->is_either_day;
     add_days(out, cron, day_style, has_starred_day);
     hora__text_add_char(out, ' ');
-    add_set(out, HORA_CRON_MONTH, cron->months, style);
+    add_set(out, HORA_CRON_FIELD_MONTH, cron->months, style);
     hora__text_add_char(out, ' ');
     add_weekdays(out, cron, needs_star(cron) && !has_starred_day);
 }

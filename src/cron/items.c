@@ -10,12 +10,12 @@
 
 const struct hora__cron_values hora__cron_values[] = {
     [HORA_CRON_WHOLE] = {"expression", "", 0, 0, 0, NULL},
-    [HORA_CRON_SECOND] = {"second", "0-59", 0, 59, ALL(0, 59), NULL},
-    [HORA_CRON_MINUTE] = {"minute", "0-59", 0, 59, ALL(0, 59), NULL},
-    [HORA_CRON_HOUR] = {"hour", "0-23", 0, 23, ALL(0, 23), NULL},
-    [HORA_CRON_DAY] = {"day of month", "1-31", 1, 31, ALL(1, 31), NULL},
-    [HORA_CRON_MONTH] = {"month", "1-12 or JAN-DEC", 1, 12, ALL(1, 12), "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
-    [HORA_CRON_WEEKDAY] = {"day of week", "0-7 or MON-SUN", 0, 7, ALL(0, 7), "MONTUEWEDTHUFRISATSUN"},
+    [HORA_CRON_FIELD_SECOND] = {"second", "0-59", 0, 59, ALL(0, 59), NULL},
+    [HORA_CRON_FIELD_MINUTE] = {"minute", "0-59", 0, 59, ALL(0, 59), NULL},
+    [HORA_CRON_FIELD_HOUR] = {"hour", "0-23", 0, 23, ALL(0, 23), NULL},
+    [HORA_CRON_FIELD_DAY] = {"day of month", "1-31", 1, 31, ALL(1, 31), NULL},
+    [HORA_CRON_FIELD_MONTH] = {"month", "1-12 or JAN-DEC", 1, 12, ALL(1, 12), "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
+    [HORA_CRON_FIELD_WEEKDAY] = {"day of week", "0-7 or MON-SUN", 0, 7, ALL(0, 7), "MONTUEWEDTHUFRISATSUN"},
 };
 
 enum { SUNDAY = 7 };
@@ -162,7 +162,7 @@ static int read_range(const struct hora__reading *reading, hora_cron_field field
     error = hora__cron_value(reading, field, last, &ret_range->last);
     if (error < 0)
         return error;
-    if (field == HORA_CRON_WEEKDAY && ret_range->first == SUNDAY && ret_range->last < SUNDAY)
+    if (field == HORA_CRON_FIELD_WEEKDAY && ret_range->first == SUNDAY && ret_range->last < SUNDAY)
         ret_range->first = 0;
     if (ret_range->first > ret_range->last)
         return hora__cron_refuse(reading, field, piece, "runs backwards: a range ends with its largest value");
@@ -172,7 +172,7 @@ static int read_range(const struct hora__reading *reading, hora_cron_field field
 /* What counts time, as opposed to naming times of the day. */
 static void note_interval(const struct hora__reading *reading, hora_cron_field field)
 {
-    if (field <= HORA_CRON_HOUR)
+    if (field <= HORA_CRON_FIELD_HOUR)
         reading->cron->is_interval = true;
 }
 
@@ -207,22 +207,22 @@ int hora__cron_item(const struct hora__reading *reading, hora_cron_field field, 
 void hora__cron_add(hora_cron *cron, hora_cron_field field, uint64_t values)
 {
     switch (field) {
-    case HORA_CRON_SECOND:
+    case HORA_CRON_FIELD_SECOND:
         cron->seconds |= values;
         break;
-    case HORA_CRON_MINUTE:
+    case HORA_CRON_FIELD_MINUTE:
         cron->minutes |= values;
         break;
-    case HORA_CRON_HOUR:
+    case HORA_CRON_FIELD_HOUR:
         cron->hours |= (uint32_t)values;
         break;
-    case HORA_CRON_DAY:
+    case HORA_CRON_FIELD_DAY:
         cron->days |= (uint32_t)values;
         break;
-    case HORA_CRON_MONTH:
+    case HORA_CRON_FIELD_MONTH:
         cron->months |= (uint32_t)values;
         break;
-    case HORA_CRON_WEEKDAY:
+    case HORA_CRON_FIELD_WEEKDAY:
         cron->weekdays |= (uint8_t)((values | values >> SUNDAY) & 0x7f);
         break;
     case HORA_CRON_WHOLE:

@@ -167,7 +167,7 @@ bool hora_cron_equal(const hora_cron *a, const hora_cron *b)
         return a == b;
     if (a->dialect != b->dialect || a->dst != b->dst || a->is_reboot != b->is_reboot)
         return false;
-    if (a->dst == HORA_DST_CRON && a->is_interval != b->is_interval)
+    if (a->dst == HORA_DST_ONCE && a->is_interval != b->is_interval)
         return false;
     if (a->seconds != b->seconds || a->minutes != b->minutes || a->hours != b->hours || a->months != b->months)
         return false;

@@ -56,7 +56,7 @@ static int read_macro(const struct hora__reading *reading, const struct hora__di
     reading->cron->is_reboot = is_reboot;
     if (is_reboot)
         return 0;
-    fields += dialect->first == HORA_CRON_SECOND ? 0 : 2;
+    fields += dialect->first == HORA_CRON_FIELD_SECOND ? 0 : 2;
     struct hora__reading macro = {fields, reading->cron, reading->error};
     return read_fields(&macro, dialect, (struct hora__piece){0, strlen(fields)});
 }
@@ -73,7 +73,7 @@ static struct hora__piece next_field(const struct hora__reading *reading, struct
 static int check_count(const struct hora__reading *reading, const struct hora__dialect *dialect,
                        struct hora__piece whole)
 {
-    int needed = HORA_CRON_WEEKDAY - (int)dialect->first + 1;
+    int needed = HORA_CRON_FIELD_WEEKDAY - (int)dialect->first + 1;
     int count = 0;
     struct hora__piece rest = whole;
     struct hora__piece extra = {whole.begin + whole.length, 0};
@@ -93,7 +93,7 @@ static int read_fields(const struct hora__reading *reading, const struct hora__d
                        struct hora__piece whole)
 {
     int error = check_count(reading, dialect, whole);
-    for (hora_cron_field field = dialect->first; error == 0 && field <= HORA_CRON_WEEKDAY; field++)
+    for (hora_cron_field field = dialect->first; error == 0 && field <= HORA_CRON_FIELD_WEEKDAY; field++)
         error = dialect->read_field(reading, field, next_field(reading, &whole));
     return error;
 }
@@ -135,7 +135,7 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
     if (text == NULL || ret_cron == NULL)
         return hora__cron_refuse(&reading, HORA_CRON_WHOLE, nothing, "there is no expression, or no place for it");
     if ((options != NULL && hora__options_copy(&own, sizeof own, sizeof own, options) < 0) ||
-        own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_CRON)
+        own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_ONCE)
         return hora__cron_refuse(&reading, HORA_CRON_WHOLE, nothing, "the options are none that hora knows");
     draft.dialect = own.dialect;
     draft.dst = own.dst;

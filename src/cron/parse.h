@@ -30,7 +30,7 @@ struct hora__cron_values {
     const char *names; /* three letters each, the first means 1; NULL: none */
 };
 
-extern const struct hora__cron_values hora__cron_values[HORA_CRON_WEEKDAY + 1];
+extern const struct hora__cron_values hora__cron_values[HORA_CRON_FIELD_WEEKDAY + 1];
 
 /* What L-n and d#n can say at most. */
 enum { HORA__MOST_BEFORE_LAST = 30, HORA__MOST_NTH = 5 };

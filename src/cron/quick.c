@@ -8,7 +8,7 @@
 #include "cron/parse.h"
 #include "cron/set.h"
 
-enum { SUNDAY = 7, GIVES_UP = -1, FIELDS = HORA_CRON_WEEKDAY + 1 };
+enum { SUNDAY = 7, GIVES_UP = -1, FIELDS = HORA_CRON_FIELD_WEEKDAY + 1 };
 
 #define NAME(a, b, c) ((a) << 16 | (b) << 8 | (c))
 
@@ -78,10 +78,10 @@ static int small(char c)
 static int read_name(struct quick *quick, hora_cron_field field)
 {
     const char *at = quick->at;
-    if (field < HORA_CRON_MONTH || at[0] == '\0' || at[1] == '\0' || at[2] == '\0')
+    if (field < HORA_CRON_FIELD_MONTH || at[0] == '\0' || at[1] == '\0' || at[2] == '\0')
         return GIVES_UP;
     int b = small(at[1]), c = small(at[2]);
-    const struct name *name = &(field == HORA_CRON_MONTH ? months : weekdays)[PLACE(b, c)];
+    const struct name *name = &(field == HORA_CRON_FIELD_MONTH ? months : weekdays)[PLACE(b, c)];
     quick->at = at + 3;
     return name->letters == NAME(small(at[0]), b, c) ? name->number : GIVES_UP;
 }
@@ -119,13 +119,13 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
     hora_cron *cron = quick->cron;
     char mark = *quick->at;
     *ret_ok = true;
-    if (field == HORA_CRON_DAY && mark == 'W') {
+    if (field == HORA_CRON_FIELD_DAY && mark == 'W') {
         quick->at++;
         cron->nearest |= UINT32_C(1) << value;
-    } else if (field == HORA_CRON_WEEKDAY && (mark == 'L' || mark == 'l')) {
+    } else if (field == HORA_CRON_FIELD_WEEKDAY && (mark == 'L' || mark == 'l')) {
         quick->at++;
         cron->last_of |= (uint8_t)(1 << value % 7);
-    } else if (field == HORA_CRON_WEEKDAY && mark == '#') {
+    } else if (field == HORA_CRON_FIELD_WEEKDAY && mark == '#') {
         quick->at++;
         int number = read_number(quick);
         *ret_ok = number >= 1 && number <= HORA__MOST_NTH;
@@ -155,7 +155,7 @@ static bool read_step(struct quick *quick, hora_cron_field field, int first, int
 static bool read_star(struct quick *quick, hora_cron_field field, uint64_t *set)
 {
     const struct hora__cron_values *values = &hora__cron_values[field];
-    int first = field == HORA_CRON_WEEKDAY && !quick->is_unix ? 1 : values->min;
+    int first = field == HORA_CRON_FIELD_WEEKDAY && !quick->is_unix ? 1 : values->min;
     quick->at++;
     return read_step(quick, field, first, values->max, false, set);
 }
@@ -167,7 +167,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
         *counts = true;
         return read_star(quick, field, set);
     }
-    if (*quick->at == 'L' && field == HORA_CRON_DAY && !quick->is_unix)
+    if (*quick->at == 'L' && field == HORA_CRON_FIELD_DAY && !quick->is_unix)
         return read_last_day(quick);
     int first = read_value(quick, field);
     int last = first;
@@ -179,7 +179,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
     if (*quick->at == '-') {
         quick->at++;
         last = read_value(quick, field);
-        if (field == HORA_CRON_WEEKDAY && first == SUNDAY && last < SUNDAY)
+        if (field == HORA_CRON_FIELD_WEEKDAY && first == SUNDAY && last < SUNDAY)
             first = 0;
         if (last < first)
             return false;
@@ -204,7 +204,7 @@ static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set,
 /* ? alone. */
 static bool is_question(const struct quick *quick, hora_cron_field field)
 {
-    return *quick->at == '?' && !quick->is_unix && (field == HORA_CRON_DAY || field == HORA_CRON_WEEKDAY) &&
+    return *quick->at == '?' && !quick->is_unix && (field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY) &&
            is_end_of_field(quick->at[1]);
 }
 
@@ -251,12 +251,12 @@ static void skip_blanks(struct quick *quick)
 
 static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interval, bool is_either_day)
 {
-    cron->seconds = sets[HORA_CRON_SECOND];
-    cron->minutes = sets[HORA_CRON_MINUTE];
-    cron->hours = (uint32_t)sets[HORA_CRON_HOUR];
-    cron->days = (uint32_t)sets[HORA_CRON_DAY];
-    cron->months = (uint32_t)sets[HORA_CRON_MONTH];
-    cron->weekdays = (uint8_t)((sets[HORA_CRON_WEEKDAY] | sets[HORA_CRON_WEEKDAY] >> SUNDAY) & 0x7f);
+    cron->seconds = sets[HORA_CRON_FIELD_SECOND];
+    cron->minutes = sets[HORA_CRON_FIELD_MINUTE];
+    cron->hours = (uint32_t)sets[HORA_CRON_FIELD_HOUR];
+    cron->days = (uint32_t)sets[HORA_CRON_FIELD_DAY];
+    cron->months = (uint32_t)sets[HORA_CRON_FIELD_MONTH];
+    cron->weekdays = (uint8_t)((sets[HORA_CRON_FIELD_WEEKDAY] | sets[HORA_CRON_FIELD_WEEKDAY] >> SUNDAY) & 0x7f);
     cron->is_interval = is_interval;
     cron->is_either_day = is_either_day;
 }
@@ -264,17 +264,17 @@ static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interva
 bool hora__cron_quick(const char *text, hora_cron *cron)
 {
     struct quick quick = {text, cron, cron->dialect == HORA_CRON_UNIX};
-    uint64_t sets[FIELDS] = {[HORA_CRON_SECOND] = quick.is_unix ? 1 : 0};
+    uint64_t sets[FIELDS] = {[HORA_CRON_FIELD_SECOND] = quick.is_unix ? 1 : 0};
     bool is_interval = false, is_either_day = quick.is_unix;
     skip_blanks(&quick);
-    for (hora_cron_field field = quick.is_unix ? HORA_CRON_MINUTE : HORA_CRON_SECOND; field <= HORA_CRON_WEEKDAY;
-         field++) {
+    for (hora_cron_field field = quick.is_unix ? HORA_CRON_FIELD_MINUTE : HORA_CRON_FIELD_SECOND;
+         field <= HORA_CRON_FIELD_WEEKDAY; field++) {
         bool counts = false;
-        if (*quick.at == '*' && (field == HORA_CRON_DAY || field == HORA_CRON_WEEKDAY))
+        if (*quick.at == '*' && (field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY))
             is_either_day = false;
         if (!read_field(&quick, field, &sets[field], &counts))
             return false;
-        is_interval |= counts && field <= HORA_CRON_HOUR;
+        is_interval |= counts && field <= HORA_CRON_FIELD_HOUR;
         skip_blanks(&quick);
     }
     if (*quick.at != '\0')

@@ -39,7 +39,7 @@ static int read_special_day(const struct hora__reading *reading, struct hora__pi
     else if (near >= 1 && near <= DAYS)
         cron->nearest |= UINT32_C(1) << near;
     else
-        return hora__cron_refuse(reading, HORA_CRON_DAY, piece, "is none of L, L-1 to L-30, LW and 1W to 31W");
+        return hora__cron_refuse(reading, HORA_CRON_FIELD_DAY, piece, "is none of L, L-1 to L-30, LW and 1W to 31W");
     return 0;
 }
 
@@ -53,39 +53,40 @@ static int read_special_weekday(const struct hora__reading *reading, struct hora
     if (!has_nth)
         day = without_last(piece);
     if (day.length == 0)
-        return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, piece, "lacks the day before it, % (as in FRIL, MON#2)");
+        return hora__cron_refuse(reading, HORA_CRON_FIELD_WEEKDAY, piece,
+                                 "lacks the day before it, % (as in FRIL, MON#2)");
     int value;
-    if (hora__cron_value(reading, HORA_CRON_WEEKDAY, day, &value) < 0)
-        return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, day, "is no single day: %");
+    if (hora__cron_value(reading, HORA_CRON_FIELD_WEEKDAY, day, &value) < 0)
+        return hora__cron_refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is no single day: %");
     if (!has_nth) {
         cron->last_of |= (uint8_t)(1 << value % 7);
         return 0;
     }
     int64_t number = hora__piece_number(reading, nth);
     if (nth.length == 0)
-        return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, nth, "a number is missing after #: 1-5");
+        return hora__cron_refuse(reading, HORA_CRON_FIELD_WEEKDAY, nth, "a number is missing after #: 1-5");
     if (number < 1 || number > HORA__MOST_NTH)
-        return hora__cron_refuse(reading, HORA_CRON_WEEKDAY, nth, "is not in 1-5 (as in MON#2)");
+        return hora__cron_refuse(reading, HORA_CRON_FIELD_WEEKDAY, nth, "is not in 1-5 (as in MON#2)");
     cron->nth_of[value % 7] |= (uint8_t)(1 << number);
     return 0;
 }
 
 static int read_member(const struct hora__reading *reading, hora_cron_field field, struct hora__piece piece)
 {
-    bool is_day_field = field == HORA_CRON_DAY || field == HORA_CRON_WEEKDAY;
+    bool is_day_field = field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY;
     if (hora__piece_holds(reading, piece, "?"))
         return hora__cron_refuse(reading, field, piece,
                                  is_day_field ? "is refused: ? stands alone in its field"
                                               : "is refused: ? is for the day fields only, here allowed: %");
-    if (field == HORA_CRON_DAY && hora__piece_holds(reading, piece, "LW"))
+    if (field == HORA_CRON_FIELD_DAY && hora__piece_holds(reading, piece, "LW"))
         return read_special_day(reading, piece);
-    if (field == HORA_CRON_DAY && hora__piece_holds(reading, piece, "lw"))
+    if (field == HORA_CRON_FIELD_DAY && hora__piece_holds(reading, piece, "lw"))
         return hora__cron_refuse(reading, field, piece, "is not in %; L and W are written in capitals here");
-    if (field == HORA_CRON_WEEKDAY &&
+    if (field == HORA_CRON_FIELD_WEEKDAY &&
         (hora__piece_holds(reading, piece, "#") || hora__piece_last(reading, piece) == 'L'))
         return read_special_weekday(reading, piece);
     uint64_t set = 0;
-    struct hora__item_rules rules = {field == HORA_CRON_WEEKDAY ? MONDAY : hora__cron_values[field].min, true};
+    struct hora__item_rules rules = {field == HORA_CRON_FIELD_WEEKDAY ? MONDAY : hora__cron_values[field].min, true};
     int error = hora__cron_item(reading, field, piece, rules, &set);
     if (error == 0)
         hora__cron_add(reading->cron, field, set);
@@ -95,9 +96,9 @@ static int read_member(const struct hora__reading *reading, hora_cron_field fiel
 static int read_field(const struct hora__reading *reading, hora_cron_field field, struct hora__piece piece)
 {
     bool is_question = hora__piece_is(reading, piece, "?");
-    if (is_question && field == HORA_CRON_DAY)
+    if (is_question && field == HORA_CRON_FIELD_DAY)
         reading->cron->days = HORA__ALL_DAYS;
-    else if (is_question && field == HORA_CRON_WEEKDAY)
+    else if (is_question && field == HORA_CRON_FIELD_WEEKDAY)
         reading->cron->weekdays = HORA__ALL_WEEKDAYS;
     else
         return hora__cron_list(reading, field, piece, read_member);
@@ -105,7 +106,7 @@ static int read_field(const struct hora__reading *reading, hora_cron_field field
 }
 
 const struct hora__dialect hora__cron_spring = {
-    .first = HORA_CRON_SECOND,
+    .first = HORA_CRON_FIELD_SECOND,
     .other = 5,
     .other_why = "five fields are the Unix dialect's; six are needed, the first being second",
     .few = "fields are missing, six are needed: second minute hour day month weekday",

@@ -5,7 +5,7 @@
  * So the spans are walked in the order of instants, and in each the local times that it shows are searched. Gaps,
  * overlaps, days that are missing and midnights that come twice are no cases of their own.
  *
- * Clock changes   HORA_DST_SPRING takes an instant if the clocks then show a time that matches. HORA_DST_CRON takes, for
+ * Clock changes   HORA_DST_LITERAL takes an instant if the clocks then show a time that matches. HORA_DST_ONCE takes, for
  *                 every local time that matches, the first instant at which the clocks show it or a later one. In both a
  *                 span has a least local time that counts: what its clocks show first, or what no clock has shown before
  *                 it. Local times between that and what its clocks show first were skipped, and belong to the instant
@@ -64,7 +64,7 @@ static struct stretch stretch_at(const hora_cron *cron, const struct hora__spans
     assert(stretch.offset >= -OFFSET_MAX && stretch.offset <= OFFSET_MAX);
     int64_t shown = stretch.begin + stretch.offset;
     bool is_first = spans->begins[index] < HORA__SECOND_MIN;
-    bool is_once = cron->dst == HORA_DST_CRON && !cron->is_interval;
+    bool is_once = cron->dst == HORA_DST_ONCE && !cron->is_interval;
     stretch.least = is_once && !is_first ? never_shown(spans, index) : shown;
     if (HORA__FAULT(CRON_SKIPPED_TIMES_LOST) && stretch.least < shown)
         stretch.least = shown;

@@ -48,24 +48,24 @@ int hora_cron_describe_field(const hora_cron *cron, hora_cron_field field, char 
     struct hora__text out = hora__text_begin(text, size);
     hora_cron normal = hora__cron_normal(cron);
     switch (field) {
-    case HORA_CRON_SECOND:
+    case HORA_CRON_FIELD_SECOND:
         if (cron->dialect == HORA_CRON_UNIX)
             return HORA_EINVAL;
         hora__words_time_field(&out, field, cron->seconds);
         break;
-    case HORA_CRON_MINUTE:
+    case HORA_CRON_FIELD_MINUTE:
         hora__words_time_field(&out, field, cron->minutes);
         break;
-    case HORA_CRON_HOUR:
+    case HORA_CRON_FIELD_HOUR:
         hora__words_time_field(&out, field, cron->hours);
         break;
-    case HORA_CRON_DAY:
+    case HORA_CRON_FIELD_DAY:
         hora__words_days(&out, &normal);
         break;
-    case HORA_CRON_MONTH:
+    case HORA_CRON_FIELD_MONTH:
         hora__words_months(&out, &normal);
         break;
-    case HORA_CRON_WEEKDAY:
+    case HORA_CRON_FIELD_WEEKDAY:
         hora__words_weekdays(&out, &normal);
         break;
     case HORA_CRON_WHOLE:

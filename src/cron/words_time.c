@@ -29,9 +29,9 @@ struct unit {
 };
 
 static const struct unit units[] = {
-    [HORA_CRON_SECOND] = {"second", "seconds", 60},
-    [HORA_CRON_MINUTE] = {"minute", "minutes", 60},
-    [HORA_CRON_HOUR] = {"hour", "hours", 24},
+    [HORA_CRON_FIELD_SECOND] = {"second", "seconds", 60},
+    [HORA_CRON_FIELD_MINUTE] = {"minute", "minutes", 60},
+    [HORA_CRON_FIELD_HOUR] = {"hour", "hours", 24},
 };
 
 static enum shape shape_of(hora_cron_field field, uint64_t set)
@@ -113,7 +113,7 @@ static void add_hour_field(struct hora__text *out, uint64_t set, enum shape shap
         add_numbers(out, set);
     } else {
         if (step > 1) {
-            add_every(out, &units[HORA_CRON_HOUR], step);
+            add_every(out, &units[HORA_CRON_FIELD_HOUR], step);
             hora__text_add(out, " from ");
         }
         add_number(out, hora__set_first(set));
@@ -127,7 +127,7 @@ void hora__words_time_field(struct hora__text *out, hora_cron_field field, uint6
 {
     enum shape shape = shape_of(field, set);
     bool is_ever = shape == ALL || (shape == EVEN && hora__set_has(set, 0));
-    if (field == HORA_CRON_HOUR && !is_ever)
+    if (field == HORA_CRON_FIELD_HOUR && !is_ever)
         add_hour_field(out, set, shape);
     else if (is_pattern(shape))
         add_pattern(out, field, set, shape);
@@ -176,7 +176,7 @@ static void add_hour_pattern(struct hora__text *out, const hora_cron *cron, enum
     int minute = hora__set_first(cron->minutes);
     int second = hora__set_first(cron->seconds);
     bool is_round = minute == 0 && second == 0;
-    add_every(out, &units[HORA_CRON_HOUR], hora__set_step(cron->hours));
+    add_every(out, &units[HORA_CRON_FIELD_HOUR], hora__set_step(cron->hours));
     if (hours != STEPS && is_round && hora__set_has(cron->hours, 0))
         return;
     hora__text_add(out, " from ");
@@ -227,7 +227,7 @@ static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape sha
 /* Of which hours the minutes before this are: " between 09:00 and 17:59", or " past every hour". */
 static void add_hours(struct hora__text *out, uint32_t hours, bool is_past)
 {
-    enum shape shape = shape_of(HORA_CRON_HOUR, hours);
+    enum shape shape = shape_of(HORA_CRON_FIELD_HOUR, hours);
     int spans = count_spans(hours);
     bool is_apart = spans == hora__set_count(hours); /* no two are neighbours */
     if (shape == ALL) {
@@ -248,10 +248,10 @@ static void add_hours(struct hora__text *out, uint32_t hours, bool is_past)
 /* The seconds are those of whole minutes. */
 static void add_minutes(struct hora__text *out, const hora_cron *cron)
 {
-    enum shape shape = shape_of(HORA_CRON_MINUTE, cron->minutes);
+    enum shape shape = shape_of(HORA_CRON_FIELD_MINUTE, cron->minutes);
     if (shape == STEPS && hora__set_count(cron->hours) == 1) { /* "every 5 minutes from 09:05 to 09:20" */
         int hour = hora__set_first(cron->hours);
-        add_every(out, &units[HORA_CRON_MINUTE], hora__set_step(cron->minutes));
+        add_every(out, &units[HORA_CRON_FIELD_MINUTE], hora__set_step(cron->minutes));
         hora__text_add(out, " from ");
         add_clock(out, hour, hora__set_first(cron->minutes), 0, false);
         hora__text_add(out, " to ");
@@ -259,10 +259,10 @@ static void add_minutes(struct hora__text *out, const hora_cron *cron)
         return;
     }
     if (is_pattern(shape)) {
-        add_pattern(out, HORA_CRON_MINUTE, cron->minutes, shape);
+        add_pattern(out, HORA_CRON_FIELD_MINUTE, cron->minutes, shape);
     } else {
         hora__text_add(out, "at ");
-        add_members(out, HORA_CRON_MINUTE, cron->minutes);
+        add_members(out, HORA_CRON_FIELD_MINUTE, cron->minutes);
     }
     add_hours(out, cron->hours, shape != ALL && shape != EVEN);
 }
@@ -281,19 +281,19 @@ static void add_minutes_of_seconds(struct hora__text *out, const hora_cron *cron
         hora__text_add(out, " to ");
         add_number(out, hora__set_last(cron->minutes));
     } else {
-        add_members(out, HORA_CRON_MINUTE, cron->minutes);
+        add_members(out, HORA_CRON_FIELD_MINUTE, cron->minutes);
     }
 }
 
 static void add_seconds(struct hora__text *out, const hora_cron *cron)
 {
-    enum shape seconds = shape_of(HORA_CRON_SECOND, cron->seconds);
-    enum shape minutes = shape_of(HORA_CRON_MINUTE, cron->minutes);
+    enum shape seconds = shape_of(HORA_CRON_FIELD_SECOND, cron->seconds);
+    enum shape minutes = shape_of(HORA_CRON_FIELD_MINUTE, cron->minutes);
     if (is_pattern(seconds)) {
-        add_pattern(out, HORA_CRON_SECOND, cron->seconds, seconds);
+        add_pattern(out, HORA_CRON_FIELD_SECOND, cron->seconds, seconds);
     } else {
         hora__text_add(out, "at ");
-        add_members(out, HORA_CRON_SECOND, cron->seconds);
+        add_members(out, HORA_CRON_FIELD_SECOND, cron->seconds);
     }
     if (minutes != ALL)
         add_minutes_of_seconds(out, cron, minutes);
@@ -304,7 +304,7 @@ static void add_seconds(struct hora__text *out, const hora_cron *cron)
 
 bool hora__words_times(struct hora__text *out, const hora_cron *cron)
 {
-    enum shape hours = shape_of(HORA_CRON_HOUR, cron->hours);
+    enum shape hours = shape_of(HORA_CRON_FIELD_HOUR, cron->hours);
     bool is_once_an_hour = hora__set_count(cron->minutes) == 1 && hora__set_count(cron->seconds) == 1;
     bool is_round = cron->minutes == 1 && is_on_the_minute(cron);
     if (count_times(cron) <= FEW_TIMES) {
@@ -315,8 +315,9 @@ bool hora__words_times(struct hora__text *out, const hora_cron *cron)
         add_hour_pattern(out, cron, hours);
         return false;
     }
-    bool is_regular = hora__set_count(cron->hours) == 1 && (is_pattern(shape_of(HORA_CRON_MINUTE, cron->minutes)) ||
-                                                            is_pattern(shape_of(HORA_CRON_SECOND, cron->seconds)));
+    bool is_regular =
+        hora__set_count(cron->hours) == 1 && (is_pattern(shape_of(HORA_CRON_FIELD_MINUTE, cron->minutes)) ||
+                                              is_pattern(shape_of(HORA_CRON_FIELD_SECOND, cron->seconds)));
     if (count_times(cron) <= SOME_TIMES && !is_regular) {
         add_all_times(out, cron);
         return true;

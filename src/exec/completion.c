@@ -161,10 +161,10 @@ static int make(const hora_executor *executor, hora_queue *queue, hora_completio
     service->queue = queue;
     hora__list_init(&service->late);
     if (queue == NULL) {
-        hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+        hora_queue_options options = HORA_INIT(hora_queue_options);
         options.clock = executor->clock;
         service->owns_queue = true;
-        int error = hora_linked_queue_new(HORA_UNBOUNDED, &options, &service->queue);
+        int error = hora_queue_new_linked(HORA_UNBOUNDED, &options, &service->queue);
         if (error < 0)
             return error;
     }
@@ -256,7 +256,7 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
     if (member == NULL)
         return HORA_ENOMEM;
     hora_future *future;
-    error = hora_submit(&service->executor, task, &future);
+    error = hora_executor_submit(&service->executor, task, &future);
     if (error < 0) {
         member_free(member);
         return error;

@@ -378,7 +378,8 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     return hora__future_new_beside(task, &pool->object, &pool->depot, ret_future);
 }
 
-int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)
+int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
+                          hora_future **ret_future)
 {
     struct hora__extra *extra;
     int error = hora__extra_new(pool, terms, &extra);

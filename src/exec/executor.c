@@ -15,10 +15,10 @@ hora_executor hora_pool_executor(hora_pool *pool)
 {
     if (pool == NULL)
         return (hora_executor){.execute = NULL};
-    return (hora_executor){.execute = execute_on_pool, .self = pool, .clock = pool->object.clock};
+    return (hora_executor){.execute = execute_on_pool, .arg = pool, .clock = pool->object.clock};
 }
 
-int hora_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
+int hora_executor_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
 {
     if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL || ret_future == NULL)
         return HORA_EINVAL;
@@ -26,7 +26,7 @@ int hora_submit(const hora_executor *executor, const hora_task *task, hora_futur
     int error = hora__future_new(task, executor->clock, &future);
     if (error < 0)
         return error;
-    error = executor->execute(future, executor->self);
+    error = executor->execute(future, executor->arg);
     if (error < 0)
         hora__future_forget(future);
     else

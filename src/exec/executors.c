@@ -8,7 +8,7 @@
 
 enum { CACHED_KEEP_ALIVE_S = 60 };
 
-int hora_default_threads(void)
+int hora_available_processors(void)
 {
     return hora__processors();
 }
@@ -25,7 +25,7 @@ static int take_options(hora_pool_options *own, const hora_pool_options *given)
     return contradicts ? HORA_EINVAL : 0;
 }
 
-int hora_fixed_pool_new(int threads, const hora_pool_options *options, hora_pool **ret_pool)
+int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool)
 {
     hora_pool_options own;
     int error = take_options(&own, options);
@@ -35,7 +35,7 @@ int hora_fixed_pool_new(int threads, const hora_pool_options *options, hora_pool
     return hora_pool_new(&own, ret_pool, NULL);
 }
 
-int hora_single_pool_new(const hora_pool_options *options, hora_pool **ret_pool)
+int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool)
 {
     hora_pool_options own;
     int error = take_options(&own, options);
@@ -46,7 +46,7 @@ int hora_single_pool_new(const hora_pool_options *options, hora_pool **ret_pool)
     return hora_pool_new(&own, ret_pool, NULL);
 }
 
-int hora_cached_pool_new(const hora_pool_options *options, hora_pool **ret_pool)
+int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool)
 {
     hora_pool_options own;
     int error = take_options(&own, options);

@@ -13,7 +13,7 @@
 struct hora__limits;
 
 struct hora__extra {
-    hora_terms terms;                /* copied; immutable */
+    hora_task_options terms;         /* copied; immutable */
     struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
     void *carried;                   /* immutable */
     bool is_captured;                /* by the hook: to be released; immutable */
@@ -23,7 +23,7 @@ struct hora__extra {
 };
 
 /* Of terms that have been checked, or NULL: all zero. Calls the capture hook, if there is one. HORA_ENOMEM. */
-__attribute__((warn_unused_result)) int hora__extra_new(hora_pool *pool, const hora_terms *terms,
+__attribute__((warn_unused_result)) int hora__extra_new(hora_pool *pool, const hora_task_options *terms,
                                                         struct hora__extra **ret_extra);
 
 /* Releases what was captured. */

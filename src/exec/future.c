@@ -34,14 +34,14 @@
 
 static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
 
-static hora_future_state state_of(const hora_future *future)
+static enum hora__future_state state_of(const hora_future *future)
 {
     return hora__future_state(future);
 }
 
 static bool is_done(const hora_future *future)
 {
-    return state_of(future) != HORA_FUTURE_NEW;
+    return state_of(future) != HORA__FUTURE_NEW;
 }
 
 /* ---- beginning and end ---- */
@@ -163,7 +163,7 @@ static void begin_aftermath(struct aftermath *after)
     after->drops_task = false;
 }
 
-static void set_state(hora_future *future, hora_future_state state)
+static void set_state(hora_future *future, enum hora__future_state state)
 {
     hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
 }
@@ -220,11 +220,11 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
 {
     if (is_done(future))
         return false; /* I1 */
-    set_state(future, HORA_FUTURE_COMPLETING);
+    set_state(future, HORA__FUTURE_COMPLETING);
     future->by.result = failure == 0 ? result : NULL;
     future->has_result = failure == 0;
     future->failure = failure;
-    set_state(future, failure == 0 ? HORA_FUTURE_NORMAL : HORA_FUTURE_EXCEPTIONAL);
+    set_state(future, failure == 0 ? HORA__FUTURE_NORMAL : HORA__FUTURE_EXCEPTIONAL);
     announce_locked(future, after);
     return true;
 }
@@ -427,14 +427,14 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
     if (interrupt) {
-        set_state(future, HORA_FUTURE_INTERRUPTING);
+        set_state(future, HORA__FUTURE_INTERRUPTING);
         if (future->runner != NULL) {
             (void)hora_thread_interrupt(future->runner);
             what = HORA_CANCEL_INTERRUPTED;
         }
-        set_state(future, HORA_FUTURE_INTERRUPTED);
+        set_state(future, HORA__FUTURE_INTERRUPTED);
     } else {
-        set_state(future, HORA_FUTURE_CANCELLED);
+        set_state(future, HORA__FUTURE_CANCELLED);
     }
     if (future->owner != NULL && future->owner->counts_cancelled != NULL)
         future->owner->counts_cancelled(future->owner, future);
@@ -495,11 +495,11 @@ static hora_cancel cancel_unnoticed(hora_future *future)
 {
     bool is_out = false;
     if (!HORA__FAULT(CANCEL_TELLS_TOO_LATE))
-        set_state(future, HORA_FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
+        set_state(future, HORA__FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
     future->owes_drop = false;
     struct hora__queue_owner *owner = part_from_owner_locked(future, &is_out);
     if (HORA__FAULT(CANCEL_TELLS_TOO_LATE))
-        set_state(future, HORA_FUTURE_CANCELLED);
+        set_state(future, HORA__FUTURE_CANCELLED);
     hora__mutex_unlock_as(&future->object.lock, HORA__RANK_OBJECT);
     if (owner != NULL)
         leave_queue(future, owner);

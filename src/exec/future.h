@@ -38,6 +38,24 @@ struct hora__queue_owner {
     hora_ns spin; /* how long to look before waiting for a future; immutable */
 };
 
+/* FutureTask's own states, with all their transitions:
+ *
+ *     NEW -> COMPLETING -> NORMAL         the task succeeded
+ *     NEW -> COMPLETING -> EXCEPTIONAL    it failed, was rejected or abandoned
+ *     NEW -> CANCELLED                    cancelled without interrupt
+ *     NEW -> INTERRUPTING -> INTERRUPTED  cancelled with interrupt
+ *
+ * Callers see four of them (hora_future_state): COMPLETING and INTERRUPTING last only moments. */
+enum hora__future_state {
+    HORA__FUTURE_NEW = 0,
+    HORA__FUTURE_COMPLETING,
+    HORA__FUTURE_NORMAL,
+    HORA__FUTURE_EXCEPTIONAL,
+    HORA__FUTURE_CANCELLED,
+    HORA__FUTURE_INTERRUPTING,
+    HORA__FUTURE_INTERRUPTED,
+};
+
 /* What a future is the first part of. */
 enum hora__future_kind {
     HORA__FUTURE_PLAIN,
@@ -49,7 +67,7 @@ enum hora__future_kind {
 /* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
 struct hora_future {
     struct hora__object object; /* its references are the future's */
-    hora__atomic state;         /* a hora_future_state; written under the lock, read by anyone */
+    hora__atomic state;         /* an enum hora__future_state; written under the lock, read by anyone */
     uint8_t kind;               /* an enum hora__future_kind; immutable */
     bool in_caller_memory;      /* immutable: it is the first part of a struct hora__lodger */
     bool spins;                 /* whoever waits for it looks first; written before anybody else has seen it */
@@ -75,9 +93,9 @@ struct hora_future {
     struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
 };
 
-HORA__INLINE hora_future_state hora__future_state(const hora_future *future)
+HORA__INLINE enum hora__future_state hora__future_state(const hora_future *future)
 {
-    return (hora_future_state)hora__atomic_load(&future->state);
+    return (enum hora__future_state)hora__atomic_load(&future->state);
 }
 
 /* A future of a plain pool that has terms. */
@@ -103,7 +121,7 @@ __attribute__((warn_unused_result)) int hora__future_init_beside(hora_future *fu
 /* All but the object; for what is part of something larger. */
 HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
 {
-    hora__atomic_init(&future->state, HORA_FUTURE_NEW);
+    hora__atomic_init(&future->state, HORA__FUTURE_NEW);
     future->kind = HORA__FUTURE_PLAIN;
     future->in_caller_memory = in_caller_memory;
     future->spins = false;

@@ -28,8 +28,8 @@ void hora__future_note_interrupt(hora_future *future, bool interrupted)
 
 bool hora__future_was_interrupted(hora_future *future)
 {
-    hora_future_state state = hora_future_get_state(future);
-    if (state == HORA_FUTURE_INTERRUPTING || state == HORA_FUTURE_INTERRUPTED)
+    enum hora__future_state state = hora__future_state(future);
+    if (state == HORA__FUTURE_INTERRUPTING || state == HORA__FUTURE_INTERRUPTED)
         return true;
     hora__mutex_lock(&future->object.lock);
     bool interrupted = future->limit_interrupts;
@@ -49,22 +49,29 @@ void hora__future_nudge(hora_future *future)
     hora__wakes_flush(&wakes);
 }
 
+/* The state after COMPLETING: that lasts only while another thread holds the lock. */
+static enum hora__future_state past_completing(hora_future *future, enum hora__future_state state)
+{
+    if (state != HORA__FUTURE_COMPLETING)
+        return state;
+    hora__mutex_lock(&future->object.lock);
+    state = hora__future_state(future);
+    hora__mutex_unlock(&future->object.lock);
+    return state;
+}
+
 /* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
 int hora__future_outcome(hora_future *future)
 {
-    hora_future_state state = hora__future_state(future);
-    if (state == HORA_FUTURE_NORMAL)
-        return 0;                          /* as a rule */
-    if (state == HORA_FUTURE_COMPLETING) { /* wait for whoever is at it */
-        hora__mutex_lock(&future->object.lock);
-        state = hora_future_get_state(future);
-        hora__mutex_unlock(&future->object.lock);
-    }
-    if (state == HORA_FUTURE_NORMAL)
+    enum hora__future_state state = hora__future_state(future);
+    if (state == HORA__FUTURE_NORMAL)
+        return 0; /* as a rule */
+    state = past_completing(future, state);
+    if (state == HORA__FUTURE_NORMAL)
         return 0;
-    if (state == HORA_FUTURE_NEW)
+    if (state == HORA__FUTURE_NEW)
         return HORA_EAGAIN;
-    if (state != HORA_FUTURE_EXCEPTIONAL)
+    if (state != HORA__FUTURE_EXCEPTIONAL)
         return HORA_ECANCELED;
     int failure = future->failure;
     bool is_own = failure == HORA_EREJECTED || failure == HORA_EABANDONED || failure == HORA_EEXPIRED;
@@ -83,7 +90,7 @@ static int answer(hora_future *future, void **ret_result)
 static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline)
 {
     hora__mutex_lock(&future->object.lock);
-    if (hora__future_state(future) != HORA_FUTURE_NEW) {
+    if (hora__future_state(future) != HORA__FUTURE_NEW) {
         hora__mutex_unlock(&future->object.lock);
         return 0;
     }
@@ -143,7 +150,7 @@ int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
     int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (error < 0)
         return error;
-    if (hora__future_state(future) != HORA_FUTURE_NEW)
+    if (hora__future_state(future) != HORA__FUTURE_NEW)
         return answer(future, ret_result);
     error = hora__thread_current(&thread);
     if (error < 0)
@@ -175,19 +182,34 @@ int hora_future_take_result(hora_future *future, void **ret_result)
     return taken ? HORA_EEMPTY : 0;
 }
 
-hora_future_state hora_future_get_state(const hora_future *future)
+hora_future_state hora_future_get_state(hora_future *future)
 {
-    return future == NULL ? HORA_FUTURE_CANCELLED : hora__future_state(future);
+    if (future == NULL)
+        return HORA_FUTURE_CANCELLED;
+    switch (past_completing(future, hora__future_state(future))) {
+    case HORA__FUTURE_NEW:
+        return HORA_FUTURE_PENDING;
+    case HORA__FUTURE_COMPLETING:
+    case HORA__FUTURE_NORMAL:
+        return HORA_FUTURE_SUCCEEDED;
+    case HORA__FUTURE_EXCEPTIONAL:
+        return HORA_FUTURE_FAILED;
+    case HORA__FUTURE_CANCELLED:
+    case HORA__FUTURE_INTERRUPTING:
+    case HORA__FUTURE_INTERRUPTED:
+    default:
+        return HORA_FUTURE_CANCELLED;
+    }
 }
 
 bool hora_future_is_done(const hora_future *future)
 {
-    return hora_future_get_state(future) != HORA_FUTURE_NEW;
+    return future == NULL || hora__future_state(future) != HORA__FUTURE_NEW;
 }
 
 bool hora_future_is_cancelled(const hora_future *future)
 {
-    return hora_future_get_state(future) >= HORA_FUTURE_CANCELLED;
+    return future == NULL || hora__future_state(future) >= HORA__FUTURE_CANCELLED;
 }
 
 int hora_future_failure(hora_future *future)
@@ -195,7 +217,7 @@ int hora_future_failure(hora_future *future)
     if (future == NULL || hora__object_check(&future->object) < 0)
         return 0;
     (void)hora__future_outcome(future); /* not in the middle of completing */
-    return hora_future_get_state(future) == HORA_FUTURE_EXCEPTIONAL ? future->failure : 0;
+    return hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL ? future->failure : 0;
 }
 
 const hora_task *hora_future_task(const hora_future *future)

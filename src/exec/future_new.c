@@ -75,7 +75,7 @@ int hora_future_new(const hora_task *task, hora_future **ret_future)
     return hora__future_new(task, NULL, ret_future);
 }
 
-int hora_promise_new(void (*drop_result_fn)(void *result), hora_future **ret_future)
+int hora_future_new_promise(void (*drop_result_fn)(void *result), hora_future **ret_future)
 {
     if (ret_future == NULL)
         return HORA_EINVAL;

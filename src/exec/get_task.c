@@ -29,7 +29,7 @@ static void end_with_queue(hora_pool *pool)
     if (hora__state_of(hora__atomic_load(&pool->control)) < HORA__SHUTDOWN)
         (void)hora_pool_shutdown(pool);
     else
-        (void)hora_pool_stop(pool, NULL);
+        (void)hora_pool_shutdown_now(pool, NULL);
 }
 
 static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)

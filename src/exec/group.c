@@ -167,7 +167,7 @@ int hora_group_submit(hora_group *group, const hora_executor *executor, const ho
     if (added == NULL)
         return HORA_ENOMEM;
     hora_future *future;
-    error = hora_submit(executor, task, &future);
+    error = hora_executor_submit(executor, task, &future);
     if (error < 0) {
         hora__free(added);
         return error;
@@ -219,7 +219,7 @@ static int help(hora_group *group, hora_thread *thread, bool may_hang)
     return error;
 }
 
-int hora_group_wait_for(hora_group *group, hora_ns timeout)
+int hora_group_await_for(hora_group *group, hora_ns timeout)
 {
     hora_thread *thread;
     int error = check(group);
@@ -243,9 +243,9 @@ int hora_group_wait_for(hora_group *group, hora_ns timeout)
     return result;
 }
 
-int hora_group_wait(hora_group *group)
+int hora_group_await(hora_group *group)
 {
-    return hora_group_wait_for(group, HORA_FOREVER);
+    return hora_group_await_for(group, HORA_FOREVER);
 }
 
 /* ---- looking ---- */

@@ -91,7 +91,7 @@ static int execute_all(const struct batch *batch, bool *ret_over)
         *ret_over = remaining(batch) <= 0;
         if (*ret_over)
             return 0;
-        int error = batch->executor->execute(batch->futures[i], batch->executor->self);
+        int error = batch->executor->execute(batch->futures[i], batch->executor->arg);
         if (error < 0)
             return error;
     }
@@ -130,8 +130,8 @@ static int invoke_all(struct batch *batch)
     return error;
 }
 
-int hora_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout,
-                        hora_future **ret_futures)
+int hora_executor_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks, int count,
+                                 hora_ns timeout, hora_future **ret_futures)
 {
     if (!is_valid(executor, tasks, count) || (ret_futures == NULL && count > 0))
         return HORA_EINVAL;
@@ -150,9 +150,10 @@ int hora_invoke_all_for(const hora_executor *executor, const hora_task *const *t
     return error;
 }
 
-int hora_invoke_all(const hora_executor *executor, const hora_task *const *tasks, int count, hora_future **ret_futures)
+int hora_executor_invoke_all(const hora_executor *executor, const hora_task *const *tasks, int count,
+                             hora_future **ret_futures)
 {
-    return hora_invoke_all_for(executor, tasks, count, HORA_FOREVER, ret_futures);
+    return hora_executor_invoke_all_for(executor, tasks, count, HORA_FOREVER, ret_futures);
 }
 
 /* ---- any ---- */
@@ -232,8 +233,8 @@ static int invoke_any(struct race *race, void **ret_result)
     return error;
 }
 
-int hora_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout,
-                        void **ret_result, int *reterr_failure)
+int hora_executor_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks, int count,
+                                 hora_ns timeout, void **ret_result, int *reterr_failure)
 {
     if (!is_valid(executor, tasks, count) || count == 0)
         return HORA_EINVAL;
@@ -248,10 +249,10 @@ int hora_invoke_any_for(const hora_executor *executor, const hora_task *const *t
     return error;
 }
 
-int hora_invoke_any(const hora_executor *executor, const hora_task *const *tasks, int count, void **ret_result,
-                    int *reterr_failure)
+int hora_executor_invoke_any(const hora_executor *executor, const hora_task *const *tasks, int count, void **ret_result,
+                             int *reterr_failure)
 {
-    return hora_invoke_any_for(executor, tasks, count, HORA_FOREVER, ret_result, reterr_failure);
+    return hora_executor_invoke_any_for(executor, tasks, count, HORA_FOREVER, ret_result, reterr_failure);
 }
 
 /* ---- on a pool ---- */
@@ -259,26 +260,26 @@ int hora_invoke_any(const hora_executor *executor, const hora_task *const *tasks
 int hora_pool_invoke_all(hora_pool *pool, const hora_task *const *tasks, int count, hora_future **ret_futures)
 {
     hora_executor executor = hora_pool_executor(pool);
-    return hora_invoke_all(&executor, tasks, count, ret_futures);
+    return hora_executor_invoke_all(&executor, tasks, count, ret_futures);
 }
 
 int hora_pool_invoke_all_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
                              hora_future **ret_futures)
 {
     hora_executor executor = hora_pool_executor(pool);
-    return hora_invoke_all_for(&executor, tasks, count, timeout, ret_futures);
+    return hora_executor_invoke_all_for(&executor, tasks, count, timeout, ret_futures);
 }
 
 int hora_pool_invoke_any(hora_pool *pool, const hora_task *const *tasks, int count, void **ret_result,
                          int *reterr_failure)
 {
     hora_executor executor = hora_pool_executor(pool);
-    return hora_invoke_any(&executor, tasks, count, ret_result, reterr_failure);
+    return hora_executor_invoke_any(&executor, tasks, count, ret_result, reterr_failure);
 }
 
 int hora_pool_invoke_any_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
                              void **ret_result, int *reterr_failure)
 {
     hora_executor executor = hora_pool_executor(pool);
-    return hora_invoke_any_for(&executor, tasks, count, timeout, ret_result, reterr_failure);
+    return hora_executor_invoke_any_for(&executor, tasks, count, timeout, ret_result, reterr_failure);
 }

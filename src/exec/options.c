@@ -81,7 +81,7 @@ static const char *wrong_reject(const hora_pool_options *options)
     if (options->reject == HORA_REJECT_BLOCK && !hora__pool_queue_holds(options))
         return "HORA_REJECT_BLOCK needs a queue that holds something: queue_capacity is negative, or the queue is "
                "synchronous";
-    if (options->stack_size != 0 && options->factory != NULL)
+    if (options->stack_size != 0 && options->thread_factory != NULL)
         return "stack_size has no effect with a factory of your own";
     return NULL;
 }
@@ -100,7 +100,7 @@ const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *
     if (ret_pool == NULL)
         return "ret_pool is NULL";
     if (hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return "struct_size is wrong: start from HORA_POOL_OPTIONS or HORA_POOL_OPTIONS_INIT";
+        return "struct_size is wrong: start from HORA_POOL_OPTIONS or HORA_INIT(hora_pool_options)";
     const char *wrong = wrong_queue(own);
     if (wrong == NULL)
         wrong = wrong_threads(own);

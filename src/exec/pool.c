@@ -2,7 +2,7 @@
 /* pool.c - a pool's run states, from its making to its end
  *
  * States            RUNNING -> SHUTDOWN             hora_pool_shutdown
- *                   RUNNING, SHUTDOWN -> STOP       hora_pool_stop
+ *                   RUNNING, SHUTDOWN -> STOP       hora_pool_shutdown_now
  *                   SHUTDOWN, STOP -> TIDYING       hora__pool_try_terminate, when there is neither worker nor (SHUTDOWN) task
  *                   TIDYING -> TERMINATED           the same, after the terminated hook
  * How it works      State and number of workers are one word, so "no worker and shut down" is seen as one fact, by one
@@ -71,18 +71,18 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     if (pool->queue != NULL)
         return 0;
     pool->owns_queue = true;
-    hora_queue_options own = HORA_QUEUE_OPTIONS_INIT;
+    hora_queue_options own = HORA_INIT(hora_queue_options);
     own.clock = options->clock;
     own.fair = true;
     if (options->queue_capacity < 0)
-        return hora_synchronous_queue_new(&own, &pool->queue);
+        return hora_queue_new_synchronous(&own, &pool->queue);
     own.fair = false;
     int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
     hora_ns ageing;
     if (options->oversight != NULL && hora__overseer_steers(options->oversight, &ageing))
         return hora__steer_make_queue(pool, capacity, &own, ageing);
     if (!HORA__FAST)
-        return hora_linked_queue_new(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
+        return hora_queue_new_linked(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
     int error = hora__backlog_new(capacity, &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
@@ -105,11 +105,11 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->reject = options->reject;
     pool->reject_handler = options->reject_handler;
     pool->reject_timeout = options->reject_timeout == 0 ? HORA_FOREVER : options->reject_timeout;
-    pool->factory = options->factory;
+    pool->factory = options->thread_factory;
     pool->before = options->before;
     pool->after = options->after;
     pool->terminated = options->terminated;
-    pool->context = options->context;
+    pool->context = options->arg;
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
     pool->queue_holds = hora__pool_queue_holds(options);
@@ -370,7 +370,7 @@ static void strip_all(hora_pool *pool, hora_future_list *ret_list)
         *ret_list = list;
 }
 
-int hora_pool_stop(hora_pool *pool, hora_future_list *ret_list)
+int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list)
 {
     int error = hora__pool_check(pool);
     if (error < 0 || (ret_list != NULL && ret_list->first != NULL))
@@ -399,7 +399,7 @@ hora_future *hora_future_list_take(hora_future_list *list)
     return future;
 }
 
-void hora_future_list_release(hora_future_list *list)
+void hora_future_list_cancel(hora_future_list *list)
 {
     hora_future *future;
     while ((future = hora_future_list_take(list)) != NULL) {
@@ -447,13 +447,13 @@ static int wait_for(hora_pool *pool, bool (*is_so_locked)(hora_pool *pool), stru
     return error;
 }
 
-int hora_pool_await_termination(hora_pool *pool, hora_ns timeout)
+int hora_pool_await_termination_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora__pool_check(pool);
     return error < 0 ? error : wait_for(pool, is_terminated_locked, &pool->terminations, timeout);
 }
 
-int hora_pool_quiesce(hora_pool *pool, hora_ns timeout)
+int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora__pool_check(pool);
     if (error < 0)
@@ -464,11 +464,11 @@ int hora_pool_quiesce(hora_pool *pool, hora_ns timeout)
     return error;
 }
 
-int hora_pool_close(hora_pool *pool, hora_ns timeout)
+int hora_pool_close_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora_pool_shutdown(pool);
     if (error == 0)
-        error = hora_pool_await_termination(pool, timeout);
+        error = hora_pool_await_termination_for(pool, timeout);
     if (error != HORA_ETIMEDOUT && error != HORA_EINTERRUPTED)
         return error;
     hora_thread *thread = hora__thread_existing();
@@ -476,7 +476,7 @@ int hora_pool_close(hora_pool *pool, hora_ns timeout)
         (void)hora_thread_interrupt(thread); /* it stays pending */
     if (hora_pool_is_terminated(pool))
         return 0;
-    (void)hora_pool_stop(pool, NULL);
+    (void)hora_pool_shutdown_now(pool, NULL);
     return HORA_ETIMEDOUT;
 }
 
@@ -522,7 +522,7 @@ int hora_pool_free(hora_pool *pool)
     if (error == 0 && (is_needed_for_the_end(pool) || (overseer != NULL && overseer->kind->is_me(overseer))))
         error = HORA_EDEADLK;
     if (error == 0)
-        error = hora_pool_stop(pool, NULL);
+        error = hora_pool_shutdown_now(pool, NULL);
     if (error == 0)
         error = await_threads(pool);
     if (error < 0)

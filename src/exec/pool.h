@@ -88,7 +88,7 @@ struct hora_pool {
     hora_ns keep_alive;
     hora_reject reject;
     hora_reject_fn reject_handler;
-    hora_factory_fn factory;
+    hora_thread_factory_fn factory;
     struct hora__list workers; /* that can take tasks */
     struct hora__list ended;   /* that are about to end, to be joined */
     int alive;                 /* worker threads that have not reached their last step */
@@ -269,7 +269,7 @@ void hora__pool_relieve(hora_pool *pool);
 /* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but the caller has seen, or apply the
  * rule for those that find no place. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
-                                                              const hora_terms *terms, hora_future **ret_future);
+                                                              const hora_task_options *terms, hora_future **ret_future);
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
 /* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */

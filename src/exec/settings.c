@@ -103,7 +103,7 @@ int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out)
     return leave(pool, 0);
 }
 
-int hora_pool_set_factory(hora_pool *pool, hora_factory_fn factory)
+int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory)
 {
     int error = enter(pool, factory != NULL);
     if (error < 0)
@@ -240,7 +240,7 @@ static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
     stats->core_time_out = hora__atomic_load(&pool->core_time_out) != 0;
     stats->reject = pool->reject;
     stats->reject_handler = pool->reject_handler;
-    stats->factory = pool->factory;
+    stats->thread_factory = pool->factory;
     stats->thread_failures = pool->thread_failures;
     stats->thread_error = pool->thread_error;
     stats->largest = pool->largest;

@@ -31,7 +31,7 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
 }
 
 /* Put the worker on the list, unless the pool has been shut down since. */
-static int enlist(hora_pool *pool, struct hora__worker *worker, hora_factory_fn *ret_factory)
+static int enlist(hora_pool *pool, struct hora__worker *worker, hora_thread_factory_fn *ret_factory)
 {
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
@@ -79,7 +79,7 @@ static void tell_thread_failure(const hora_pool *pool, int error)
         pool->overseer->kind->thread_failed(pool->overseer, error);
 }
 
-static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_factory_fn factory)
+static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_thread_factory_fn factory)
 {
     char name[48];
     (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
@@ -141,7 +141,7 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
 /* Enlist and start it; if that fails nothing of it is left but the worker itself. */
 static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
-    hora_factory_fn factory;
+    hora_thread_factory_fn factory;
     int error = enlist(pool, worker, &factory);
     if (error < 0)
         return error;

@@ -13,17 +13,17 @@ void hora__carry_install(struct hora__post *post, struct hora__frame *frame, hor
     frame->carried = extra->carried;
     frame->is_installed = hooks->install != NULL;
     if (frame->is_installed)
-        frame->before = hooks->install(extra->carried, hooks->context);
+        frame->before = hooks->install(extra->carried, hooks->arg);
 }
 
 void hora__carry_restore(struct hora__post *post, struct hora__frame *frame)
 {
     const hora_context_hooks *hooks = &post->oversight->options.hooks;
     if (frame->is_installed && hooks->restore != NULL)
-        hooks->restore(frame->before, hooks->context);
+        hooks->restore(frame->before, hooks->arg);
 }
 
-void *hora_carried(void)
+void *hora_context_current(void)
 {
     struct hora__post *post;
     const struct hora__frame *frame = hora__post_current(&post);

@@ -58,7 +58,8 @@ static const char *wrong_name(const char *name)
 static int read_options(hora_class_options *own, const hora_class_options *given, const char **reterr_reason)
 {
     if (given == NULL || hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return refuse(HORA_EINVAL, "struct_size is wrong: start from HORA_CLASS_OPTIONS or HORA_CLASS_OPTIONS_INIT",
+        return refuse(HORA_EINVAL,
+                      "struct_size is wrong: start from HORA_CLASS_OPTIONS or HORA_INIT(hora_class_options)",
                       reterr_reason);
     const char *wrong = wrong_options(own);
     return wrong != NULL ? refuse(HORA_EINVAL, wrong, reterr_reason) : 0;
@@ -234,7 +235,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, co
 
 /* ---- looking ---- */
 
-hora_class *hora_class_find(hora_pool *pool, const char *name)
+hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
 {
     struct hora__oversight *oversight;
     if (name == NULL || steered_of(pool, &oversight, NULL) < 0)

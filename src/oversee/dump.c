@@ -214,7 +214,7 @@ static const char *clock_name(const hora_clock *clock)
 {
     static const char *const names[][3] = {{"monotonic", "boottime", "wall"},
                                            {"virtual monotonic", "virtual boottime", "virtual wall"}};
-    return names[clock->source != NULL ? 1 : 0][hora_clock_timeline(clock)];
+    return names[clock->source != NULL ? 1 : 0][hora__clock_timeline(clock)];
 }
 
 static void write_capacity(struct hora__json *json, const hora_pool *pool)

@@ -224,7 +224,7 @@ int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool for_debugg
     dump->worker_room = HORA__DUMP_WORKERS;
     dump->heads = dump->firings = dump->planned = dump->classes = dump->keys = 0;
     dump->now = hora_clock_now(pool->object.clock);
-    dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA_WALL));
+    dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA__WALL));
     int error = hora_pool_get_stats(pool, &dump->stats);
     if (error == 0)
         error = collect_queue(dump, !for_debugger);

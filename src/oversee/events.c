@@ -25,7 +25,7 @@ static void tell(struct hora__oversight *oversight, hora_event_fn told, hora_eve
     if (told == NULL || oversight->pool == NULL)
         return;
     event.struct_size = sizeof event;
-    told(oversight->pool, &event, oversight->options.listener.context);
+    told(oversight->pool, &event, oversight->options.listener.arg);
 }
 
 /* ---- around a run ---- */

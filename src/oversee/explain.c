@@ -29,7 +29,7 @@ static void open_matter(struct hora__matter *matter, hora_future *future)
 {
     *matter = (struct hora__matter){.future = future};
     hora__mutex_lock(&future->object.lock);
-    matter->state = (hora_future_state)hora__atomic_load(&future->state);
+    matter->state = (enum hora__future_state)hora__atomic_load(&future->state);
     matter->failure = future->failure;
     matter->is_listed = future->listed;
     matter->runner = hora_thread_ref(future->runner);
@@ -228,7 +228,7 @@ static void say_running(struct hora__text *out, const struct hora__matter *matte
         hora__crowd_look(matter, &crowd);
     bool is_scheduled = hora__scheduled_of(matter->future) != NULL;
     hora__say_runner(out, matter, &crowd, is_scheduled ? hora__explain_run(matter) : -1);
-    if (is_scheduled && matter->state == HORA_FUTURE_NEW)
+    if (is_scheduled && matter->state == HORA__FUTURE_NEW)
         hora__explain_next_run(out, matter);
 }
 
@@ -237,8 +237,8 @@ static void say_running(struct hora__text *out, const struct hora__matter *matte
 static void say_expired(struct hora__text *out, const struct hora__matter *matter)
 {
     const struct hora__extra *extra = hora__future_extra(matter->future);
-    bool may_start = extra != NULL && extra->terms.start_by > 0;
-    bool may_end = extra != NULL && extra->terms.done_by > 0;
+    bool may_start = extra != NULL && extra->terms.start_within > 0;
+    bool may_end = extra != NULL && extra->terms.finish_within > 0;
     hora__text_add(out, "expired: it ");
     if (may_start == may_end)
         hora__text_add(out, "had not begun, or was not done, in its time");
@@ -267,15 +267,15 @@ static void say_failed(struct hora__text *out, const struct hora__matter *matter
 static void say_done(struct hora__text *out, const struct hora__matter *matter)
 {
     switch (matter->state) {
-    case HORA_FUTURE_NORMAL:
+    case HORA__FUTURE_NORMAL:
         if (matter->future->task.run == NULL)
             hora__text_add(out, "was completed");
-        else if (hora_scheduled_is_periodic(matter->future))
+        else if (hora_future_is_periodic(matter->future))
             hora__explain_end(out, matter);
         else
             hora__text_add(out, "ran and succeeded");
         return;
-    case HORA_FUTURE_EXCEPTIONAL:
+    case HORA__FUTURE_EXCEPTIONAL:
         say_failed(out, matter);
         return;
     default:
@@ -389,7 +389,7 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
     const hora_task *task = &future->task;
     hora__say_task(&out, task->name, task->file, task->line);
     hora__text_add_char(&out, ' ');
-    if (matter.state != HORA_FUTURE_NEW) {
+    if (matter.state != HORA__FUTURE_NEW) {
         say_done(&out, &matter);
     } else if (matter.runner != NULL) {
         hora__text_add(&out, "is running: ");

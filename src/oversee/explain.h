@@ -11,7 +11,7 @@
 /* What was true of a future while its lock was held. */
 struct hora__matter {
     hora_future *future; /* the caller's */
-    hora_future_state state;
+    enum hora__future_state state;
     int failure;
     bool is_listed;
     hora_thread *runner; /* a reference; NULL: nobody runs it */

@@ -14,7 +14,7 @@
 /* What was true while the agenda's lock was held. */
 struct course {
     enum hora__place place;
-    hora_timeline line;
+    enum hora__timeline line;
     hora_ns now;     /* of its line, as all times here */
     hora_ns due;     /* HORA_FOREVER: never, or while it is paused */
     hora_ns planned; /* without a pause, a doubt and an offset */
@@ -112,7 +112,7 @@ static void say_when(struct hora__text *out, const struct hora__matter *matter, 
     hora__text_add(out, "in ");
     hora__say_duration(out, hora__ns_sub(course->due, course->now));
     const struct hora__scheduled *scheduled = hora__scheduled_of(matter->future);
-    if (course->line == HORA_WALL)
+    if (course->line == HORA__WALL)
         say_moment(out, hora__zones_of(hora__scheduled_rules(scheduled)->trigger), (hora_instant){course->due});
 }
 

@@ -13,7 +13,7 @@ struct steered_extra {
     struct hora__turn turn;
 };
 
-static void add_turn(struct hora__extra *extra, const hora_terms *terms)
+static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
 {
     struct hora__turn *turn = &((struct steered_extra *)extra)->turn;
     if (terms == NULL)
@@ -24,7 +24,7 @@ static void add_turn(struct hora__extra *extra, const hora_terms *terms)
     extra->turn = turn;
 }
 
-int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra **ret_extra)
+int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
     struct hora__oversight *oversight = hora__pool_oversight(pool);
     struct hora__extra *extra = hora__alloc(1, pool->turns != NULL ? sizeof(struct steered_extra) : sizeof *extra);
@@ -34,7 +34,7 @@ int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra
         add_turn(extra, terms);
     if (terms != NULL) {
         extra->terms = *terms;
-        extra->carried = terms->carried;
+        extra->carried = terms->context;
     }
     extra->came = hora_clock_now(pool->object.clock);
     if (oversight != NULL) {
@@ -43,7 +43,7 @@ int hora__extra_new(hora_pool *pool, const hora_terms *terms, struct hora__extra
         const hora_context_hooks *hooks = &oversight->options.hooks;
         extra->is_captured = extra->carried == NULL && hooks->capture != NULL;
         if (extra->is_captured)
-            extra->carried = hooks->capture(hooks->context);
+            extra->carried = hooks->capture(hooks->arg);
     }
     *ret_extra = extra;
     return 0;
@@ -57,7 +57,7 @@ void hora__extra_free(struct hora__extra *extra)
     if (extra->is_captured) {
         const hora_context_hooks *hooks = &hora__oversight_of(extra->overseer)->options.hooks;
         if (hooks->release != NULL)
-            hooks->release(extra->carried, hooks->context);
+            hooks->release(extra->carried, hooks->arg);
     }
     hora__overseer_unref(extra->overseer);
     hora__free(extra);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits.c - start by and done by: see hora_terms
+/* limits.c - start by and done by: see hora_task_options
  *
  * How it works      A future with such a limit has two reminders in the watch. They are made before it is placed, since that may fail,
  *                   and set after: so what was not accepted never expires. A reminder that is set has a reference to the future. It is
@@ -101,7 +101,7 @@ static void act_on_start_by(struct hora__deed *deed)
 {
     hora_future *future = deed->future;
     const struct hora__extra *extra = hora__future_extra(future);
-    hora_ns left = left_of(deed->oversight, future, extra->terms.start_by);
+    hora_ns left = left_of(deed->oversight, future, extra->terms.start_within);
     if (left > 0 && left != HORA_FOREVER) { /* it was re-timed */
         (void)hora_future_ref(future);
         set(extra->limits, deed->reminder, hora__ns_add(deed->now, left));
@@ -183,9 +183,9 @@ static int slots_of(const struct hora__limits *limits)
     return (limits->has_start_by ? 1 : 0) + (limits->has_done_by ? 1 : 0);
 }
 
-static bool needs_watch(const hora_terms *terms)
+static bool needs_watch(const hora_task_options *terms)
 {
-    return terms->start_by > 0 || terms->done_by > 0 || terms->run_for > 0 || terms->stuck_after > 0;
+    return terms->start_within > 0 || terms->finish_within > 0 || terms->run_limit > 0 || terms->stuck_after > 0;
 }
 
 int hora__extra_prepare(hora_future *future)
@@ -197,8 +197,8 @@ int hora__extra_prepare(hora_future *future)
         return HORA_ENOTSUP;
     struct hora__oversight *oversight = hora__oversight_of(extra->overseer);
     int error = hora__watch_begin(oversight->watch);
-    bool has_start_by = extra->terms.start_by > 0 && !comes_back(future);
-    if (error < 0 || (!has_start_by && extra->terms.done_by == 0))
+    bool has_start_by = extra->terms.start_within > 0 && !comes_back(future);
+    if (error < 0 || (!has_start_by && extra->terms.finish_within == 0))
         return error;
     struct hora__limits *limits = hora__alloc(1, sizeof *limits);
     if (limits == NULL)
@@ -206,7 +206,7 @@ int hora__extra_prepare(hora_future *future)
     limits->oversight = oversight;
     limits->future = future;
     limits->has_start_by = has_start_by;
-    limits->has_done_by = extra->terms.done_by > 0;
+    limits->has_done_by = extra->terms.finish_within > 0;
     limits->listener = (struct hora__listener){.done = future_done, .context = limits};
     hora__reminder_init(&limits->start_by, look_at_start_by, start_by_dropped);
     hora__reminder_init(&limits->done_by, look_at_done_by, done_by_dropped);
@@ -236,10 +236,10 @@ void hora__extra_accepted(hora_future *future)
     hora_ns now = hora_clock_now(limits->oversight->pool->object.clock);
     if (limits->has_start_by)
         set(limits, &limits->start_by,
-            hora__ns_add(now, left_of(limits->oversight, hora_future_ref(future), extra->terms.start_by)));
+            hora__ns_add(now, left_of(limits->oversight, hora_future_ref(future), extra->terms.start_within)));
     if (limits->has_done_by)
         set(limits, &limits->done_by,
-            hora__ns_add(now, left_of(limits->oversight, hora_future_ref(future), extra->terms.done_by)));
+            hora__ns_add(now, left_of(limits->oversight, hora_future_ref(future), extra->terms.finish_within)));
     hora__future_listen(future, &limits->listener); /* at once, if it is done already */
 }
 
@@ -253,7 +253,7 @@ bool hora__limits_refuse(struct hora__post *post, hora_future *future)
         return false;
     if (limits->oversight != post->oversight)
         return false; /* it was handed back, and is run elsewhere */
-    bool is_late = left_of(post->oversight, future, extra->terms.start_by) <= 0;
+    bool is_late = left_of(post->oversight, future, extra->terms.start_within) <= 0;
     if (is_late)
         hora__limits_tell(post->oversight, future, 1, not_begun);
     return is_late;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits.h - start by and done by: see hora_terms. What begins with a run is in overruns.h */
+/* limits.h - start by and done by: see hora_task_options. What begins with a run is in overruns.h */
 #ifndef HORA_OVERSEE_LIMITS_H
 #define HORA_OVERSEE_LIMITS_H
 

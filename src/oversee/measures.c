@@ -182,9 +182,9 @@ struct hora__start hora__measures_begins(struct hora__post *post, struct hora__f
     frame->sheet = sheet;
     hora__counter_add_alone(&sheet->started, 1);
     if (start.waited >= 0)
-        hora__histogram_record(&sheet->times[HORA_MEASURE_WAIT], start.waited);
+        hora__histogram_record(&sheet->times[HORA_METRIC_WAIT], start.waited);
     if (start.late >= 0)
-        hora__histogram_record(&sheet->times[HORA_MEASURE_LATENESS], start.late);
+        hora__histogram_record(&sheet->times[HORA_METRIC_LATENESS], start.late);
     return start;
 }
 
@@ -196,14 +196,14 @@ const char *hora__measures_begins_alone(struct hora__post *post, struct hora__fr
         return name->text;
     frame->sheet = sheet_of(post->sheets, name->index);
     hora__counter_add_alone(&frame->sheet->started, 1);
-    hora__histogram_record(&frame->sheet->times[HORA_MEASURE_WAIT], at_least_zero(now - post->witness.came));
+    hora__histogram_record(&frame->sheet->times[HORA_METRIC_WAIT], at_least_zero(now - post->witness.came));
     return name->text;
 }
 
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
     struct hora__sheet *sheet = frame->sheet;
-    hora__histogram_record(&sheet->times[HORA_MEASURE_RUN], ran);
+    hora__histogram_record(&sheet->times[HORA_METRIC_RUN], ran);
     hora__counter_add_alone(code == 0 ? &sheet->done : &sheet->failed, 1);
 }
 

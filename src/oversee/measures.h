@@ -36,7 +36,7 @@ struct hora__sheet {
     hora__counter started;
     hora__counter done;
     hora__counter failed;
-    struct hora__histogram times[HORA_MEASURE_RUN + 1]; /* by hora_measure */
+    struct hora__histogram times[HORA_METRIC_RUN + 1]; /* by hora_metric */
 };
 
 struct hora__sheets {
@@ -80,7 +80,7 @@ void hora__measures_cancelled(struct hora__overseer *overseer, const char *name)
 /* ---- readings.c ---- */
 
 /* Add what has been measured under a name, or for the whole pool with NULL. */
-void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_measure measure,
+void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum);
 void hora__measures_count(struct hora__measures *measures, const struct hora__name *name, hora_counts *ret_counts);
 

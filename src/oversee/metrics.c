@@ -44,11 +44,11 @@ static const struct hora__metric_family missed = {
 static const struct hora__metric_family thread_failures = {HORA__COUNTER, "hora_thread_failures", NULL,
                                                            "Threads that could not be started."};
 static const struct hora__metric_family times[] = {
-    [HORA_MEASURE_WAIT] = {HORA__HISTOGRAM, "hora_wait_seconds", "seconds",
-                           "How long tasks waited from when they could have begun."},
-    [HORA_MEASURE_LATENESS] = {HORA__HISTOGRAM, "hora_lateness_seconds", "seconds",
-                               "How long after their planned times scheduled tasks began."},
-    [HORA_MEASURE_RUN] = {HORA__HISTOGRAM, "hora_run_seconds", "seconds", "How long runs took."},
+    [HORA_METRIC_WAIT] = {HORA__HISTOGRAM, "hora_wait_seconds", "seconds",
+                          "How long tasks waited from when they could have begun."},
+    [HORA_METRIC_LATENESS] = {HORA__HISTOGRAM, "hora_lateness_seconds", "seconds",
+                              "How long after their planned times scheduled tasks began."},
+    [HORA_METRIC_RUN] = {HORA__HISTOGRAM, "hora_run_seconds", "seconds", "How long runs took."},
 };
 
 enum gauge { THREADS, ACTIVE, QUEUED, CORE_THREADS, MAX_THREADS, GAUGES };
@@ -157,7 +157,7 @@ static void write_histogram(struct writing *writing, const struct source *source
                             const char *text)
 {
     struct hora__distribution values = {.count = 0};
-    hora_measure measure = (hora_measure)(writing->out.family - times);
+    hora_metric measure = (hora_metric)(writing->out.family - times);
     hora__measures_add(source->oversight->measures, name, measure, &values);
     struct hora__scale scale = hora__measures_scale(source->oversight);
     struct hora__metric_label labels[] = {{"pool", source->name}, {"name", text}};
@@ -280,7 +280,7 @@ static void write_all(struct writing *writing)
     each_name(writing, write_started);
     hora__metrics_family(&writing->out, &missed);
     each_name(writing, write_missed);
-    for (int i = HORA_MEASURE_WAIT; i <= HORA_MEASURE_RUN; i++) {
+    for (int i = HORA_METRIC_WAIT; i <= HORA_METRIC_RUN; i++) {
         hora__metrics_family(&writing->out, &times[i]);
         each_name(writing, write_histogram);
     }
@@ -314,7 +314,7 @@ static int open_source(hora_pool *pool, struct source *source)
     return 0;
 }
 
-int hora_write_metrics(hora_pool *const *pools, int count, hora_metrics_format format, hora_write_fn write,
+int hora_metrics_write(hora_pool *const *pools, int count, hora_metrics_format format, hora_write_fn write,
                        void *context)
 {
     bool is_format = format == HORA_METRICS_OPENMETRICS || format == HORA_METRICS_PROMETHEUS;

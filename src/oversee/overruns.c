@@ -71,8 +71,8 @@ static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__
     hora_ns stuck_after = stuck_after_of(run);
     if (stuck_after == 0)
         return HORA_FOREVER;
-    bool after_limit = run->terms->run_for > 0 && run->terms->stuck_after > 0;
-    hora_ns from = after_limit ? hora__ns_add(run->began, run->terms->run_for) : last_sign(reading);
+    bool after_limit = run->terms->run_limit > 0 && run->terms->stuck_after > 0;
+    hora_ns from = after_limit ? hora__ns_add(run->began, run->terms->run_limit) : last_sign(reading);
     return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
 }
 
@@ -83,7 +83,7 @@ static hora_ns look_at_run(struct hora__reminder *reminder, hora_ns now, struct 
     bool runs = hora__post_read(run->post, &reading);
     assert(runs);
     (void)runs;
-    if (run->terms->run_for > 0 && !run->is_interrupted) {
+    if (run->terms->run_limit > 0 && !run->is_interrupted) {
         run->is_interrupted = true;
         (void)hora_thread_interrupt(run->thread);
         note_task(deed, &reading);
@@ -96,7 +96,7 @@ static hora_ns look_at_run(struct hora__reminder *reminder, hora_ns now, struct 
     run->told = now;
     note_stuck(deed, &reading, run->post->worker->number, run->began);
     deed->future = hora_future_ref(run->future);
-    deed->replaced_run = run->terms->replace ? run->number : 0;
+    deed->replaced_run = run->terms->replace_stuck ? run->number : 0;
     deed->act = tell_stuck;
     return stuck_at(run, &reading);
 }
@@ -126,12 +126,12 @@ static int next_number(struct hora__post *post)
 static void note_innermost(struct hora__post *post, const struct hora__watched_run *run)
 {
     hora__counter_set(&post->has_own_limit, run != NULL ? 1 : 0);
-    hora__worker_can_be_written_off(post->worker, run != NULL && run->terms->replace ? run->number : 0);
+    hora__worker_can_be_written_off(post->worker, run != NULL && run->terms->replace_stuck ? run->number : 0);
 }
 
-static bool has_own_limit(const hora_terms *terms)
+static bool has_own_limit(const hora_task_options *terms)
 {
-    return terms->run_for > 0 || terms->stuck_after > 0 || terms->replace;
+    return terms->run_limit > 0 || terms->stuck_after > 0 || terms->replace_stuck;
 }
 
 static void watch_run(struct hora__post *post, struct hora__frame *frame, hora_future *future, hora_ns now)
@@ -146,7 +146,7 @@ static void watch_run(struct hora__post *post, struct hora__frame *frame, hora_f
     hora__future_note_interrupt(future, false); /* of a series: that was another run */
     run->number = next_number(post);
     struct hora__now_reading reading = {.began = now, .progress = HORA_NEVER};
-    hora_ns first = run->terms->run_for > 0 ? hora__ns_add(now, run->terms->run_for) : stuck_at(run, &reading);
+    hora_ns first = run->terms->run_limit > 0 ? hora__ns_add(now, run->terms->run_limit) : stuck_at(run, &reading);
     if (first == HORA_FOREVER)
         return;
     frame->run = run;

@@ -42,7 +42,7 @@ static const char *wrong_values(const hora_oversight *own)
     const hora_context_hooks *hooks = &own->hooks;
     if (hooks->install == NULL && (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
         return "oversight: hooks need an install";
-    if (own->dump == NULL && own->dump_context != NULL)
+    if (own->dump == NULL && own->dump_arg != NULL)
         return "oversight: dump_context has no effect without dump";
     return NULL;
 }
@@ -72,7 +72,7 @@ const char *hora__overseer_wrong(const hora_pool_options *options)
 {
     hora_oversight own;
     if (hora__options_copy(&own, sizeof own, sizeof own, options->oversight) < 0)
-        return "oversight: struct_size is wrong: start from HORA_OVERSIGHT or HORA_OVERSIGHT_INIT";
+        return "oversight: struct_size is wrong: start from HORA_OVERSIGHT or HORA_INIT(hora_oversight)";
     const char *wrong = wrong_values(&own);
     if (wrong == NULL && own.steered)
         wrong = wrong_with_steered(options);
@@ -196,7 +196,7 @@ static void init_times(struct hora__oversight *oversight)
     struct hora__overseer *base = &oversight->base;
     base->measures = own->measured || tells_of_tasks(&own->listener);
     bool needs_times = pool->kind != NULL || tells_of_tasks(&own->listener) || own->stuck_after > 0;
-    base->counts_ticks = !needs_times && clock->source == NULL && clock->timeline == HORA_MONOTONIC;
+    base->counts_ticks = !needs_times && clock->source == NULL && clock->timeline == HORA__MONOTONIC;
     if (base->counts_ticks)
         hora__ticker_init(&base->ticker);
     if (own->measured)

@@ -80,7 +80,7 @@ struct hora__frame {
 struct hora__watched_run {
     struct hora__reminder reminder;
     struct hora__post *post; /* immutable */
-    const hora_terms *terms;
+    const hora_task_options *terms;
     hora_future *future;
     hora_thread *thread;
     hora_ns began;

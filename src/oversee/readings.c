@@ -30,7 +30,7 @@ static void each_sheet(struct hora__measures *measures, const struct hora__name 
 }
 
 struct wanted {
-    hora_measure measure;
+    hora_metric measure;
     struct hora__distribution *sum;
 };
 
@@ -40,7 +40,7 @@ static void add_times(const struct hora__sheet *sheet, void *arg)
     hora__histogram_add(wanted->sum, &sheet->times[wanted->measure]);
 }
 
-void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_measure measure,
+void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum)
 {
     struct wanted wanted = {measure, sum};
@@ -147,9 +147,9 @@ static int find_subject(hora_pool *pool, const char *name, struct subject *ret_s
     return name != NULL && ret_subject->name == NULL ? HORA_ENOENT : 0;
 }
 
-static bool is_measure(hora_measure measure)
+static bool is_measure(hora_metric measure)
 {
-    return measure == HORA_MEASURE_WAIT || measure == HORA_MEASURE_LATENESS || measure == HORA_MEASURE_RUN;
+    return measure == HORA_METRIC_WAIT || measure == HORA_METRIC_LATENESS || measure == HORA_METRIC_RUN;
 }
 
 static hora_ns sum_of(const struct hora__distribution *values, struct hora__rate rate)
@@ -165,7 +165,8 @@ static hora_ns quantile_of(const struct hora__distribution *values, double q, st
     return hora__rate_to_ns(rate, hora__distribution_quantile(values, q));
 }
 
-int hora_pool_measure(hora_pool *pool, const char *name, hora_measure measure, hora_distribution *ret_distribution)
+int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
+                               hora_distribution *ret_distribution)
 {
     struct subject subject;
     int error = ret_distribution == NULL || !is_measure(measure) ? HORA_EINVAL : find_subject(pool, name, &subject);
@@ -187,7 +188,7 @@ int hora_pool_measure(hora_pool *pool, const char *name, hora_measure measure, h
     return 0;
 }
 
-int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, double q, hora_ns *ret_value)
+int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q, hora_ns *ret_value)
 {
     struct subject subject;
     bool is_wrong = ret_value == NULL || !is_measure(measure) || !(q >= 0 && q <= 1);
@@ -200,7 +201,7 @@ int hora_pool_quantile(hora_pool *pool, const char *name, hora_measure measure, 
     return 0;
 }
 
-int hora_pool_count(hora_pool *pool, const char *name, hora_counts *ret_counts)
+int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_counts)
 {
     struct subject subject;
     int error = ret_counts == NULL ? HORA_EINVAL : find_subject(pool, name, &subject);
@@ -216,7 +217,7 @@ int hora_pool_count(hora_pool *pool, const char *name, hora_counts *ret_counts)
     return 0;
 }
 
-int hora_pool_names(hora_pool *pool, const char **names, int max)
+int hora_pool_task_names(hora_pool *pool, const char **names, int max)
 {
     struct subject subject;
     int error = max < 0 || (names == NULL && max > 0) ? HORA_EINVAL : find_subject(pool, NULL, &subject);

@@ -38,7 +38,7 @@ static bool serve(struct hora__requests *requests)
         return false;
     if (!hora__atomic_cas(&requests->is_wanted, 1, 0))
         return true; /* woken for no reason, or for one that was served already */
-    int error = hora_pool_dump(requests->oversight->pool, options->dump, options->dump_context);
+    int error = hora_pool_dump(requests->oversight->pool, options->dump, options->dump_arg);
     if (HORA__FAULT(REQUEST_IS_FORGOTTEN))
         hora__atomic_store(&requests->is_wanted, 0);
     (void)error; /* whoever writes knows it; else it was the memory, and a dump can be asked for again */

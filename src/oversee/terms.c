@@ -8,41 +8,41 @@
 
 /* ---- checking ---- */
 
-static const char *wrong_times(const hora_terms *own)
+static const char *wrong_times(const hora_task_options *own)
 {
-    if (own->start_by < 0)
+    if (own->start_within < 0)
         return "start_by is negative";
-    if (own->run_for < 0)
+    if (own->run_limit < 0)
         return "run_for is negative";
     if (own->stuck_after < 0)
         return "stuck_after is negative";
-    return own->done_by < 0 ? "done_by is negative" : NULL;
+    return own->finish_within < 0 ? "done_by is negative" : NULL;
 }
 
-static const char *wrong_terms(const struct hora__oversight *oversight, const hora_terms *own)
+static const char *wrong_terms(const struct hora__oversight *oversight, const hora_task_options *own)
 {
     if ((int)own->priority < HORA_PRIORITY_LOW || own->priority > HORA_PRIORITY_URGENT)
         return "priority is none of the HORA_PRIORITY_ levels";
     if (own->task_class != NULL && own->task_class->oversight != oversight)
         return "task_class is a class of another pool";
-    if (own->replace && own->stuck_after == 0 && oversight->options.stuck_after == 0)
+    if (own->replace_stuck && own->stuck_after == 0 && oversight->options.stuck_after == 0)
         return "replace has no effect: neither the terms nor the pool have a stuck_after";
     return wrong_times(own);
 }
 
-static bool is_steered_by(const hora_terms *own)
+static bool is_steered_by(const hora_task_options *own)
 {
     return own->task_class != NULL || own->key != 0 || own->priority != HORA_PRIORITY_NORMAL;
 }
 
-static int check(hora_pool *pool, const hora_terms *terms, const char **ret_reason)
+static int check(hora_pool *pool, const hora_task_options *terms, const char **ret_reason)
 {
-    hora_terms own;
+    hora_task_options own;
     *ret_reason = "the pool is NULL, or of a process that has forked";
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
-    *ret_reason = "struct_size is wrong: start from HORA_TERMS or HORA_TERMS_INIT";
+    *ret_reason = "struct_size is wrong: start from HORA_TASK_OPTIONS or HORA_INIT(hora_task_options)";
     if (terms == NULL || hora__options_copy(&own, sizeof own, sizeof own, terms) < 0)
         return HORA_EINVAL;
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
@@ -56,7 +56,7 @@ static int check(hora_pool *pool, const hora_terms *terms, const char **ret_reas
     return *ret_reason != NULL ? HORA_EINVAL : 0;
 }
 
-int hora_terms_check(hora_pool *pool, const hora_terms *terms, const char **reterr_reason)
+int hora_task_options_check(hora_pool *pool, const hora_task_options *terms, const char **reterr_reason)
 {
     const char *reason;
     int error = check(pool, terms, &reason);
@@ -83,7 +83,7 @@ uint64_t hora_key_of(const char *text)
 
 /* ---- submitting ---- */
 
-static int submit(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)
+static int submit(hora_pool *pool, const hora_task *task, const hora_task_options *terms, hora_future **ret_future)
 {
     hora_future *future;
     int error = hora__pool_make_bound(pool, task, terms, &future);
@@ -104,12 +104,13 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_terms *term
     return 0;
 }
 
-int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_terms *terms, hora_future **ret_future)
+int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
+                          hora_future **ret_future)
 {
-    int error = hora_terms_check(pool, terms, NULL);
+    int error = hora_task_options_check(pool, terms, NULL);
     if (error < 0 || task == NULL || task->run == NULL)
         return error < 0 ? error : HORA_EINVAL;
     if (hora__scheduler_of(pool) != NULL)
-        return hora_schedule_with(pool, task, HORA_SCHEDULE(.terms = terms), ret_future);
+        return hora_scheduler_schedule_with(pool, task, HORA_SCHEDULE(.options = terms), ret_future);
     return submit(pool, task, terms, ret_future);
 }

@@ -39,7 +39,7 @@ static bool look_at(void *item, const hora_task *task, void *arg)
 int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
 {
     hora__mutex_lock(&future->object.lock);
-    bool waits = hora_future_get_state(future) == HORA_FUTURE_NEW && future->owner == &pool->owner;
+    bool waits = hora__future_state(future) == HORA__FUTURE_NEW && future->owner == &pool->owner;
     int64_t came = waits ? future->by.came : HORA_FOREVER;
     hora__mutex_unlock(&future->object.lock);
     return came;

@@ -104,7 +104,7 @@ static const struct hora__queue_kind array_kind = {
     .destroy = destroy,
 };
 
-int hora_array_queue_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_array(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue);

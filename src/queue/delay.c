@@ -69,7 +69,7 @@ static const struct hora__queue_kind asked_kind = {
     .inserts_always = true,
 };
 
-int hora_delay_queue_new(const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue);

@@ -107,7 +107,7 @@ int hora__heaped_new(const struct hora__queue_kind *kind, int initial_capacity, 
     heaped->heap.compare = compare;
     heaped->heap.context = heaped;
     heaped->remaining = options->remaining;
-    heaped->context = options->context;
+    heaped->context = options->arg;
     struct hora__heap_entry *memory = hora__alloc((size_t)initial_capacity, sizeof *memory);
     int error = memory == NULL ? HORA_ENOMEM : 0;
     if (error == 0) {

@@ -26,7 +26,7 @@ static const struct hora__queue_kind priority_kind = {
     .inserts_always = true,
 };
 
-int hora_priority_queue_new(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE, ret_queue);
@@ -35,7 +35,7 @@ int hora_priority_queue_new(int initial_capacity, const hora_queue_options *opti
     return hora__heaped_new(&priority_kind, initial_capacity, &own, hora__heaped_compare_items, ret_queue);
 }
 
-hora_compare_fn hora_priority_queue_comparator(const hora_queue *queue)
+hora_compare_fn hora_queue_comparator(const hora_queue *queue)
 {
     return queue != NULL && queue->kind == &priority_kind ? queue->compare : NULL;
 }

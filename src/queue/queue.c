@@ -17,7 +17,7 @@ int hora__queue_options(hora_queue_options *own, const hora_queue_options *given
     bool misplaced = (own->fair && !(allowed & HORA__ALLOW_FAIR)) ||
                      (own->compare != NULL && !(allowed & HORA__ALLOW_COMPARE)) ||
                      (own->remaining != NULL && !(allowed & HORA__ALLOW_REMAINING)) ||
-                     (own->context != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)));
+                     (own->arg != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)));
     return misplaced ? HORA_EINVAL : 0;
 }
 

@@ -76,7 +76,7 @@ static const struct hora__queue_kind synchronous_kind = {
     .destroy = destroy,
 };
 
-int hora_synchronous_queue_new(const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue);

@@ -494,7 +494,7 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
     }
     timed->reading = INT64_MIN;
     timed->shown = timed->reading + 1;
-    timed->is_steady = hora_clock_timeline(options->clock) != HORA_WALL;
+    timed->is_steady = hora__clock_timeline(options->clock) != HORA__WALL;
     hora__atomic64_publish(&timed->limit, timed->shown);
     set_soonest_locked(timed, HORA_FOREVER);
     hora__runs_init(&timed->runs);
@@ -513,7 +513,7 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
 
 /* ---- the public calls ---- */
 
-int hora_delay_queue_put_at(hora_queue *queue, void *item, hora_ns due)
+int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
 {
     if (queue == NULL || queue->kind != &timed_kind || item == NULL)
         return HORA_EINVAL;
@@ -526,9 +526,9 @@ int hora_delay_queue_put_at(hora_queue *queue, void *item, hora_ns due)
     return hora__queue_put_now(queue, &put);
 }
 
-int hora_delay_queue_put(hora_queue *queue, void *item, hora_ns delay)
+int hora_queue_put_delayed(hora_queue *queue, void *item, hora_ns delay)
 {
     if (queue == NULL || queue->kind != &timed_kind || item == NULL)
         return HORA_EINVAL;
-    return hora_delay_queue_put_at(queue, item, hora__clock_deadline(queue->clock, delay));
+    return hora_queue_put_at(queue, item, hora__clock_deadline(queue->clock, delay));
 }

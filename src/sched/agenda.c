@@ -48,7 +48,7 @@ static struct hora__timers *heap_of(struct agenda *agenda, const struct hora__en
     return entry->is_lax ? &line->lax : &line->exact; /* I2 */
 }
 
-hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line)
+hora_ns hora__agenda_now(const hora_queue *queue, enum hora__timeline line)
 {
     return hora_clock_now(hora__clock_line(queue->object.clock, line));
 }
@@ -158,7 +158,7 @@ struct reading {
     bool is_read[LINES];
 };
 
-static hora_ns now_of(struct reading *reading, hora_timeline line)
+static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
     if (!reading->is_read[line]) {
         reading->now[line] = hora__agenda_now(&reading->agenda->base, line);
@@ -168,9 +168,9 @@ static hora_ns now_of(struct reading *reading, hora_timeline line)
 }
 
 /* A time of a line, on the agenda's own clock. */
-static hora_ns translate(struct reading *reading, hora_timeline line, hora_ns time)
+static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
-    hora_timeline own = reading->agenda->own;
+    enum hora__timeline own = reading->agenda->own;
     if (line == own || time == HORA_FOREVER)
         return time;
     hora_ns now =
@@ -187,8 +187,8 @@ static hora_ns due_of(const struct reading *reading, const struct hora__entry *e
 /* Whether a comes before b, each on its own line. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
-    hora_ns due_a = translate(reading, (hora_timeline)a->line, due_of(reading, a));
-    hora_ns due_b = translate(reading, (hora_timeline)b->line, due_of(reading, b));
+    hora_ns due_a = translate(reading, (enum hora__timeline)a->line, due_of(reading, a));
+    hora_ns due_b = translate(reading, (enum hora__timeline)b->line, due_of(reading, b));
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
 }
 
@@ -228,7 +228,7 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
     hora_ns grace = HORA__FAULT(AGENDA_GIVES_EARLY) ? 1 : 0;
     hora_ns due = due_of(reading, entry);
     return !entry->held && due != HORA_FOREVER &&
-           hora__ns_sub(due, grace) <= now_of(reading, (hora_timeline)entry->line);
+           hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
 }
 
 /* ---- the kind ---- */
@@ -242,7 +242,7 @@ static int prepare(hora_queue *queue, struct hora__put *put)
     put->memory = guest;
     if (guest == NULL)
         return HORA_ENOMEM;
-    hora__entry_init(&guest->entry, hora_clock_timeline(queue->object.clock), false, false);
+    hora__entry_init(&guest->entry, hora__clock_timeline(queue->object.clock), false, false);
     guest->entry.is_guest = true;
     guest->future = put->item;
     if (is_steered)
@@ -284,7 +284,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
         hora__scheduled_check_rules(scheduled);
     hora__agenda_insert(agenda, entry,
                         scheduled != NULL ? hora__scheduled_due(scheduled)
-                                          : hora__agenda_now(queue, (hora_timeline)entry->line));
+                                          : hora__agenda_now(queue, (enum hora__timeline)entry->line));
     if (agenda->lacking > 0)
         hora__agenda_promise(agenda);
     if (scheduled == NULL) {
@@ -304,7 +304,7 @@ static bool is_held_up(const hora_queue *queue)
 static void look(struct agenda *agenda, struct reading *reading)
 {
     hora_ns now = now_of(reading, agenda->own);
-    bool is_steady = agenda->own != HORA_WALL; /* that one may be set back */
+    bool is_steady = agenda->own != HORA__WALL; /* that one may be set back */
     agenda->seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(SHARD_FLOOR_UNSAID))
         hora__agenda_set_floor(agenda);
@@ -455,7 +455,7 @@ static void copy(hora_queue *queue, void **items, int max)
     struct reading reading = {.agenda = agenda_of(queue)};
     struct hora__selection selection = {entry_is_before, &reading, .items = items, .max = max};
     for (int i = 0; i < LINES; i++)
-        hora__agenda_each(queue, (hora_timeline)i, select_entry, &selection);
+        hora__agenda_each(queue, (enum hora__timeline)i, select_entry, &selection);
     int count = hora__selection_sort(&selection);
     for (int i = 0; i < count; i++)
         items[i] = hora__entry_future(items[i]);
@@ -477,7 +477,7 @@ static void *peek(hora_queue *queue)
 /* ---- waiting ---- */
 
 /* When the first of a heap must be taken, unless `until` is earlier. */
-static void limit(struct reading *reading, hora_timeline line, const struct hora__timers *timers, hora_ns *until,
+static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timers *timers, hora_ns *until,
                   uint64_t *element)
 {
     if (timers->size == 0)
@@ -504,8 +504,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     }
     struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
-        limit(&reading, (hora_timeline)i, &agenda->lines[i].exact, &until, ret_element);
-        limit(&reading, (hora_timeline)i, &agenda->lines[i].latest, &until, ret_element);
+        limit(&reading, (enum hora__timeline)i, &agenda->lines[i].exact, &until, ret_element);
+        limit(&reading, (enum hora__timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
     return agenda->turns == NULL ? until : hora__agenda_sooner(agenda, until, ret_element);
 }
@@ -571,7 +571,7 @@ bool hora__queue_is_agenda(const hora_queue *queue)
 
 int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
 {
-    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    hora_queue_options options = HORA_INIT(hora_queue_options);
     options.clock = clock;
     struct agenda *agenda = hora__alloc(1, sizeof *agenda);
     if (agenda == NULL)
@@ -591,7 +591,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     agenda->seen_now = INT64_MIN;
     agenda->annex.first = INT64_MAX;
     agenda->lacking = hora__shards_room(agenda->shards);
-    agenda->own = hora_clock_timeline(agenda->base.object.clock);
+    agenda->own = hora__clock_timeline(agenda->base.object.clock);
     hora__zones_init(&agenda->base);
     *ret_queue = &agenda->base;
     return 0;

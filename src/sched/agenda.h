@@ -19,13 +19,13 @@ struct hora__scheduled;
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
     struct hora__timer by_due;
-    uint8_t line;        /* immutable, a hora_timeline: which clock its times belong to */
+    uint8_t line;        /* immutable, a enum hora__timeline: which clock its times belong to */
     bool is_guest : 1;   /* these six are immutable; it is part of a guest, */
     bool is_errand : 1;  /* or of an errand, */
     bool is_timer : 1;   /* or of a timer */
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
-    bool tells : 1;      /* of failures: it was made by a hora_schedule call */
+    bool tells : 1;      /* of failures: it was made by a hora_scheduler_schedule call */
     bool : 0;            /* what changes lies in another byte than what is read without the lock */
     bool kept : 1;       /* it has been taken, and its place is kept */
     bool held : 1;       /* of a steered scheduler: it is due, and waits for its turn */
@@ -33,7 +33,7 @@ struct hora__entry {
 };
 
 /* Of a scheduled future, on a line; it is out. */
-static inline void hora__entry_init(struct hora__entry *entry, hora_timeline line, bool is_lax, bool comes_back)
+static inline void hora__entry_init(struct hora__entry *entry, enum hora__timeline line, bool is_lax, bool comes_back)
 {
     *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
     hora__timer_init(&entry->by_due);
@@ -128,7 +128,7 @@ bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, ho
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context);
 
 /* What a clock shows on one of its timelines. */
-hora_ns hora__agenda_now(const hora_queue *queue, hora_timeline line);
+hora_ns hora__agenda_now(const hora_queue *queue, enum hora__timeline line);
 
 /* Each of these with the lock held, and to be followed by hora__queue_settle. */
 
@@ -148,7 +148,7 @@ void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry);
 hora_ns hora__agenda_overdue(hora_queue *queue);
 
 /* Call `visit` for every entry of a line; it must not change the agenda. */
-void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
+void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg);
 
 /* Chain every entry for which `visit` says so; they stay in the agenda. Not for guests. */

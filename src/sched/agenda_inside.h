@@ -25,7 +25,7 @@ struct hora__left {
 struct agenda {
     struct hora_queue base;
     struct line lines[LINES];
-    hora_timeline own;        /* that of its clock; immutable */
+    enum hora__timeline own;  /* that of its clock; immutable */
     struct hora__annex annex; /* errands that are not in their heap yet; each has its place there kept */
     struct hora__list guests;
     struct hora__shards *shards; /* immutable */

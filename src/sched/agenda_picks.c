@@ -22,7 +22,7 @@ static void visit_heap(const struct hora__timers *timers, void (*visit)(struct h
         visit(entry_by_due(hora__slot_timer(timers->slots[i])), arg);
 }
 
-void hora__agenda_each(hora_queue *queue, hora_timeline line, void (*visit)(struct hora__entry *entry, void *arg),
+void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
     hora__agenda_gather(agenda_of(queue));
@@ -49,7 +49,7 @@ void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entr
     *ret_entries = (struct hora__entries){NULL, NULL};
     struct sweep sweep = {visit, arg, ret_entries};
     for (int i = 0; i < LINES; i++)
-        hora__agenda_each(queue, (hora_timeline)i, mark, &sweep);
+        hora__agenda_each(queue, (enum hora__timeline)i, mark, &sweep);
 }
 
 /* First all are found, then they are taken out: taking one out moves others. */
@@ -102,7 +102,7 @@ hora_ns hora__agenda_overdue(hora_queue *queue)
     const struct agenda *agenda = agenda_of(queue);
     hora_ns overdue = 0;
     for (int i = 0; i < LINES; i++) {
-        hora_ns now = hora__agenda_now(queue, (hora_timeline)i);
+        hora_ns now = hora__agenda_now(queue, (enum hora__timeline)i);
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].exact, now));
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].lax, now));
     }

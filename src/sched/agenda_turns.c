@@ -71,9 +71,9 @@ static hora_ns now_of(const struct agenda *agenda)
 /* A time of an entry's line, on the agenda's own clock. */
 static hora_ns on_own_line(const struct agenda *agenda, const struct hora__entry *entry, hora_ns due)
 {
-    if ((hora_timeline)entry->line == agenda->own || due == HORA_FOREVER)
+    if ((enum hora__timeline)entry->line == agenda->own || due == HORA_FOREVER)
         return due;
-    hora_ns off = hora__ns_sub(due, hora__agenda_now(&agenda->base, (hora_timeline)entry->line));
+    hora_ns off = hora__ns_sub(due, hora__agenda_now(&agenda->base, (enum hora__timeline)entry->line));
     return hora__ns_add(now_of(agenda), off);
 }
 

@@ -14,7 +14,7 @@ void hora__agenda_view_begin(struct hora__agenda_view *view, hora_queue *queue)
     queue->kind->absorb(queue);
     view->queue = queue;
     for (int i = 0; i < LINES; i++)
-        view->now[i] = hora__agenda_now(queue, (hora_timeline)i);
+        view->now[i] = hora__agenda_now(queue, (enum hora__timeline)i);
 }
 
 hora_ns hora__agenda_view_off(const struct hora__agenda_view *view, const struct hora__entry *entry)
@@ -50,7 +50,7 @@ int hora__agenda_view_before(const struct hora__agenda_view *view, const struct 
 {
     struct rank rank = {.view = view, .entry = entry, .off = hora__agenda_view_off(view, entry)};
     for (int i = 0; i < LINES; i++)
-        hora__agenda_each(view->queue, (hora_timeline)i, count, &rank);
+        hora__agenda_each(view->queue, (enum hora__timeline)i, count, &rank);
     return rank.before;
 }
 
@@ -80,7 +80,7 @@ int hora__agenda_view_first(const struct hora__agenda_view *view, bool due, stru
     struct search search = {.view = view, .due = due};
     search.selection = (struct hora__selection){is_before, &own, .items = (void **)entries, .max = max};
     for (int i = 0; i < LINES; i++)
-        hora__agenda_each(view->queue, (hora_timeline)i, pick, &search);
+        hora__agenda_each(view->queue, (enum hora__timeline)i, pick, &search);
     *ret_all = search.all;
     return hora__selection_sort(&search.selection);
 }

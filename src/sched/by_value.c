@@ -63,7 +63,7 @@ static int make_future(void *context, const hora_task *task, hora_ns due, struct
     hora_pool *pool = context;
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .trigger = HORA__ONCE,
-                                        .line = hora_clock_timeline(pool->object.clock),
+                                        .line = hora__clock_timeline(pool->object.clock),
                                         .planned = due};
     int error = hora__scheduled_new(task, pool->queue, &plan, ret_scheduled);
     if (error == 0)

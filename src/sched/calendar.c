@@ -25,7 +25,7 @@ struct hora_calendar {
     size_t date_count;
     size_t window_count;
     hora_date *dates; /* behind the windows */
-    hora_window windows[];
+    hora_calendar_window windows[];
 };
 
 /* ---- what excludes a local second, and until when; days are counted from 1970 ---- */
@@ -56,18 +56,18 @@ static bool excludes_day(const hora_calendar *calendar, int64_t day)
 }
 
 /* When a window that began on this day ends. */
-static int64_t window_end(const hora_window *window, int64_t day)
+static int64_t window_end(const hora_calendar_window *window, int64_t day)
 {
     return day * HORA__DAY + window->to + (window->to <= window->from ? HORA__DAY : 0);
 }
 
-static bool begins_on(const hora_window *window, int64_t day)
+static bool begins_on(const hora_calendar_window *window, int64_t day)
 {
     return window->weekdays == 0 || is_on(window->weekdays, day);
 }
 
 /* The end of the window that holds this second and began today or yesterday; the second itself if there is none. */
-static int64_t leave_window(const hora_window *window, int64_t second)
+static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
     int64_t today = hora__floor_div(second, HORA__DAY);
     for (int64_t day = today - 1; day <= today; day++)
@@ -160,7 +160,7 @@ static bool is_date(const hora_date *date)
     return date->day <= hora__month_days(date->year == 0 ? 2000 : date->year, date->month);
 }
 
-static bool is_window(const hora_window *window)
+static bool is_window(const hora_calendar_window *window)
 {
     return window->from >= 0 && window->from < HORA__DAY && window->to >= 0 && window->to <= HORA__DAY &&
            (window->weekdays & ~(unsigned)ALL_WEEKDAYS) == 0;
@@ -209,10 +209,11 @@ static bool excludes_every_day(const hora_calendar *calendar)
 
 static size_t size_of(const hora_calendar_options *given)
 {
-    size_t most = SIZE_MAX / 4 / (sizeof(hora_window) + sizeof(hora_date));
+    size_t most = SIZE_MAX / 4 / (sizeof(hora_calendar_window) + sizeof(hora_date));
     if (given->window_count > most || given->date_count > most)
         return SIZE_MAX;
-    return sizeof(hora_calendar) + given->window_count * sizeof(hora_window) + given->date_count * sizeof(hora_date);
+    return sizeof(hora_calendar) + given->window_count * sizeof(hora_calendar_window) +
+           given->date_count * sizeof(hora_date);
 }
 
 int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hora_calendar **ret_calendar)
@@ -229,7 +230,7 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
     calendar->window_count = given.window_count;
     calendar->dates = (hora_date *)(void *)(calendar->windows + given.window_count);
     if (given.window_count > 0)
-        memcpy(calendar->windows, given.windows, given.window_count * sizeof(hora_window));
+        memcpy(calendar->windows, given.windows, given.window_count * sizeof(hora_calendar_window));
     if (given.date_count > 0)
         memcpy(calendar->dates, given.dates, given.date_count * sizeof(hora_date));
     if (excludes_every_week(calendar) || excludes_every_day(calendar)) { /* I2 */

@@ -28,7 +28,7 @@ struct change {
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
     struct change *change = arg;
-    hora_ns now = hora__agenda_now(change->queue, (hora_timeline)entry->line);
+    hora_ns now = hora__agenda_now(change->queue, (enum hora__timeline)entry->line);
     hora_ns due = hora__agenda_due(change->queue, entry);
     if (due <= now && due > hora__ns_sub(now, change->by[entry->line]))
         change->overdue++;
@@ -66,10 +66,10 @@ static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
     queue->seen = now;
     queue->kind->absorb(queue); /* those that were posted only count as well */
     struct change change = {.queue = queue,
-                            .by = {[HORA_BOOTTIME] = suspended, [HORA_WALL] = hora__ns_add(suspended, stepped)}};
+                            .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)
         if (change.by[i] > 0)
-            hora__agenda_each(queue, (hora_timeline)i, count_overdue, &change);
+            hora__agenda_each(queue, (enum hora__timeline)i, count_overdue, &change);
     if (stepped < 0) {
         queue->set_backs++; /* for those that are not in the agenda */
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))

@@ -101,7 +101,7 @@ static void describe_first(const hora_trigger *trigger, struct hora__text *text)
 static const struct hora__trigger_kind first_kind = {
     .next = next_of_first, .free = free_composed, .refresh = refresh_composed, .describe = describe_first};
 
-int hora_first_of_trigger_new(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
+int hora_trigger_new_first_of(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
 {
     if (!are_there(triggers, count) || ret_trigger == NULL)
         return HORA_EINVAL;
@@ -140,7 +140,7 @@ static void describe_all(const hora_trigger *trigger, struct hora__text *text)
 static const struct hora__trigger_kind all_kind = {
     .next = next_of_all, .free = free_composed, .refresh = refresh_composed, .describe = describe_all};
 
-int hora_all_of_trigger_new(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
+int hora_trigger_new_all_of(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
 {
     if (!are_there(triggers, count) || ret_trigger == NULL)
         return HORA_EINVAL;
@@ -199,7 +199,7 @@ static void describe_excluding(const hora_trigger *trigger, struct hora__text *t
 static const struct hora__trigger_kind excluding_kind = {
     .next = next_of_excluding, .free = free_excluding, .refresh = refresh_excluding, .describe = describe_excluding};
 
-int hora_excluding_trigger_new(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
+int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
 {
     if (trigger == NULL || calendar == NULL || ret_trigger == NULL)
         return HORA_EINVAL;

@@ -124,9 +124,9 @@ static struct hora__member *next_to_tell(struct hora__scheduled *series)
 static void series_done(hora_future *future, void *context)
 {
     struct hora__scheduled *series = context;
-    hora_future_state state = hora_future_get_state(future);
-    bool interrupt = state == HORA_FUTURE_INTERRUPTING || state == HORA_FUTURE_INTERRUPTED;
-    if (state == HORA_FUTURE_NORMAL || HORA__FAULT(CREW_TELLS_NOBODY))
+    enum hora__future_state state = hora__future_state(future);
+    bool interrupt = state == HORA__FUTURE_INTERRUPTING || state == HORA__FUTURE_INTERRUPTED;
+    if (state == HORA__FUTURE_NORMAL || HORA__FAULT(CREW_TELLS_NOBODY))
         return;
     struct hora__member *member;
     while ((member = next_to_tell(series)) != NULL) {

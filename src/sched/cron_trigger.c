@@ -33,7 +33,7 @@ static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_contex
     hora_ns end = not_ahead(context, context->last_end);
     if (planned == HORA_NEVER && end == HORA_NEVER)
         return own->options.resumes ? own->options.resume_from.ns : context->now;
-    return planned == HORA_NEVER || own->options.mode == HORA_CRON_LENIENT ? hora__ns_max(planned, end) : planned;
+    return planned == HORA_NEVER || own->options.mode == HORA_CRON_MODE_LENIENT ? hora__ns_max(planned, end) : planned;
 }
 
 static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)
@@ -77,13 +77,13 @@ const hora_zone *hora__zones_of(const hora_trigger *trigger)
     return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone : NULL;
 }
 
-int hora_cron_trigger_new(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
+int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
                           hora_trigger **ret_trigger)
 {
     hora_cron_trigger_options given;
     if (cron == NULL || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0)
         return HORA_EINVAL;
-    if ((int)given.mode < 0 || given.mode > HORA_CRON_FIXED || (!given.resumes && given.resume_from.ns != 0))
+    if ((int)given.mode < 0 || given.mode > HORA_CRON_MODE_FIXED || (!given.resumes && given.resume_from.ns != 0))
         return HORA_EINVAL;
     struct cron_trigger *own = hora__alloc(1, sizeof *own);
     if (own == NULL)

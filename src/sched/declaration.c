@@ -23,7 +23,7 @@ static const char *const text_names[TEXTS] = {"cron", "zone", "fixed rate", "fix
 struct reading {
     const hora_task *task;
     hora_declaration given; /* a copy, with names and durations as they are understood */
-    hora_schedule_spec rules;
+    hora_schedule rules;
     const char *texts[TEXTS]; /* with placeholders replaced; NULL: there is none */
     char *owned[TEXTS];       /* those of them that are to be freed */
     bool is_named;            /* by the declaration itself */
@@ -136,23 +136,23 @@ static int check_combination(const struct reading *reading)
         return refuse(reading, "initial delay and trigger do not go together");
     if (!has_cron && reading->texts[ZONE] != NULL)
         return refuse(reading, "zone has no effect without cron");
-    if (!has_cron && (given->dialect != HORA_CRON_SPRING || given->dst != HORA_DST_SPRING))
+    if (!has_cron && (given->dialect != HORA_CRON_SPRING || given->dst != HORA_DST_LITERAL))
         return refuse(reading, "dialect and dst have no effect without cron");
     return 0;
 }
 
-static bool says_when(const hora_schedule_spec *rules)
+static bool says_when(const hora_schedule *rules)
 {
-    return rules->delay != 0 || rules->at.ns != 0 || rules->rate != 0 || rules->gap != 0 || rules->next != NULL ||
-           rules->next_arg != NULL || rules->trigger != NULL || rules->cron != NULL || rules->zone != NULL ||
-           rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_SPRING;
+    return rules->initial_delay != 0 || rules->at.ns != 0 || rules->fixed_rate != 0 || rules->fixed_delay != 0 ||
+           rules->next != NULL || rules->next_arg != NULL || rules->trigger != NULL || rules->cron != NULL ||
+           rules->zone != NULL || rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_LITERAL;
 }
 
 static int read_rules(struct reading *reading)
 {
-    hora_schedule_spec *rules = &reading->rules;
-    if (hora__options_copy(rules, sizeof *rules, sizeof *rules, reading->given.rules) < 0)
-        return refuse(reading, "rules: struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT");
+    hora_schedule *rules = &reading->rules;
+    if (hora__options_copy(rules, sizeof *rules, sizeof *rules, reading->given.schedule) < 0)
+        return refuse(reading, "rules: struct_size is wrong: start from HORA_SCHEDULE or HORA_INIT(hora_schedule)");
     rules->struct_size = sizeof *rules;
     if (says_when(rules))
         return refuse(reading, "rules: they say when to run, which the declaration does");
@@ -194,8 +194,8 @@ static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hor
     hora_instant first;
     if (!hora_cron_is_reboot(cron) && hora_cron_next(cron, zone, (hora_instant){0}, &first) == 0)
         return refuse_text(reading, HORA_EINVAL, "cron", reading->texts[CRON], "there is no such time");
-    hora_cron_mode mode = reading->given.rules != NULL ? HORA_CRON_FIXED : HORA_CRON_LENIENT;
-    int error = hora_cron_trigger_new(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), ret_trigger);
+    hora_cron_mode mode = reading->given.schedule != NULL ? HORA_CRON_MODE_FIXED : HORA_CRON_MODE_LENIENT;
+    int error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), ret_trigger);
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
@@ -228,9 +228,9 @@ static enum hora__declared_kind kind_of(const struct reading *reading)
 
 static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate, hora_trigger **ret_trigger)
 {
-    int error = hora_periodic_trigger_new(
+    int error = hora_trigger_new_periodic(
         period,
-        HORA_PERIODIC_TRIGGER_OPTIONS(.at_fixed_rate = at_fixed_rate, .initial_delay = reading->given.initial_delay),
+        HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = reading->given.initial_delay),
         ret_trigger);
     return error < 0 ? no_memory(reading, error) : 0;
 }
@@ -258,30 +258,32 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
 /* The caller's may not live as long. */
 static int copy_terms(const struct reading *reading, struct hora__declared *declared)
 {
-    const hora_terms *given = reading->rules.terms;
-    declared->spec.terms = NULL;
+    const hora_task_options *given = reading->rules.options;
+    declared->spec.options = NULL;
     if (given == NULL)
         return 0;
     declared->terms = hora__alloc(1, sizeof *declared->terms);
     if (declared->terms == NULL)
         return no_memory(reading, HORA_ENOMEM);
     if (hora__options_copy(declared->terms, sizeof *given, sizeof *given, given) < 0)
-        return refuse(reading, "rules: terms: struct_size is wrong: start from HORA_TERMS or HORA_TERMS_INIT");
+        return refuse(
+            reading,
+            "rules: terms: struct_size is wrong: start from HORA_TASK_OPTIONS or HORA_INIT(hora_task_options)");
     declared->terms->struct_size = sizeof *given;
-    declared->spec.terms = declared->terms;
+    declared->spec.options = declared->terms;
     return 0;
 }
 
 static int make_spec(const struct reading *reading, struct hora__declared *declared)
 {
-    hora_schedule_spec *spec = &declared->spec;
+    hora_schedule *spec = &declared->spec;
     bool is_asked = declared->kind == HORA__DECLARED_TRIGGER || declared->kind == HORA__DECLARED_CRON;
     *spec = reading->rules;
-    spec->delay = reading->given.initial_delay;
-    spec->rate = reading->given.fixed_rate;
-    spec->gap = reading->given.fixed_delay;
+    spec->initial_delay = reading->given.initial_delay;
+    spec->fixed_rate = reading->given.fixed_rate;
+    spec->fixed_delay = reading->given.fixed_delay;
     spec->trigger = is_asked ? hora_trigger_ref(declared->in_words) : NULL;
-    if (reading->given.rules == NULL && (is_asked || spec->rate > 0))
+    if (reading->given.schedule == NULL && (is_asked || spec->fixed_rate > 0))
         spec->missed = HORA_MISSED_BURST;
     int error = copy_terms(reading, declared);
     if (error < 0)
@@ -322,7 +324,7 @@ static int read_task(struct reading *reading, const hora_declaration *declaratio
     if (!reading->is_named && task != NULL)
         given->name = unless_empty(task->name);
     if (is_wrong)
-        return refuse(reading, "struct_size is wrong: start from HORA_DECLARATION or HORA_DECLARATION_INIT");
+        return refuse(reading, "struct_size is wrong: start from HORA_DECLARATION or HORA_INIT(hora_declaration)");
     if (task == NULL || task->run == NULL)
         return refuse(reading, "there is no function to run");
     return 0;
@@ -355,7 +357,7 @@ void hora__declared_clear(struct hora__declared *declared)
     (void)hora_trigger_unref(declared->in_words);
     hora__free(declared->terms);
     declared->spec.trigger = NULL;
-    declared->spec.terms = NULL;
+    declared->spec.options = NULL;
     declared->in_words = NULL;
     declared->terms = NULL;
 }

@@ -20,10 +20,10 @@ enum hora__declared_kind {
 /* A declaration that has been understood. */
 struct hora__declared {
     enum hora__declared_kind kind;
-    const char *name;        /* as it was given; NULL: none */
-    hora_schedule_spec spec; /* what it is scheduled with; has a reference to its trigger */
-    hora_terms *terms;       /* those of the schedule; its own. NULL: none */
-    hora_trigger *in_words;  /* the same for people, a reference; NULL: it runs once, or never */
+    const char *name;         /* as it was given; NULL: none */
+    hora_schedule spec;       /* what it is scheduled with; has a reference to its trigger */
+    hora_task_options *terms; /* those of the schedule; its own. NULL: none */
+    hora_trigger *in_words;   /* the same for people, a reference; NULL: it runs once, or never */
 };
 
 /* Read a declaration of a task; the error is written on failure, and may be NULL. Calls user code. */

@@ -15,7 +15,7 @@ static int count_parts(unsigned parts)
     return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
 }
 
-struct hora__errand *hora__errand_new(struct hora__slabs *slabs, const hora_task *task, hora_timeline line)
+struct hora__errand *hora__errand_new(struct hora__slabs *slabs, const hora_task *task, enum hora__timeline line)
 {
     unsigned parts = (task->drop != NULL ? HORA__ERRAND_DROP : 0U) |
                      (task->drop_result != NULL ? HORA__ERRAND_DROP_RESULT : 0U) |

@@ -41,7 +41,8 @@ static inline struct hora__errand *hora__errand_of(struct hora__entry *entry)
 
 /* Make room for one of a task, on a line; it is out. NULL: there is no memory. */
 __attribute__((warn_unused_result)) struct hora__errand *hora__errand_new(struct hora__slabs *slabs,
-                                                                          const hora_task *task, hora_timeline line);
+                                                                          const hora_task *task,
+                                                                          enum hora__timeline line);
 
 /* Its task. */
 hora_task hora__errand_task(const struct hora__errand *errand);

@@ -96,7 +96,7 @@ static size_t drop_twins(hora_ns *moments, size_t count)
     return kept;
 }
 
-int hora_instants_trigger_new(const hora_instant *instants, size_t count, hora_trigger **ret_trigger)
+int hora_trigger_new_instants(const hora_instant *instants, size_t count, hora_trigger **ret_trigger)
 {
     if (instants == NULL || count == 0 || ret_trigger == NULL)
         return HORA_EINVAL;

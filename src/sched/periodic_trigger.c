@@ -91,7 +91,7 @@ static void describe_periodic(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind periodic_kind = {
     .next = next_of_period, .next_from = next_from, .free = free_periodic, .describe = describe_periodic};
 
-int hora_periodic_trigger_new(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger)
+int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger)
 {
     hora_periodic_trigger_options given;
     if (period < 0 || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0 ||
@@ -103,7 +103,7 @@ int hora_periodic_trigger_new(hora_ns period, const hora_periodic_trigger_option
     hora__trigger_init(&own->trigger, &periodic_kind);
     own->period = period;
     own->initial_delay = given.initial_delay;
-    own->at_fixed_rate = given.at_fixed_rate;
+    own->at_fixed_rate = given.fixed_rate;
     *ret_trigger = &own->trigger;
     return 0;
 }

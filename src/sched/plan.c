@@ -20,7 +20,7 @@
 enum { COUNTED = 100000 };
 
 /* The least k >= 0 for which `now` is not more than grace after planned + k * every. */
-static int64_t first_in_grace(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now)
+static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
     hora_ns late = hora__ns_sub(now, planned);
     if (spec->grace == 0 || late <= spec->grace)
@@ -52,7 +52,7 @@ hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
     return at(planned, every, (hora__ns_sub(from, planned) - 1) / every + 1);
 }
 
-struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now)
+struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
     int64_t last = hora__plan_passed(planned, every, now) - 1;
     int64_t first = first_in_grace(spec, every, planned, now);
@@ -67,17 +67,17 @@ struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns ever
     return (struct hora__chance){.runs = k <= last, .planned = at(planned, every, k), .skipped = k};
 }
 
-hora_ns hora__plan_ask(const hora_schedule_spec *spec, const hora_trigger_context *context)
+hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
 {
     return spec->trigger != NULL ? hora_trigger_next(spec->trigger, context) : spec->next(context, spec->next_arg);
 }
 
-bool hora__plan_asks_for_moments(const hora_schedule_spec *spec)
+bool hora__plan_asks_for_moments(const hora_schedule *spec)
 {
     return spec->trigger != NULL && spec->trigger->names_moments;
 }
 
-static hora_ns ask(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned)
+static hora_ns ask(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
 {
     hora_trigger_context then = *context;
     then.last_planned = planned;
@@ -85,7 +85,7 @@ static hora_ns ask(const hora_schedule_spec *spec, const hora_trigger_context *c
 }
 
 /* How many times after `planned` have passed as well, as far as they are counted. */
-static int64_t count_asked(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned,
+static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                            int64_t most)
 {
     for (int64_t passed = 0; passed < most; passed++) {
@@ -98,8 +98,7 @@ static int64_t count_asked(const hora_schedule_spec *spec, const hora_trigger_co
 }
 
 /* Of times that have passed, and are too many to be counted, one from which on there are at least `wanted`, and not many more. */
-static hora_ns jump(const hora_schedule_spec *spec, const hora_trigger_context *context, hora_ns planned,
-                    int64_t wanted)
+static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned, int64_t wanted)
 {
     hora_ns whole = hora__ns_sub(context->now, planned);
     for (hora_ns reach = HORA_SECONDS(1); reach < whole / 2; reach *= 2) {
@@ -110,13 +109,13 @@ static hora_ns jump(const hora_schedule_spec *spec, const hora_trigger_context *
     return planned;
 }
 
-static bool is_too_late(const hora_schedule_spec *spec, hora_ns planned, hora_ns now)
+static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
 {
     return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
 }
 
 /* By the rule for missed runs alone: how many times are passed over, if `last` more than the first have passed. */
-static int64_t aim_of(const hora_schedule_spec *spec, int64_t last)
+static int64_t aim_of(const hora_schedule *spec, int64_t last)
 {
     if (spec->missed == HORA_MISSED_ONCE)
         return last;
@@ -127,8 +126,7 @@ static int64_t aim_of(const hora_schedule_spec *spec, int64_t last)
     return 0;
 }
 
-struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_trigger_context *context,
-                                     hora_ns planned)
+struct hora__chance hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
 {
     int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
     int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
@@ -151,27 +149,27 @@ struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_
     return (struct hora__chance){.runs = planned <= context->now, .planned = planned, .skipped = skipped};
 }
 
-struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns planned, hora_ns now)
+struct hora__chance hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now)
 {
     if (is_too_late(spec, planned, now))
         return (struct hora__chance){.runs = false, .planned = HORA_FOREVER, .skipped = 1};
     return (struct hora__chance){.runs = true, .planned = planned, .skipped = 0};
 }
 
-int64_t hora__plan_start_by(const hora_schedule_spec *spec, hora_ns every, const hora_trigger_context *context,
+int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__chance *chance)
 {
-    hora_schedule_spec rules = *spec; /* as a grace period, and nothing but that */
+    hora_schedule rules = *spec; /* as a grace period, and nothing but that */
     rules.missed = HORA_MISSED_BURST;
     rules.grace = start_by > 1 ? start_by - 1 : 1; /* later than that is too late */
     struct hora__chance late;
-    if (spec->rate > 0)
+    if (spec->fixed_rate > 0)
         late = hora__plan_rate(&rules, every, chance->planned, context->now);
     else if (spec->next != NULL || spec->trigger != NULL)
         late = hora__plan_asked(&rules, context, chance->planned);
     else
         late = hora__plan_single(&rules, chance->planned, context->now);
-    if (spec->gap > 0 && !late.runs)
+    if (spec->fixed_delay > 0 && !late.runs)
         late.planned = hora__ns_add(context->now, every);
     chance->runs = late.runs;
     chance->planned = late.planned;
@@ -180,7 +178,7 @@ int64_t hora__plan_start_by(const hora_schedule_spec *spec, hora_ns every, const
 
 enum { BACK_OFF_S = 1, BACK_OFF_MAX_S = 300 };
 
-hora_ns hora__plan_pause(const hora_schedule_spec *spec, int64_t failures)
+hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures)
 {
     hora_ns first = spec->back_off > 0 ? spec->back_off : HORA_SECONDS(BACK_OFF_S);
     hora_ns most = spec->back_off_max > 0 ? spec->back_off_max : HORA_SECONDS(BACK_OFF_MAX_S);

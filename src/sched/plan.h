@@ -13,24 +13,23 @@ struct hora__chance {
 };
 
 /* Of a rate: which of the times planned, planned + every, ... that have passed are made up. `now` is not before planned. */
-struct hora__chance hora__plan_rate(const hora_schedule_spec *spec, hora_ns every, hora_ns planned, hora_ns now);
+struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now);
 
 /* Ask the trigger, or the function. */
-hora_ns hora__plan_ask(const hora_schedule_spec *spec, const hora_trigger_context *context);
+hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context);
 
 /* Whether it can be asked for the times after any moment. */
-bool hora__plan_asks_for_moments(const hora_schedule_spec *spec);
+bool hora__plan_asks_for_moments(const hora_schedule *spec);
 
 /* Of these: the same, asking for one time after the other. */
-struct hora__chance hora__plan_asked(const hora_schedule_spec *spec, const hora_trigger_context *context,
-                                     hora_ns planned);
+struct hora__chance hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned);
 
 /* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
-struct hora__chance hora__plan_single(const hora_schedule_spec *spec, hora_ns planned, hora_ns now);
+struct hora__chance hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
 
 /* What is to run may come too late, by a limit that is no rule of the schedule: then that run, and those after it that do, too, are dropped.
  * Returns how many. `every` is that of a rate or gap. */
-int64_t hora__plan_start_by(const hora_schedule_spec *spec, hora_ns every, const hora_trigger_context *context,
+int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__chance *chance);
 
 /* The first time of a rate that is at or after `from`; planned is one of its times. */
@@ -40,7 +39,7 @@ hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from);
 int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now);
 
 /* The pause after so many failures in a row, at least one. */
-hora_ns hora__plan_pause(const hora_schedule_spec *spec, int64_t failures);
+hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures);
 
 /* The offset of a name within a spread, the same in every process. */
 hora_ns hora__plan_offset(const char *name, hora_ns spread);

@@ -52,7 +52,7 @@ int hora_registrar_new(const hora_registrar_options *options, hora_registrar **r
         hora__free(registrar);
         return error;
     }
-    registrar->resolver = (struct hora__resolver){own.resolve, own.context};
+    registrar->resolver = (struct hora__resolver){own.resolve, own.arg};
     *ret_registrar = registrar;
     return 0;
 }
@@ -323,7 +323,7 @@ int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler)
     if (error < 0)
         return error;
     if (scheduler == NULL)
-        error = hora_single_scheduler_new(NULL, &own);
+        error = hora_scheduler_new_single(NULL, &own);
     error = error < 0 ? take_back(registrar, error) : bind_to(registrar, scheduler != NULL ? scheduler : own, own);
     if (error < 0)
         (void)hora_pool_free(own);
@@ -352,7 +352,7 @@ static void end_scheduler(hora_scheduler *own, hora_thread *thread)
 {
     bool interrupted = false;
     (void)hora_pool_shutdown(own);
-    while (hora_pool_await_termination(own, HORA_FOREVER) == HORA_EINTERRUPTED)
+    while (hora_pool_await_termination_for(own, HORA_FOREVER) == HORA_EINTERRUPTED)
         interrupted = true;
     if (interrupted)
         (void)hora_thread_interrupt(thread);

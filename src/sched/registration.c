@@ -177,7 +177,7 @@ void hora__registration_begin(hora_registration *registration)
         return;
     }
     if (registration->attempt == HORA__HELD)
-        (void)hora_scheduled_resume(registration->held); /* it may be over already */
+        (void)hora_future_resume(registration->held); /* it may be over already */
     registration->held = hora_future_unref(registration->held);
     registration->attempt = HORA__NOT_TRIED;
     if (registration->owes_drop)
@@ -272,10 +272,10 @@ static int look(hora_registration *registration, struct look *ret_look)
     if (future == NULL)
         return 0;
     *ret_look = (struct look){.now = 0};
-    error = hora_scheduled_info(future, &ret_look->info);
+    error = hora_future_get_schedule_info(future, &ret_look->info);
     const hora_queue *queue = hora__scheduled_of(future)->queue;
-    ret_look->now = hora__agenda_now(queue, ret_look->info.timeline);
-    ret_look->wall = hora__agenda_now(queue, HORA_WALL);
+    ret_look->now = hora__agenda_now(queue, hora__timeline_of(ret_look->info.clock));
+    ret_look->wall = hora__agenda_now(queue, HORA__WALL);
     (void)hora_future_unref(future);
     return error < 0 ? error : 1;
 }
@@ -283,7 +283,7 @@ static int look(hora_registration *registration, struct look *ret_look)
 /* A time of its clock as a moment of the calendar. */
 static hora_instant moment_of(const struct look *look, hora_ns time)
 {
-    if (look->info.timeline == HORA_WALL)
+    if (look->info.clock == HORA_CLOCK_WALL)
         return (hora_instant){time};
     return (hora_instant){hora__ns_add(look->wall, hora__ns_sub(time, look->now))};
 }
@@ -301,7 +301,7 @@ int hora_registration_next(hora_registration *registration, hora_instant *ret_ne
     return 1;
 }
 
-int hora_registration_outcome(hora_registration *registration, hora_outcome *ret_outcome)
+int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome)
 {
     struct look seen;
     int found = ret_outcome == NULL ? HORA_EINVAL : look(registration, &seen);
@@ -332,9 +332,9 @@ static void add_words(const struct hora__declared *declared, struct hora__text *
         hora__text_add(text, "disabled");
         break;
     case HORA__DECLARED_ONCE:
-        hora__text_add(text, declared->spec.delay > 0 ? "once, after " : "once, at once");
-        if (declared->spec.delay > 0)
-            hora__text_add_span(text, declared->spec.delay);
+        hora__text_add(text, declared->spec.initial_delay > 0 ? "once, after " : "once, at once");
+        if (declared->spec.initial_delay > 0)
+            hora__text_add_span(text, declared->spec.initial_delay);
         break;
     case HORA__DECLARED_TRIGGER:
     case HORA__DECLARED_CRON:

@@ -9,45 +9,40 @@
 #include "sched/spec.h"
 #include "sched/zones.h"
 
-static hora_timeline line_of(const hora_pool *pool, const hora_schedule_spec *spec)
+static enum hora__timeline line_of(const hora_pool *pool, const hora_schedule *spec)
 {
-    switch (spec->clock) {
-    case HORA_SCHEDULE_CLOCK_MONOTONIC:
-        return HORA_MONOTONIC;
-    case HORA_SCHEDULE_CLOCK_BOOTTIME:
-        return HORA_BOOTTIME;
-    case HORA_SCHEDULE_CLOCK_WALL:
-        return HORA_WALL;
-    case HORA_SCHEDULE_CLOCK_DEFAULT:
-    default:
-        return spec->at.ns != 0 || hora_trigger_is_wall(spec->trigger) ? HORA_WALL
-                                                                       : hora_clock_timeline(pool->object.clock);
-    }
+    if (spec->clock != HORA_CLOCK_DEFAULT)
+        return hora__timeline_of(spec->clock);
+    return spec->at.ns != 0 || hora_trigger_is_wall(spec->trigger) ? HORA__WALL
+                                                                   : hora__clock_timeline(pool->object.clock);
 }
 
-static hora_ns first_of(const hora_schedule_spec *spec, hora_timeline line, hora_ns now)
+static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hora_ns now)
 {
     if (spec->at.ns != 0)
         return spec->at.ns;
     bool asks = spec->next != NULL || spec->trigger != NULL;
-    if (!asks || spec->delay > 0)
-        return hora__ns_add(now, spec->delay > 0 ? spec->delay : 0);
-    hora_trigger_context context = {
-        .timeline = line, .now = now, .last_planned = HORA_NEVER, .last_start = HORA_NEVER, .last_end = HORA_NEVER};
+    if (!asks || spec->initial_delay > 0)
+        return hora__ns_add(now, spec->initial_delay > 0 ? spec->initial_delay : 0);
+    hora_trigger_context context = {.clock = hora__clock_id_of(line),
+                                    .now = now,
+                                    .last_planned = HORA_NEVER,
+                                    .last_start = HORA_NEVER,
+                                    .last_end = HORA_NEVER};
     return hora__plan_ask(spec, &context);
 }
 
-static enum hora__trigger trigger_of(const hora_schedule_spec *spec)
+static enum hora__trigger trigger_of(const hora_schedule *spec)
 {
     if (spec->next != NULL || spec->trigger != NULL)
         return HORA__ASKED;
-    if (spec->rate > 0)
+    if (spec->fixed_rate > 0)
         return HORA__RATE;
-    return spec->gap > 0 ? HORA__GAP : HORA__ONCE;
+    return spec->fixed_delay > 0 ? HORA__GAP : HORA__ONCE;
 }
 
 /* HORA_EEMPTY: it would never run. */
-static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule_spec *spec,
+static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule *spec,
                        const struct hora__scheduled_plan *start, hora_future **ret_future)
 {
     hora_task own = *task;
@@ -55,7 +50,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
         own.name = spec->name;
     if (spec->spread > 0 && own.name == NULL)
         return HORA_EINVAL;
-    hora_timeline line = line_of(pool, spec);
+    enum hora__timeline line = line_of(pool, spec);
     hora_ns now = hora__agenda_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
     plan.rules = spec;
@@ -63,19 +58,19 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     plan.trigger = trigger_of(spec);
     plan.line = line;
     plan.planned = first_of(spec, line, now);
-    plan.every = spec->rate > 0 ? spec->rate : spec->gap;
+    plan.every = spec->fixed_rate > 0 ? spec->fixed_rate : spec->fixed_delay;
     plan.offset = hora__plan_offset(own.name, spec->spread);
-    plan.is_given = spec->at.ns != 0 || spec->delay > 0;
+    plan.is_given = spec->at.ns != 0 || spec->initial_delay > 0;
     bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
     if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
         return HORA_EEMPTY;
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);
 }
 
-static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec, bool paused,
+static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec, bool paused,
                          hora_future **ret_future)
 {
-    hora_schedule_spec own = HORA_SCHEDULE_INIT;
+    hora_schedule own = HORA_INIT(hora_schedule);
     const char *reason;
     int error = hora__scheduler_check(scheduler, task);
     if (error == 0)
@@ -85,8 +80,8 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
     struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
     if (own.cron != NULL || own.trigger != NULL)
         start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
-    if (own.terms != NULL)
-        error = hora_terms_check(scheduler, own.terms, NULL);
+    if (own.options != NULL)
+        error = hora_task_options_check(scheduler, own.options, NULL);
     if (error == 0)
         error = hora__spec_read(spec, scheduler->queue, &own, &reason);
     if (error < 0)
@@ -96,8 +91,8 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
     return error;
 }
 
-int hora_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
-                       hora_future **ret_future)
+int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
+                                 hora_future **ret_future)
 {
     int error = schedule_with(scheduler, task, spec, false, ret_future);
     return error == HORA_EEMPTY ? HORA_EINVAL : error;
@@ -109,11 +104,11 @@ int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task,
     int error = hora__scheduler_check(scheduler, task);
     if (error < 0 || trigger == NULL)
         return error < 0 ? error : HORA_EINVAL;
-    return hora_schedule_with(scheduler, task, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
-                              ret_future);
+    return hora_scheduler_schedule_with(scheduler, task, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                        ret_future);
 }
 
-int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, const hora_schedule_spec *spec,
+int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
                           hora_future **ret_future)
 {
     return schedule_with(scheduler, task, spec, true, ret_future);

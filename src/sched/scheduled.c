@@ -20,8 +20,8 @@ static_assert(sizeof(struct hora_future) == 168 && sizeof(struct hora__scheduled
               "what a pending timer takes: see docs/internals/scheduler.md");
 #endif
 
-const hora_schedule_spec hora__jdk_rules = {
-    .struct_size = sizeof(hora_schedule_spec),
+const hora_schedule hora__jdk_rules = {
+    .struct_size = sizeof(hora_schedule),
     .missed = HORA_MISSED_BURST,
     .failure = HORA_FAILURE_STOP,
 };
@@ -68,7 +68,7 @@ static hora_ns without_offset(const struct hora__course *course, hora_ns time)
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
     const struct hora__course *course = scheduled->course;
-    return (hora_trigger_context){.timeline = hora__scheduled_line(scheduled),
+    return (hora_trigger_context){.clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
                                   .now = now,
                                   .last_planned = course->last_planned,
                                   .last_start = without_offset(course, scheduled->run.last.start),
@@ -136,7 +136,7 @@ static bool needs_course(const struct hora__scheduled_plan *plan)
 /* NULL: there is no memory. */
 static struct hora__course *new_course(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
 {
-    size_t size = sizeof(struct hora__course) + (plan->copies_rules ? sizeof(hora_schedule_spec) : 0);
+    size_t size = sizeof(struct hora__course) + (plan->copies_rules ? sizeof(hora_schedule) : 0);
     struct hora__course *course = hora__alloc(1, size);
     if (course == NULL)
         return NULL;
@@ -145,7 +145,7 @@ static struct hora__course *new_course(struct hora__scheduled *scheduled, const 
     if (plan->copies_rules) {
         course->own_rules[0] = *plan->rules;
         course->rules = course->own_rules;
-        course->own_rules[0].terms = NULL; /* the caller's may not live on; they are in the extra */
+        course->own_rules[0].options = NULL; /* the caller's may not live on; they are in the extra */
         (void)hora_trigger_ref(course->rules->trigger);
     }
     course->trigger = plan->trigger;
@@ -271,7 +271,7 @@ static hora_ns distance(const struct hora__scheduled *scheduled)
                         hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)));
 }
 
-int hora_scheduled_delay(hora_future *future, hora_ns *ret_delay)
+int hora_future_delay(hora_future *future, hora_ns *ret_delay)
 {
     struct hora__scheduled *scheduled;
     int error = ret_delay == NULL ? HORA_EINVAL : hora__scheduled_enter(future, &scheduled);
@@ -293,7 +293,7 @@ static int compare_locked(const struct hora__scheduled *a, const struct hora__sc
            (a->entry.by_due.sequence < b->entry.by_due.sequence);
 }
 
-int hora_scheduled_compare(hora_future *a, hora_future *b)
+int hora_future_compare_due(hora_future *a, hora_future *b)
 {
     struct hora__scheduled *first;
     if (b == NULL || hora__scheduled_of(b) == NULL || hora__scheduled_enter(a, &first) < 0)
@@ -304,7 +304,7 @@ int hora_scheduled_compare(hora_future *a, hora_future *b)
     return order;
 }
 
-bool hora_scheduled_is_periodic(const hora_future *future)
+bool hora_future_is_periodic(const hora_future *future)
 {
     return future != NULL && future->kind == HORA__FUTURE_SCHEDULED &&
            hora__scheduled_is_series((const struct hora__scheduled *)future);
@@ -349,7 +349,7 @@ static void tell_course(const struct hora__scheduled *scheduled, hora_schedule_i
     info->skipped = course->skipped;
 }
 
-int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
+int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info)
 {
     struct hora__scheduled *scheduled;
     int error = ret_info == NULL ? HORA_EINVAL : hora__scheduled_enter(future, &scheduled);
@@ -357,7 +357,7 @@ int hora_scheduled_info(hora_future *future, hora_schedule_info *ret_info)
         return error;
     *ret_info = (hora_schedule_info){
         .struct_size = sizeof *ret_info,
-        .timeline = hora__scheduled_line(scheduled),
+        .clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
         .paused = scheduled->paused,
         .next = next_of(scheduled),
         .last_code = scheduled->last_code,

@@ -32,7 +32,7 @@ struct hora__scheduled;
 /* What only a task has that may run more than once, or by rules of its own. It lives as long as the future. */
 struct hora__course {
     struct hora__scheduled *scheduled; /* whose it is; this and what follows is immutable */
-    const hora_schedule_spec *rules;   /* those of the JDK's calls are static, others are own_rules[0] */
+    const hora_schedule *rules;        /* those of the JDK's calls are static, others are own_rules[0] */
     enum hora__trigger trigger;
     hora_ns offset;            /* planned times are put off by this */
     struct hora__crew *crew;   /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
@@ -56,7 +56,7 @@ struct hora__course {
     int64_t failures;
     int64_t failures_in_a_row;
     int64_t skipped;
-    hora_schedule_spec own_rules[]; /* one or none; its trigger, if any, is a reference; immutable */
+    hora_schedule own_rules[]; /* one or none; its trigger, if any, is a reference; immutable */
 };
 
 /* When a run began and ended last; for what has none: HORA_NEVER. */
@@ -87,7 +87,7 @@ struct hora__scheduled {
 };
 
 /* The rules of the JDK's calls. */
-extern const hora_schedule_spec hora__jdk_rules;
+extern const hora_schedule hora__jdk_rules;
 
 /* What is told to a function of the user, which runs without the lock; taken with it. Of one with a course. */
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now);
@@ -106,7 +106,7 @@ static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entr
                : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }
 
-static inline const hora_schedule_spec *hora__scheduled_rules(const struct hora__scheduled *scheduled)
+static inline const hora_schedule *hora__scheduled_rules(const struct hora__scheduled *scheduled)
 {
     return scheduled->course != NULL ? scheduled->course->rules : &hora__jdk_rules;
 }
@@ -121,9 +121,9 @@ static inline hora_ns hora__scheduled_offset(const struct hora__scheduled *sched
     return scheduled->course != NULL ? scheduled->course->offset : 0;
 }
 
-static inline hora_timeline hora__scheduled_line(const struct hora__scheduled *scheduled)
+static inline enum hora__timeline hora__scheduled_line(const struct hora__scheduled *scheduled)
 {
-    return (hora_timeline)scheduled->entry.line;
+    return (enum hora__timeline)scheduled->entry.line;
 }
 
 static inline bool hora__scheduled_is_series(const struct hora__scheduled *scheduled)
@@ -135,7 +135,7 @@ static inline bool hora__scheduled_is_series(const struct hora__scheduled *sched
 static inline bool hora__scheduled_follows_wall(const struct hora__scheduled *scheduled)
 {
     enum hora__trigger trigger = hora__scheduled_trigger(scheduled);
-    return scheduled->entry.line == HORA_WALL && (trigger == HORA__RATE || trigger == HORA__ASKED);
+    return scheduled->entry.line == HORA__WALL && (trigger == HORA__RATE || trigger == HORA__ASKED);
 }
 
 /* Whether its planned times depend on a zone, and this one, too. */
@@ -174,13 +174,13 @@ void hora__scheduled_leave(struct hora__scheduled *scheduled);
 
 /* Make one, out of the agenda, for a clock line. `rules` are copied if told so. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 struct hora__scheduled_plan {
-    const hora_schedule_spec *rules;
+    const hora_schedule *rules;
     bool copies_rules;
     struct hora__extra *extra; /* passes to it with success */
     bool tells;
     bool paused;
     enum hora__trigger trigger;
-    hora_timeline line;
+    enum hora__timeline line;
     hora_ns now; /* when that was asked for, by the agenda's own clock; for what runs once */
     hora_ns planned;
     hora_ns every;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduled_functions.c - find the functions that declare themselves, and declare them
  *
- * HORA_SCHEDULED leaves a pointer for each in a section of its own, and the linker says where in the program or library that begins and
+ * HORA_SCHEDULED_FUNCTION leaves a pointer for each in a section of its own, and the linker says where in the program or library that begins and
  * ends. So nothing runs before main, and nobody keeps a list that could change. */
 #include <stddef.h>
 #include <string.h>

@@ -39,7 +39,7 @@ static enum hora__run_state state_of(const hora_pool *pool)
 static bool is_due(struct hora__scheduled *scheduled)
 {
     hora_ns delay;
-    return hora_scheduled_delay(&scheduled->future, &delay) == 0 && delay <= 0;
+    return hora_future_delay(&scheduled->future, &delay) == 0 && delay <= 0;
 }
 
 static bool is_paused(struct hora__scheduled *scheduled)
@@ -188,7 +188,7 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
     hora_ns now = hora_clock_now(pool->object.clock);
     return (struct hora__scheduled_plan){.rules = &hora__jdk_rules,
                                          .trigger = HORA__ONCE,
-                                         .line = hora_clock_timeline(pool->object.clock),
+                                         .line = hora__clock_timeline(pool->object.clock),
                                          .now = now,
                                          .planned = now};
 }
@@ -200,7 +200,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
 {
     struct hora__scheduled_plan whole = *plan;
     whole.copies_rules = true; /* so it has a course */
-    int error = hora__extra_new(pool, plan->rules->terms, &whole.extra);
+    int error = hora__extra_new(pool, plan->rules->options, &whole.extra);
     if (error < 0)
         return error;
     error = hora__scheduled_new(task, pool->queue, &whole, ret_scheduled);
@@ -213,7 +213,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
 static inline int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                                  struct hora__scheduled **ret_scheduled)
 {
-    if (pool->overseer != NULL && (plan->rules->terms != NULL || pool->overseer->needs_extras))
+    if (pool->overseer != NULL && (plan->rules->options != NULL || pool->overseer->needs_extras))
         return make_with_extra(pool, task, plan, ret_scheduled);
     return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
 }
@@ -305,7 +305,7 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
 static const char *read_options(hora_scheduler_options *own, const hora_scheduler_options *given)
 {
     if (hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return "struct_size is wrong: start from HORA_SCHEDULER_OPTIONS or HORA_SCHEDULER_OPTIONS_INIT";
+        return "struct_size is wrong: start from HORA_SCHEDULER_OPTIONS or HORA_INIT(hora_scheduler_options)";
     if (own->reject == HORA_REJECT_BLOCK)
         return "HORA_REJECT_BLOCK has no effect: the queue of a scheduler always has room";
     if (own->keep_alive < 0)
@@ -327,11 +327,11 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
         .queue = queue,
         .reject = own->reject,
         .reject_handler = own->reject_handler,
-        .factory = own->factory,
+        .thread_factory = own->thread_factory,
         .before = own->before,
         .after = own->after,
         .terminated = own->terminated,
-        .context = own->context,
+        .arg = own->arg,
         .name = own->name,
         .stack_size = own->stack_size,
         .clock = own->clock,
@@ -388,7 +388,7 @@ int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **r
     return error;
 }
 
-int hora_single_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler)
+int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler)
 {
     hora_scheduler_options own;
     int error = hora__options_copy(&own, sizeof own, sizeof own, options);
@@ -416,7 +416,7 @@ static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, co
         error = hora__extra_prepare(&scheduled->future);
     if (error < 0)
         return error;
-    if (plan->line != hora_clock_timeline(pool->object.clock))
+    if (plan->line != hora__clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
     hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
     return 0;
@@ -511,14 +511,14 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, 
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .tells = true,
                                         .trigger = trigger,
-                                        .line = hora_clock_timeline(pool->object.clock),
+                                        .line = hora__clock_timeline(pool->object.clock),
                                         .now = now,
                                         .planned = hora__ns_add(now, delay > 0 ? delay : 0),
                                         .every = every};
     return hora__scheduler_schedule(pool, task, &plan, ret_future);
 }
 
-int hora_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
+int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
 {
     int error = hora__scheduler_check(scheduler, task);
     if (error < 0)
@@ -538,14 +538,14 @@ static int schedule_series(hora_pool *pool, const hora_task *task, hora_ns delay
     return schedule_as_jdk(pool, task, hora_clock_now(pool->object.clock), delay, trigger, every, ret_future);
 }
 
-int hora_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay, hora_ns period,
-                                hora_future **ret_future)
+int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
+                                          hora_ns period, hora_future **ret_future)
 {
     return schedule_series(scheduler, task, initial_delay, HORA__RATE, period, ret_future);
 }
 
-int hora_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
-                                   hora_ns delay, hora_future **ret_future)
+int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
+                                             hora_ns delay, hora_future **ret_future)
 {
     return schedule_series(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
 }

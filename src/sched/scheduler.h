@@ -45,10 +45,10 @@ __attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool
                                                                  const struct hora__scheduled_plan *plan,
                                                                  hora_future **ret_future);
 
-/* As hora_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
+/* As hora_scheduler_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
  * `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
-                                                              const hora_schedule_spec *spec, hora_future **ret_future);
+                                                              const hora_schedule *spec, hora_future **ret_future);
 
 /* ---- sweep.c ---- */
 
@@ -92,7 +92,7 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code);
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over);
 
 /* Whether a planned time, put off as it may be, lies after the end of the schedule. */
-bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue *queue, hora_timeline line,
+bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned);
 
 /* Plan the run after the one that has ended with this code; HORA_NEVER: there is none. */

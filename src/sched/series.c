@@ -45,14 +45,14 @@ static hora_ns now_of(const struct hora__scheduled *scheduled)
     return hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
 }
 
-bool hora__series_is_after_end(const hora_schedule_spec *rules, const hora_queue *queue, hora_timeline line,
+bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned)
 {
     if (rules->end.ns == 0)
         return false;
     hora_ns distance = hora__ns_sub(planned, hora__agenda_now(queue, line));
-    return line == HORA_WALL ? planned > rules->end.ns
-                             : hora__ns_add(hora__agenda_now(queue, HORA_WALL), distance) > rules->end.ns;
+    return line == HORA__WALL ? planned > rules->end.ns
+                              : hora__ns_add(hora__agenda_now(queue, HORA__WALL), distance) > rules->end.ns;
 }
 
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
@@ -151,7 +151,7 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 /* Whether the time of the first run was given, and not found by the trigger. */
 static bool has_given_first(const struct hora__course *course)
 {
-    return course->trigger == HORA__RATE || course->rules->at.ns != 0 || course->rules->delay > 0;
+    return course->trigger == HORA__RATE || course->rules->at.ns != 0 || course->rules->initial_delay > 0;
 }
 
 /* What has been found anew may have passed. */
@@ -196,7 +196,7 @@ static struct hora__chance find_by_new_rules(const struct hora__course *course, 
 /* By the rules alone: run now, or wait for which time. */
 static struct hora__chance chance_of(const struct hora__course *course, const struct moment *moment)
 {
-    const hora_schedule_spec *rules = course->rules;
+    const hora_schedule *rules = course->rules;
     if (moment->doubt == HORA__SET_BACK)
         return find_anew(course, moment);
     if (moment->doubt == HORA__NEW_RULES)
@@ -215,7 +215,7 @@ static struct hora__chance chance_of(const struct hora__course *course, const st
 
 static hora_ns start_by_of(const struct hora__course *course)
 {
-    return course->extra != NULL ? course->extra->terms.start_by : 0;
+    return course->extra != NULL ? course->extra->terms.start_within : 0;
 }
 
 /* What the rules let run may come too late by its terms. Returns how many runs are dropped by that. */
@@ -401,7 +401,7 @@ void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns plann
 {
     struct hora__course *course = scheduled->course;
     assert(now >= hora__ns_add(planned, hora__scheduled_offset(scheduled)) ||
-           scheduled->entry.line == HORA_WALL); /* I1; that one may be set back */
+           scheduled->entry.line == HORA__WALL); /* I1; that one may be set back */
     scheduled->run.last.start = now;
     if (course != NULL) {
         course->running++;
@@ -441,7 +441,7 @@ static bool survives_locked(const struct hora__course *course, int code)
 {
     if (code == 0 || course == NULL)
         return code == 0;
-    const hora_schedule_spec *rules = course->rules;
+    const hora_schedule *rules = course->rules;
     if (rules->stop_after > 0 && course->failures_in_a_row >= rules->stop_after)
         return false;
     if (course->trigger == HORA__ONCE)
@@ -520,7 +520,7 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
 {
     if (code == 0 || !scheduled->entry.tells)
         return;
-    const hora_schedule_spec *rules = hora__scheduled_rules(scheduled);
+    const hora_schedule *rules = hora__scheduled_rules(scheduled);
     if (rules->failed != NULL)
         rules->failed(pool, &scheduled->future, code, over, rules->failed_context);
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);

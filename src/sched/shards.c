@@ -59,7 +59,7 @@ enum { READINGS = 16 };
  * one; and there are machines where it counts in steps that take longer than to read it. */
 static bool tells_apart(const hora_clock *clock)
 {
-    if (!HORA__CLOCK_RUNS || clock->source != NULL || clock->timeline != HORA_MONOTONIC)
+    if (!HORA__CLOCK_RUNS || clock->source != NULL || clock->timeline != HORA__MONOTONIC)
         return false;
     hora_ns before = hora_clock_now(clock);
     for (int i = 0; i < READINGS; i++) {

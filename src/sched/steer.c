@@ -60,7 +60,7 @@ static void retime_course(struct hora__scheduled *scheduled, hora_ns due, hora_n
     course->is_given |= !course->is_retimed;
 }
 
-int hora_scheduled_retime(hora_future *future, hora_ns delay, hora_ns every)
+int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
 {
     struct hora__scheduled *scheduled;
     int error = every < 0 ? HORA_EINVAL : enter(future, &scheduled);
@@ -92,12 +92,12 @@ static int set_paused(hora_future *future, bool paused)
     return changes ? 1 : 0;
 }
 
-int hora_scheduled_pause(hora_future *future)
+int hora_future_pause(hora_future *future)
 {
     return set_paused(future, true);
 }
 
-int hora_scheduled_resume(hora_future *future)
+int hora_future_resume(hora_future *future)
 {
     return set_paused(future, false);
 }

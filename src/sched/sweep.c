@@ -21,7 +21,7 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     if (scheduled != NULL && hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) == 0;
     hora_queue *queue = scheduler->pool.queue;
-    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (hora_timeline)entry->line);
+    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (enum hora__timeline)entry->line);
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 

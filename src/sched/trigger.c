@@ -44,7 +44,7 @@ hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_contex
 static hora_trigger_context context_from(const hora_trigger_context *context, hora_ns from)
 {
     hora_ns before = hora__ns_sub(from, 1);
-    return (hora_trigger_context){.timeline = context->timeline,
+    return (hora_trigger_context){.clock = context->clock,
                                   .now = before,
                                   .last_planned = before,
                                   .last_start = before,

@@ -108,7 +108,7 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, c
 static void count_locked(hora_queue *queue)
 {
     queue->refreshes++;
-    queue->refreshed_at = hora__agenda_now(queue, HORA_WALL);
+    queue->refreshed_at = hora__agenda_now(queue, HORA__WALL);
 }
 
 uint32_t hora__zones_seen(hora_queue *queue)

@@ -9,31 +9,30 @@
 #include "sync/thread.h"
 #include "sys/clock.h"
 
-static_assert((int)HORA_MONOTONIC == (int)HORA__MONOTONIC && (int)HORA_BOOTTIME == (int)HORA__BOOTTIME &&
-                  (int)HORA_WALL == (int)HORA__WALL,
-              "the public and the system's timelines have the same numbers");
-
 static const hora_clock system_clocks[] = {
-    {HORA_MONOTONIC, NULL},
-    {HORA_BOOTTIME, NULL},
-    {HORA_WALL, NULL},
+    {HORA__MONOTONIC, NULL},
+    {HORA__BOOTTIME, NULL},
+    {HORA__WALL, NULL},
 };
 
-const hora_clock *hora_system_clock(hora_timeline timeline)
+const hora_clock *hora_clock_system(hora_clock_id id)
 {
-    if ((int)timeline < 0 || timeline > HORA_WALL)
-        return NULL;
-    return &system_clocks[timeline];
+    return hora__clock_id_is_valid(id) ? &system_clocks[hora__timeline_of(id)] : NULL;
 }
 
 const hora_clock *hora__clock_or_default(const hora_clock *clock)
 {
-    return clock != NULL ? clock : &system_clocks[HORA_MONOTONIC];
+    return clock != NULL ? clock : &system_clocks[HORA__MONOTONIC];
 }
 
-hora_timeline hora_clock_timeline(const hora_clock *clock)
+enum hora__timeline hora__clock_timeline(const hora_clock *clock)
 {
     return hora__clock_or_default(clock)->timeline;
+}
+
+hora_clock_id hora_clock_get_id(const hora_clock *clock)
+{
+    return hora__clock_id_of(hora__clock_timeline(clock));
 }
 
 hora_ns hora_clock_now(const hora_clock *clock)
@@ -41,12 +40,12 @@ hora_ns hora_clock_now(const hora_clock *clock)
     clock = hora__clock_or_default(clock);
     if (clock->source != NULL)
         return hora__virtual_clock_now(clock->source, clock->timeline);
-    return hora__now((enum hora__timeline)clock->timeline);
+    return hora__now(clock->timeline);
 }
 
 int hora_clock_instant(const hora_clock *clock, hora_instant *ret_instant)
 {
-    if (clock == NULL || clock->timeline != HORA_WALL || ret_instant == NULL)
+    if (clock == NULL || clock->timeline != HORA__WALL || ret_instant == NULL)
         return HORA_EINVAL;
     ret_instant->ns = hora_clock_now(clock);
     return 0;
@@ -76,10 +75,10 @@ void hora__clock_release(const hora_clock *clock)
         hora__virtual_clock_release(clock->source);
 }
 
-const hora_clock *hora__clock_line(const hora_clock *clock, hora_timeline timeline)
+const hora_clock *hora__clock_line(const hora_clock *clock, enum hora__timeline timeline)
 {
     clock = hora__clock_or_default(clock);
-    return clock->source != NULL ? hora_virtual_clock_view(clock->source, timeline) : hora_system_clock(timeline);
+    return clock->source != NULL ? hora__virtual_clock_line(clock->source, timeline) : &system_clocks[timeline];
 }
 
 /* The thread may lose the processor between two readings: of several rounds the one that took the least time counts. */
@@ -128,7 +127,7 @@ void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns dead
     else if (clock->source != NULL)
         hora__virtual_clock_park(clock, thread, deadline, seen);
     else if (seen != NULL)
-        hora__park_watching(&thread->parker, (enum hora__timeline)clock->timeline, deadline);
+        hora__park_watching(&thread->parker, clock->timeline, deadline);
     else
-        hora__park(&thread->parker, (enum hora__timeline)clock->timeline, deadline);
+        hora__park(&thread->parker, clock->timeline, deadline);
 }

@@ -9,15 +9,35 @@
 #include <hora/thread.h>
 
 #include "base/list.h"
+#include "sys/clock.h"
 #include "sys/event.h"
 
 struct hora_clock {
-    hora_timeline timeline;
+    enum hora__timeline timeline;
     struct hora_virtual_clock *source; /* NULL: the machine */
 };
 
+/* The public ids and the timelines: the ids have a default besides. */
+static inline bool hora__clock_id_is_valid(hora_clock_id id)
+{
+    return (int)id >= HORA_CLOCK_DEFAULT && id <= HORA_CLOCK_WALL;
+}
+
+static inline enum hora__timeline hora__timeline_of(hora_clock_id id)
+{
+    return id == HORA_CLOCK_DEFAULT ? HORA__MONOTONIC : (enum hora__timeline)((int)id - (int)HORA_CLOCK_MONOTONIC);
+}
+
+static inline hora_clock_id hora__clock_id_of(enum hora__timeline timeline)
+{
+    return (hora_clock_id)((int)timeline + (int)HORA_CLOCK_MONOTONIC);
+}
+
 /* The clock itself, or the monotonic one for NULL. */
 const hora_clock *hora__clock_or_default(const hora_clock *clock);
+
+/* That of the clock, or of the monotonic one for NULL. */
+enum hora__timeline hora__clock_timeline(const hora_clock *clock);
 
 /* 0, or HORA_EFORKED in a process that did not make this (virtual) clock. */
 __attribute__((warn_unused_result)) int hora__clock_check(const hora_clock *clock);
@@ -30,7 +50,7 @@ void hora__clock_release(const hora_clock *clock);
 hora_ns hora__clock_deadline(const hora_clock *clock, hora_ns timeout);
 
 /* The same source, the machine or a virtual clock, on another timeline. */
-const hora_clock *hora__clock_line(const hora_clock *clock, hora_timeline timeline);
+const hora_clock *hora__clock_line(const hora_clock *clock, enum hora__timeline timeline);
 
 /* How far boot time and the wall lie ahead of the monotonic line. They change only when the wall is set or the machine
  * is suspended. */
@@ -57,7 +77,7 @@ void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns dead
 struct hora__alarm {
     struct hora__list link; /* on the clock's list, from init to destroy */
     struct hora__event event;
-    hora_timeline timeline;
+    enum hora__timeline timeline;
     hora_ns deadline;
 };
 
@@ -67,7 +87,8 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
 
 /* The machine is not asked here: for virtual clocks only. */
 __attribute__((warn_unused_result)) int hora__virtual_clock_check(const struct hora_virtual_clock *clock);
-hora_ns hora__virtual_clock_now(struct hora_virtual_clock *clock, hora_timeline timeline);
+hora_ns hora__virtual_clock_now(struct hora_virtual_clock *clock, enum hora__timeline timeline);
+const hora_clock *hora__virtual_clock_line(struct hora_virtual_clock *clock, enum hora__timeline timeline);
 struct hora__clock_offsets hora__virtual_clock_offsets(struct hora_virtual_clock *clock);
 void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_ns deadline,
                               const struct hora__clock_offsets *seen);

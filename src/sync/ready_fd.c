@@ -4,9 +4,9 @@
 
 #include "sys/event.h"
 
-static int init_timer(struct hora__ready_fd *ready, hora_timeline timeline)
+static int init_timer(struct hora__ready_fd *ready, enum hora__timeline timeline)
 {
-    int fd = hora__timer_fd_new((enum hora__timeline)timeline);
+    int fd = hora__timer_fd_new(timeline);
     ready->as.timer_fd = fd;
     return fd < 0 ? fd : 0;
 }

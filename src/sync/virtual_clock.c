@@ -27,7 +27,7 @@
 struct sleeper {
     struct hora__list link;
     hora_thread *thread;
-    hora_timeline timeline;
+    enum hora__timeline timeline;
     hora_ns deadline;
     const struct hora__clock_offsets *seen; /* it watches: how far the lines were apart then; NULL: it does not */
     bool woken;
@@ -58,8 +58,8 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
         return error;
     }
     for (int i = 0; i < HORA__TIMELINES; i++) {
-        clock->views[i] = (hora_clock){(hora_timeline)i, clock};
-        hora__atomic64_store(&clock->now[i], i == HORA_WALL ? own.wall.ns : own.monotonic);
+        clock->views[i] = (hora_clock){(enum hora__timeline)i, clock};
+        hora__atomic64_store(&clock->now[i], i == HORA__WALL ? own.wall.ns : own.monotonic);
     }
     hora__list_init(&clock->sleepers);
     hora__list_init(&clock->alarms);
@@ -89,10 +89,13 @@ int hora_virtual_clock_free(hora_virtual_clock *clock)
     return 0;
 }
 
-const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_timeline timeline)
+const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_clock_id id)
 {
-    if (clock == NULL || (int)timeline < 0 || timeline > HORA_WALL)
-        return NULL;
+    return clock != NULL && hora__clock_id_is_valid(id) ? hora__virtual_clock_line(clock, hora__timeline_of(id)) : NULL;
+}
+
+const hora_clock *hora__virtual_clock_line(hora_virtual_clock *clock, enum hora__timeline timeline)
+{
     return &clock->views[timeline];
 }
 
@@ -116,7 +119,7 @@ int hora__virtual_clock_check(const hora_virtual_clock *clock)
     return check(clock);
 }
 
-hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, hora_timeline timeline)
+hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline timeline)
 {
     return hora__atomic64_load(&clock->now[timeline]);
 }
@@ -125,9 +128,9 @@ hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, hora_timeline timelin
 
 static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
 {
-    hora_ns monotonic = hora__virtual_clock_peek(clock, HORA_MONOTONIC);
-    return (struct hora__clock_offsets){hora__ns_sub(hora__virtual_clock_peek(clock, HORA_BOOTTIME), monotonic),
-                                        hora__ns_sub(hora__virtual_clock_peek(clock, HORA_WALL), monotonic)};
+    hora_ns monotonic = hora__virtual_clock_peek(clock, HORA__MONOTONIC);
+    return (struct hora__clock_offsets){hora__ns_sub(hora__virtual_clock_peek(clock, HORA__BOOTTIME), monotonic),
+                                        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__WALL), monotonic)};
 }
 
 struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock)
@@ -147,7 +150,7 @@ static bool have_parted(const hora_virtual_clock *clock, const struct hora__cloc
 }
 
 /* How long until something with this deadline is woken; <= 0: now. HORA_FOREVER: never. */
-static hora_ns time_left(const hora_virtual_clock *clock, hora_timeline timeline, hora_ns deadline)
+static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns deadline)
 {
     hora_ns wake_at = hora__ns_add(deadline, clock->lateness);
     if (HORA__FAULT(CLOCK_WAKES_LATE))
@@ -184,7 +187,7 @@ bool hora__virtual_clock_note_due(hora_virtual_clock *clock, struct hora__wakes 
     return false;
 }
 
-static void move_locked(hora_virtual_clock *clock, hora_timeline timeline, hora_ns by)
+static void move_locked(hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns by)
 {
     hora_ns now = hora__ns_add(hora__virtual_clock_peek(clock, timeline), by);
     if (now == HORA_FOREVER)
@@ -196,15 +199,15 @@ void hora__virtual_clock_pass(hora_virtual_clock *clock, hora_ns by)
 {
     assert(hora__mutex_held(&clock->lock));
     for (int i = 0; i < HORA__TIMELINES; i++)
-        move_locked(clock, (hora_timeline)i, by);
+        move_locked(clock, (enum hora__timeline)i, by);
 }
 
 static int move(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora_ns wall)
 {
     hora__mutex_lock(&clock->lock);
-    move_locked(clock, HORA_MONOTONIC, monotonic);
-    move_locked(clock, HORA_BOOTTIME, boot);
-    move_locked(clock, HORA_WALL, wall);
+    move_locked(clock, HORA__MONOTONIC, monotonic);
+    move_locked(clock, HORA__BOOTTIME, boot);
+    move_locked(clock, HORA__WALL, wall);
     hora__virtual_clock_unlock(clock, true);
     return 0;
 }

@@ -33,7 +33,7 @@ struct hora_virtual_clock {
 
 /* All of these are called with the lock held. */
 
-static inline hora_ns hora__virtual_clock_peek(const hora_virtual_clock *clock, hora_timeline timeline)
+static inline hora_ns hora__virtual_clock_peek(const hora_virtual_clock *clock, enum hora__timeline timeline)
 {
     return hora__atomic64_peek(&clock->now[timeline]);
 }

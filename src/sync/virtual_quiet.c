@@ -29,7 +29,7 @@ static bool is_quiet(const hora_virtual_clock *clock)
 
 hora_ns hora__virtual_clock_run_left(const hora_virtual_clock *clock)
 {
-    hora_ns left = hora__ns_sub(clock->run_end, hora__virtual_clock_peek(clock, HORA_MONOTONIC));
+    hora_ns left = hora__ns_sub(clock->run_end, hora__virtual_clock_peek(clock, HORA__MONOTONIC));
     return left < 0 ? 0 : left; /* somebody else may have moved the clock beyond the end */
 }
 
@@ -265,7 +265,7 @@ int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by)
     bool busy = !hora__list_is_empty(&clock->runner);
     if (!busy) {
         hora__list_add_last(&clock->runner, &waiter.link);
-        clock->run_end = hora__ns_add(hora__virtual_clock_peek(clock, HORA_MONOTONIC), by);
+        clock->run_end = hora__ns_add(hora__virtual_clock_peek(clock, HORA__MONOTONIC), by);
         if (clock->run_end == HORA_FOREVER)
             clock->run_end--; /* the last moment that a clock can show */
     }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Same values as hora_timeline; src/sys does not know the public headers. */
+/* What src/sync/clock.h makes of a hora_clock_id; src/sys does not know the public headers. */
 enum hora__timeline {
     HORA__MONOTONIC = 0,
     HORA__BOOTTIME = 1,

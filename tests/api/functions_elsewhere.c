@@ -6,7 +6,7 @@
 
 atomic_int elsewhere_runs;
 
-HORA_SCHEDULED(elsewhere, .fixed_rate_text = "2s", .initial_delay_text = "${start:1s}")
+HORA_SCHEDULED_FUNCTION(elsewhere, .fixed_rate_text = "2s", .initial_delay_text = "${start:1s}")
 {
     atomic_fetch_add(&elsewhere_runs, 1);
     return 0;

@@ -38,21 +38,21 @@ int venue_all(struct venue *v, const hora_task *const *tasks, int count, hora_fu
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_all(v->r.pool, tasks, count, ret_futures);
-    return hora_invoke_all(&v->executor, tasks, count, ret_futures);
+    return hora_executor_invoke_all(&v->executor, tasks, count, ret_futures);
 }
 
 int venue_all_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout, hora_future **ret_futures)
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_all_for(v->r.pool, tasks, count, timeout, ret_futures);
-    return hora_invoke_all_for(&v->executor, tasks, count, timeout, ret_futures);
+    return hora_executor_invoke_all_for(&v->executor, tasks, count, timeout, ret_futures);
 }
 
 int venue_any(struct venue *v, const hora_task *const *tasks, int count, void **ret_result, int *reterr_failure)
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_any(v->r.pool, tasks, count, ret_result, reterr_failure);
-    return hora_invoke_any(&v->executor, tasks, count, ret_result, reterr_failure);
+    return hora_executor_invoke_any(&v->executor, tasks, count, ret_result, reterr_failure);
 }
 
 int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout, void **ret_result,
@@ -60,7 +60,7 @@ int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hor
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_any_for(v->r.pool, tasks, count, timeout, ret_result, reterr_failure);
-    return hora_invoke_any_for(&v->executor, tasks, count, timeout, ret_result, reterr_failure);
+    return hora_executor_invoke_any_for(&v->executor, tasks, count, timeout, ret_result, reterr_failure);
 }
 
 /* ---- calls ---- */

@@ -29,7 +29,7 @@ static void note_stuck(hora_pool *pool, const hora_event *event, void *context)
 hora_listener limits_listener(struct rig *r, struct seen *seen)
 {
     seen->rig = r;
-    return (hora_listener){.expired = note_expired, .stuck = note_stuck, .context = seen};
+    return (hora_listener){.expired = note_expired, .stuck = note_stuck, .arg = seen};
 }
 
 void limits_open(struct rig *r, struct seen *seen, int threads)
@@ -46,7 +46,7 @@ void limits_open_scheduler(struct rig *r, struct seen *seen, int threads)
                                           .oversight = HORA_OVERSIGHT(.listener = limits_listener(r, seen))));
 }
 
-hora_future *submit_under(struct rig *r, struct job *job, const hora_terms *terms)
+hora_future *submit_under(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
     CHECK_OK(hora_pool_submit_with(r->pool, JOB(job), terms, &future));

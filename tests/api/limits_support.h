@@ -28,6 +28,6 @@ void limits_open_scheduler(struct rig *r, struct seen *seen, int threads);
 hora_listener limits_listener(struct rig *r, struct seen *seen);
 
 /* Submit a job under terms, and get its future. NULL only after a failed check. */
-hora_future *submit_under(struct rig *r, struct job *job, const hora_terms *terms);
+hora_future *submit_under(struct rig *r, struct job *job, const hora_task_options *terms);
 
 #endif

@@ -11,10 +11,10 @@ int work_run(void *arg, void **ret_result)
     return work->code;
 }
 
-hora_distribution measured(struct rig *r, const char *name, hora_measure measure)
+hora_distribution measured(struct rig *r, const char *name, hora_metric measure)
 {
     hora_distribution distribution = {.struct_size = 0};
-    CHECK_OK(hora_pool_measure(r->pool, name, measure, &distribution));
+    CHECK_OK(hora_pool_get_distribution(r->pool, name, measure, &distribution));
     CHECK_INT(distribution.struct_size, sizeof distribution);
     return distribution;
 }
@@ -22,12 +22,12 @@ hora_distribution measured(struct rig *r, const char *name, hora_measure measure
 hora_counts counted(struct rig *r, const char *name)
 {
     hora_counts counts = {.struct_size = 0};
-    CHECK_OK(hora_pool_count(r->pool, name, &counts));
+    CHECK_OK(hora_pool_get_counts(r->pool, name, &counts));
     CHECK_INT(counts.struct_size, sizeof counts);
     return counts;
 }
 
-void check_distribution(const char *file, int line, struct rig *r, const char *name, hora_measure measure,
+void check_distribution(const char *file, int line, struct rig *r, const char *name, hora_metric measure,
                         const hora_distribution *want)
 {
     hora_distribution values = measured(r, name, measure);

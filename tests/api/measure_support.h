@@ -24,13 +24,13 @@ int work_run(void *work, void **ret_result);
 /* Submit it, and give the future back. */
 int submit_unseen(hora_pool *pool, const hora_task *task);
 
-hora_distribution measured(struct rig *r, const char *name, hora_measure measure);
+hora_distribution measured(struct rig *r, const char *name, hora_metric measure);
 hora_counts counted(struct rig *r, const char *name);
 
-void check_distribution(const char *file, int line, struct rig *r, const char *name, hora_measure measure,
+void check_distribution(const char *file, int line, struct rig *r, const char *name, hora_metric measure,
                         const hora_distribution *want);
-#define CHECK_MEASURE(r, name, measure, of, all, most)                          \
-    check_distribution(__FILE__, __LINE__, (r), (name), HORA_MEASURE_##measure, \
+#define CHECK_MEASURE(r, name, measure, of, all, most)                         \
+    check_distribution(__FILE__, __LINE__, (r), (name), HORA_METRIC_##measure, \
                        &(hora_distribution){.count = (of), .sum = (all), .max = (most)})
 
 #endif

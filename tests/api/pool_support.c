@@ -58,11 +58,11 @@ static bool goes_with_steering(const hora_pool_options *options)
 int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **reterr_reason)
 {
     hora_pool_options own = *options;
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    hora_oversight steered = HORA_INIT(hora_oversight);
 
     steered.steered = true;
     own.clock = r->f.view;
-    own.context = r;
+    own.arg = r;
     if (rigs_are_steered() && goes_with_steering(&own))
         own.oversight = &steered;
     if (r->hooked) {
@@ -98,7 +98,7 @@ static int no_thread(void (*run)(void *arg), void *arg, const char *name, void *
 
 void rig_open_threadless(struct rig *r)
 {
-    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = 1, .factory = no_thread));
+    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = no_thread));
 }
 
 int rig_factory(void (*run)(void *arg), void *arg, const char *name, void *context)
@@ -127,8 +127,8 @@ void rig_finish(struct rig *r)
     rig_open_gate(r);
     CHECK_OK(hora_pool_shutdown(r->pool));
     if (rig_stats(r).threads == 0)
-        CHECK_OK(hora_pool_stop(r->pool, NULL)); /* a pool without threads never gets through its queue */
-    CHECK_OK(hora_pool_await_termination(r->pool, HORA_FOREVER));
+        CHECK_OK(hora_pool_shutdown_now(r->pool, NULL)); /* a pool without threads never gets through its queue */
+    CHECK_OK(hora_pool_await_termination_for(r->pool, HORA_FOREVER));
     CHECK_BOOKS(r->pool);
 }
 
@@ -336,7 +336,7 @@ void check_not_done(const char *file, int line, hora_future *future)
 
     test_check_int(file, line, "done", hora_future_is_done(future), false);
     test_check_int(file, line, "cancelled", hora_future_is_cancelled(future), false);
-    test_check_int(file, line, "state", hora_future_get_state(future), HORA_FUTURE_NEW);
+    test_check_int(file, line, "state", hora_future_get_state(future), HORA_FUTURE_PENDING);
     test_check_int(file, line, "failure", hora_future_failure(future), 0);
     test_check_error(file, line, "take", hora_future_take_result(future, &got), HORA_EAGAIN);
     for (int i = 0; i < 3; i++)

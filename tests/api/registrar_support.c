@@ -38,7 +38,7 @@ int next_of(struct office *o, hora_registration *registration)
 
     CHECK(found == 0 || found == 1);
     CHECK_INT(next.ns == -7, found == 0);
-    return found == 0 ? -1 : (int)((next.ns - o->s.zero[HORA_WALL]) / SEC(1));
+    return found == 0 ? -1 : (int)((next.ns - o->s.zero[HORA_CLOCK_WALL]) / SEC(1));
 }
 
 void check_outcome(const char *file, int line, struct office *o, hora_registration *registration,
@@ -46,9 +46,9 @@ void check_outcome(const char *file, int line, struct office *o, hora_registrati
 {
     hora_outcome outcome = {.code = -7};
 
-    CHECK_OK(hora_registration_outcome(registration, &outcome));
+    CHECK_OK(hora_registration_get_outcome(registration, &outcome));
     test_check_int(file, line, "state", outcome.state, state);
-    test_check_int(file, line, "start", outcome.start.ns, start < 0 ? 0 : o->s.zero[HORA_WALL] + SEC(start));
+    test_check_int(file, line, "start", outcome.start.ns, start < 0 ? 0 : o->s.zero[HORA_CLOCK_WALL] + SEC(start));
     test_check_int(file, line, "code", outcome.code, code);
     test_check_int(file, line, "runs", outcome.runs, runs);
     test_check_int(file, line, "failures", outcome.failures, failures);

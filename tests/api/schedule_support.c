@@ -35,12 +35,12 @@ void stage_open(struct stage *stage, const hora_scheduler_options *options)
 
     *stage = (struct stage){.order = 0};
     fixture_open(&stage->f);
-    for (int i = 0; i < 3; i++)
-        stage->zero[i] = hora_clock_now(hora_virtual_clock_view(stage->f.clock, (hora_timeline)i));
+    for (int i = 0; i < 4; i++)
+        stage->zero[i] = hora_clock_now(hora_virtual_clock_view(stage->f.clock, (hora_clock_id)i));
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = stage->f.view), &stage->gate));
     if (own.clock == NULL)
         own.clock = stage->f.view;
-    own.context = stage;
+    own.arg = stage;
     own.clock_event = note_event;
     own.failed = note_failure;
     if (hora_scheduler_new(&own, &stage->scheduler, &reason) < 0)
@@ -56,7 +56,7 @@ void stage_close(struct stage *stage)
     stage_settle(stage);
     for (int i = 0; i < 1000 && !hora_pool_is_terminated(stage->scheduler); i++)
         stage_pass(stage, 1);
-    CHECK_OK(hora_pool_await_termination(stage->scheduler, 0));
+    CHECK_OK(hora_pool_await_termination_for(stage->scheduler, 0));
     CHECK_OK(hora_pool_free(stage->scheduler));
     CHECK_OK(hora_latch_free(stage->gate));
     fixture_close(&stage->f);
@@ -79,14 +79,14 @@ void stage_leap(struct stage *stage, hora_ns by)
     settle(&stage->f);
 }
 
-hora_ns stage_now(const struct stage *stage, hora_timeline line)
+hora_ns stage_now(const struct stage *stage, hora_clock_id line)
 {
     return hora_clock_now(hora_virtual_clock_view(stage->f.clock, line)) - stage->zero[line];
 }
 
 hora_instant stage_instant(const struct stage *stage, int seconds)
 {
-    return (hora_instant){stage->zero[HORA_WALL] + SEC(seconds)};
+    return (hora_instant){stage->zero[HORA_CLOCK_WALL] + SEC(seconds)};
 }
 
 /* ---- ticks ---- */
@@ -143,13 +143,12 @@ void tick_drop_result(void *arg)
     atomic_fetch_add(&tick->result_drops, 1);
 }
 
-hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
-                        const hora_schedule_spec *spec)
+hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick, const hora_schedule *spec)
 {
     hora_future *future = NULL;
     const char *reason = "by the scheduler";
 
-    int error = hora_schedule_with(stage->scheduler, TICK(tick), spec, &future);
+    int error = hora_scheduler_schedule_with(stage->scheduler, TICK(tick), spec, &future);
     if (error < 0 && hora_schedule_check(spec, &reason) <= 0)
         test_fail(file, line, "the schedule is refused: %s, %s", hora_strerror(error), reason);
     return future;
@@ -179,14 +178,14 @@ hora_schedule_info info_of(hora_future *future)
 {
     hora_schedule_info info = {0};
 
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.struct_size, sizeof(info));
     return info;
 }
 
 hora_ns since_zero(const struct stage *stage, const hora_schedule_info *info, hora_ns time)
 {
-    return time == HORA_NEVER ? time : time - stage->zero[info->timeline];
+    return time == HORA_NEVER ? time : time - stage->zero[info->clock];
 }
 
 hora_ns timetable_next(const hora_trigger_context *context, void *arg)
@@ -197,7 +196,7 @@ hora_ns timetable_next(const hora_trigger_context *context, void *arg)
 
     CHECK_INT(atomic_fetch_add(&table->going, 1), 0);
     atomic_fetch_add(&table->calls, 1);
-    CHECK_INT(context->timeline, table->line);
+    CHECK_INT(context->clock, table->line == HORA_CLOCK_DEFAULT ? HORA_CLOCK_MONOTONIC : table->line);
     table->last = *context;
     while (*second >= 0 && context->last_planned != HORA_NEVER && zero + SEC(*second) <= context->last_planned)
         second++;

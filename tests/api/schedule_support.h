@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_support.h - what the tests of hora_schedule_with share
+/* schedule_support.h - what the tests of hora_scheduler_schedule_with share
  *
  * A stage is a scheduler on a virtual clock that notes what it is told. Time goes by from moment to moment: at each, everything that is due
  * is done. A tick is a task that notes when it begins, takes its time, and fails if told so. All times are seconds
@@ -26,7 +26,7 @@ struct stage {
     struct fixture f;
     hora_scheduler *scheduler;
     hora_latch *gate;
-    hora_ns zero[3]; /* of each line */
+    hora_ns zero[4]; /* of each hora_clock_id */
     atomic_int order;
 
     atomic_int events; /* calls of clock_event, and what it was told */
@@ -47,13 +47,13 @@ void stage_pass(struct stage *stage, int seconds);
 void stage_leap(struct stage *stage, hora_ns by);
 void stage_settle(struct stage *stage);
 
-hora_ns stage_now(const struct stage *stage, hora_timeline line);
+hora_ns stage_now(const struct stage *stage, hora_clock_id line);
 /* A moment of the wall clock, in seconds since the stage was opened. */
 hora_instant stage_instant(const struct stage *stage, int seconds);
 
 struct tick {
     struct stage *stage;
-    hora_timeline line;
+    hora_clock_id line;
     int lasts;       /* seconds that each run takes, or */
     int lasts_first; /* if > 0, that the first one takes */
     bool waits;      /* until the gate is opened */
@@ -78,8 +78,7 @@ void tick_drop_result(void *tick);
 #define A_TICK(s)  {.stage = (s)}
 
 /* Schedule a tick. NULL only after a failed check. */
-hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
-                        const hora_schedule_spec *spec);
+hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick, const hora_schedule *spec);
 #define START(stage, tick, ...) start_tick(__FILE__, __LINE__, (stage), (tick), HORA_SCHEDULE(__VA_ARGS__))
 /* Cancel it, let go of it, and see that the task is dropped once no run is going. */
 void end_tick(const char *file, int line, struct tick *tick, hora_future *future);
@@ -91,7 +90,7 @@ void check_starts(const char *file, int line, struct tick *tick, int runs, const
     check_starts(__FILE__, __LINE__, (tick), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
 #define CHECK_NO_START(tick) check_starts(__FILE__, __LINE__, (tick), 0, NULL)
 
-/* hora_scheduled_info, which must succeed. */
+/* hora_future_get_schedule_info, which must succeed. */
 hora_schedule_info info_of(hora_future *future);
 
 /* A time of hora_schedule_info, in nanoseconds since the stage was opened; HORA_NEVER stays. */
@@ -101,7 +100,7 @@ hora_ns since_zero(const struct stage *stage, const hora_schedule_info *info, ho
  * two at once. */
 struct timetable {
     struct stage *stage;
-    hora_timeline line;
+    hora_clock_id line;
     const int *seconds;
     atomic_int calls;
     atomic_int going;

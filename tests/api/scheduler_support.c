@@ -19,7 +19,7 @@ static void after_hook(hora_pool *pool, hora_future *future, int code, void *con
     struct rig *r = context;
 
     CHECK_POINTER(hora_pool_current(), pool);
-    CHECK(hora_future_is_done(future) || hora_scheduled_is_periodic(future));
+    CHECK(hora_future_is_done(future) || hora_future_is_periodic(future));
     atomic_fetch_add(&r->after, 1);
     atomic_store(&r->last_code, code);
 }
@@ -77,11 +77,11 @@ static int decorate(hora_scheduler *scheduler, hora_task *task, void *context)
 int try_scheduler(struct rig *r, const hora_scheduler_options *options, const char **reterr_reason)
 {
     hora_scheduler_options own = *options;
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    hora_oversight steered = HORA_INIT(hora_oversight);
 
     steered.steered = true;
     own.clock = r->f.view;
-    own.context = r;
+    own.arg = r;
     if (rigs_are_steered() && own.oversight == NULL && !own.keep_cancelled)
         own.oversight = &steered;
     if (r->hooked) {
@@ -122,11 +122,11 @@ int schedule_form(struct rig *r, enum form form, const hora_task *task, hora_ns 
 {
     switch (form) {
     case ONCE:
-        return hora_schedule(r->pool, task, delay, ret_future);
+        return hora_scheduler_schedule(r->pool, task, delay, ret_future);
     case RATE:
-        return hora_schedule_at_fixed_rate(r->pool, task, delay, period, ret_future);
+        return hora_scheduler_schedule_at_fixed_rate(r->pool, task, delay, period, ret_future);
     case GAP:
-        return hora_schedule_with_fixed_delay(r->pool, task, delay, period, ret_future);
+        return hora_scheduler_schedule_with_fixed_delay(r->pool, task, delay, period, ret_future);
     case FORMS:
         break;
     }
@@ -155,7 +155,7 @@ hora_ns delay_of(hora_future *future)
 {
     hora_ns delay = -7;
 
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK_OK(hora_future_delay(future, &delay));
     return delay;
 }
 

@@ -45,7 +45,7 @@ bool is_series(enum form form);
 hora_future *schedule_job(struct rig *r, struct job *job, hora_ns delay);
 hora_future *schedule_series(struct rig *r, enum form form, struct job *job, hora_ns delay, hora_ns period);
 
-/* hora_scheduled_delay, which must succeed. */
+/* hora_future_delay, which must succeed. */
 hora_ns delay_of(hora_future *future);
 
 /* Whether a future stands in the scheduler's queue. */

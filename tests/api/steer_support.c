@@ -74,7 +74,7 @@ struct act *act_new(struct trial *t, bool waits)
     return act;
 }
 
-static struct act *submit(struct trial *t, const hora_terms *terms, bool waits)
+static struct act *submit(struct trial *t, const hora_task_options *terms, bool waits)
 {
     struct act *act = act_new(t, waits);
 
@@ -86,12 +86,12 @@ static struct act *submit(struct trial *t, const hora_terms *terms, bool waits)
     return act;
 }
 
-struct act *act_waiting(struct trial *t, const hora_terms *terms)
+struct act *act_waiting(struct trial *t, const hora_task_options *terms)
 {
     return submit(t, terms, true);
 }
 
-struct act *act_quick(struct trial *t, const hora_terms *terms)
+struct act *act_quick(struct trial *t, const hora_task_options *terms)
 {
     return submit(t, terms, false);
 }

@@ -40,8 +40,8 @@ void trial_close(struct trial *t);
 hora_class *trial_class(struct trial *t, const hora_class_options *options);
 
 /* An act that waits until it is let end; one that ends at once. With terms, or NULL. Their ids count from 0. */
-struct act *act_waiting(struct trial *t, const hora_terms *terms);
-struct act *act_quick(struct trial *t, const hora_terms *terms);
+struct act *act_waiting(struct trial *t, const hora_task_options *terms);
+struct act *act_quick(struct trial *t, const hora_task_options *terms);
 /* Only the act: the caller runs act_run by itself. */
 struct act *act_new(struct trial *t, bool waits);
 int act_run(void *act, void **ret_result);

@@ -41,7 +41,7 @@ void fixture_open(struct fixture *f)
     for (int i = 0; i < ELEMENTS; i++)
         elements[i] = (struct element){.value = i, .due = i};
     CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1), .wall = wall), &f->clock));
-    f->view = hora_virtual_clock_view(f->clock, HORA_MONOTONIC);
+    f->view = hora_virtual_clock_view(f->clock, HORA_CLOCK_MONOTONIC);
 }
 
 static int compare_values(const void *a, const void *b, void *context)
@@ -71,7 +71,7 @@ hora_ns element_remaining(const void *element, void *context)
 int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item), const hora_clock *clock,
                hora_queue **ret_queue)
 {
-    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    hora_queue_options options = HORA_INIT(hora_queue_options);
 
     options.clock = clock;
     options.drop = drop;
@@ -79,25 +79,25 @@ int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(voi
     switch (kind) {
     case ARRAY:
     case ARRAY_FAIR:
-        return hora_array_queue_new(capacity, &options, ret_queue);
+        return hora_queue_new_array(capacity, &options, ret_queue);
     case LINKED:
-        return hora_linked_queue_new(capacity, &options, ret_queue);
+        return hora_queue_new_linked(capacity, &options, ret_queue);
     case LINKED_UNBOUNDED:
-        return hora_linked_queue_new(HORA_UNBOUNDED, &options, ret_queue);
+        return hora_queue_new_linked(HORA_UNBOUNDED, &options, ret_queue);
     case SYNCHRONOUS:
     case SYNCHRONOUS_FAIR:
-        return hora_synchronous_queue_new(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue);
     case PRIORITY:
     case PRIORITY_SMALL:
         options.compare = compare_values;
-        return hora_priority_queue_new(kind == PRIORITY ? HORA_DEFAULT_CAPACITY : 1, &options, ret_queue);
+        return hora_queue_new_priority(kind == PRIORITY ? HORA_DEFAULT_CAPACITY : 1, &options, ret_queue);
     case DELAY:
-        return hora_delay_queue_new(&options, ret_queue);
+        return hora_queue_new_delay(&options, ret_queue);
     case DELAY_ASKED:
         options.compare = compare_due;
         options.remaining = element_remaining;
-        options.context = f;
-        return hora_delay_queue_new(&options, ret_queue);
+        options.arg = f;
+        return hora_queue_new_delay(&options, ret_queue);
     }
     return HORA_EINVAL;
 }
@@ -125,7 +125,7 @@ void fixture_close(struct fixture *f)
 int insert(struct fixture *f, struct element *element)
 {
     if (f->kind == DELAY)
-        return hora_delay_queue_put_at(f->queue, element, element->due);
+        return hora_queue_put_at(f->queue, element, element->due);
     return hora_queue_offer(f->queue, element);
 }
 

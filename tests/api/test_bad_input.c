@@ -32,8 +32,8 @@ TEST(queue_calls_refuse_a_null_queue, "")
     CHECK_ERROR(hora_queue_put(NULL, item(0)), HORA_EINVAL);
     CHECK_ERROR(hora_queue_offer(NULL, item(0)), HORA_EINVAL);
     CHECK_ERROR(hora_queue_offer_for(NULL, item(0), HORA_FOREVER), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_put(NULL, item(0), 0), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_put_at(NULL, item(0), 0), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_put_delayed(NULL, item(0), 0), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_put_at(NULL, item(0), 0), HORA_EINVAL);
     CHECK_ERROR(hora_queue_take(NULL, &got), HORA_EINVAL);
     CHECK_ERROR(hora_queue_poll(NULL, &got), HORA_EINVAL);
     CHECK_ERROR(hora_queue_poll_for(NULL, HORA_FOREVER, &got), HORA_EINVAL);
@@ -146,8 +146,8 @@ TEST(delay_queue_refuses_null_elements, "")
     struct fixture f;
 
     fixture_open_queue(&f, DELAY, 0);
-    CHECK_ERROR(hora_delay_queue_put(f.queue, NULL, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_put_at(f.queue, NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_put_delayed(f.queue, NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_put_at(f.queue, NULL, 0), HORA_EINVAL);
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }
@@ -156,11 +156,11 @@ TEST(delay_queue_refuses_null_elements, "")
 
 TEST(queue_constructors_refuse_a_null_output, "")
 {
-    CHECK_ERROR(hora_array_queue_new(1, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_linked_queue_new(1, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_synchronous_queue_new(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = compare_nothing), NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_new(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_array(1, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_linked(1, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_synchronous(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_nothing), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_delay(NULL, NULL), HORA_EINVAL);
 }
 
 static hora_queue *no_queue;
@@ -168,11 +168,11 @@ static hora_queue *no_queue;
 static void check_all_refuse(const hora_queue_options *options)
 {
     no_queue = (hora_queue *)untouched;
-    CHECK_ERROR(hora_array_queue_new(1, options, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_linked_queue_new(1, options, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_synchronous_queue_new(options, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_priority_queue_new(1, options, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_new(options, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_array(1, options, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_linked(1, options, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_synchronous(options, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, options, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_delay(options, &no_queue), HORA_EINVAL);
     CHECK_POINTER(no_queue, untouched);
 }
 
@@ -208,7 +208,7 @@ TEST(options_unknown_but_not_set_are_accepted, "")
     hora_queue *queue;
     hora_latch *latch;
 
-    CHECK_OK(hora_array_queue_new(1, &queue_options.known, &queue));
+    CHECK_OK(hora_queue_new_array(1, &queue_options.known, &queue));
     CHECK_OK(hora_queue_free(queue));
     CHECK_OK(hora_latch_new(1, &latch_options.known, &latch));
     CHECK_OK(hora_latch_free(latch));
@@ -223,25 +223,25 @@ TEST(queue_options_of_another_kind_are_refused, "")
     hora_queue_options *fair_priority = HORA_QUEUE_OPTIONS(.fair = true, .compare = compare_nothing);
 
     no_queue = (hora_queue *)untouched;
-    CHECK_ERROR(hora_array_queue_new(1, compare, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_array_queue_new(1, remaining, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_linked_queue_new(1, compare, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_linked_queue_new(1, remaining, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_linked_queue_new(1, fair, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_synchronous_queue_new(compare, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_synchronous_queue_new(remaining, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_priority_queue_new(1, both, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_priority_queue_new(1, fair_priority, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_new(compare, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_delay_queue_new(fair, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_array(1, compare, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_array(1, remaining, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_linked(1, compare, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_linked(1, remaining, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_linked(1, fair, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_synchronous(compare, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_synchronous(remaining, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, both, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, fair_priority, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_delay(compare, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_delay(fair, &no_queue), HORA_EINVAL);
     CHECK_POINTER(no_queue, untouched);
 }
 
 TEST(priority_queue_needs_compare, "")
 {
     no_queue = (hora_queue *)untouched;
-    CHECK_ERROR(hora_priority_queue_new(1, NULL, &no_queue), HORA_EINVAL);
-    CHECK_ERROR(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.fair = false), &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, NULL, &no_queue), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.fair = false), &no_queue), HORA_EINVAL);
     CHECK_POINTER(no_queue, untouched);
 }
 
@@ -282,8 +282,8 @@ TEST(virtual_clock_calls_refuse_null, "")
 
     CHECK_OK(hora_virtual_clock_free(NULL));
     CHECK_ERROR(hora_virtual_clock_new(NULL, NULL), HORA_EINVAL);
-    CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_MONOTONIC), NULL);
-    CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_WALL), NULL);
+    CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_CLOCK_MONOTONIC), NULL);
+    CHECK_POINTER(hora_virtual_clock_view(NULL, HORA_CLOCK_WALL), NULL);
     CHECK_ERROR(hora_virtual_clock_advance(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_advance_to_next(NULL, &by), HORA_EINVAL);
     CHECK_ERROR(hora_virtual_clock_attach(NULL), HORA_EINVAL);

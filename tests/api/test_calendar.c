@@ -68,7 +68,8 @@ TEST(calendar_excludes_weekdays, "")
 
 TEST(calendar_excludes_parts_of_the_day, "")
 {
-    const hora_window windows[] = {{2 * HOUR, 3 * HOUR, 0}, {22 * HOUR, 6 * HOUR, 1 << 5}, {23 * HOUR, DAY, 1 << 1}};
+    const hora_calendar_window windows[] = {
+        {2 * HOUR, 3 * HOUR, 0}, {22 * HOUR, 6 * HOUR, 1 << 5}, {23 * HOUR, DAY, 1 << 1}};
     hora_calendar *calendar = a_calendar(NULL, HORA_CALENDAR_OPTIONS(.windows = windows, .window_count = 3));
     FREE(calendar, "2026-06-03T01:59:59.9Z");
     EXCLUDED(calendar, "2026-06-03T02:00:00Z");
@@ -89,7 +90,7 @@ TEST(calendar_excludes_parts_of_the_day, "")
 /* The same begin and end: a whole day from there. */
 TEST(calendar_window_may_last_a_day, "")
 {
-    const hora_window window = {12 * HOUR, 12 * HOUR, 1 << 3};
+    const hora_calendar_window window = {12 * HOUR, 12 * HOUR, 1 << 3};
     hora_calendar *calendar = a_calendar(NULL, HORA_CALENDAR_OPTIONS(.windows = &window, .window_count = 1));
     FREE(calendar, "2026-06-03T11:59:59Z"); /* a Wednesday */
     EXCLUDED(calendar, "2026-06-03T12:00:00Z");
@@ -101,7 +102,7 @@ TEST(calendar_window_may_last_a_day, "")
 /* By the clocks on the wall: the window is two hours, none at all or one. */
 TEST(calendar_window_follows_the_clocks_on_the_wall, "")
 {
-    const hora_window window = {2 * HOUR, 3 * HOUR, 0};
+    const hora_calendar_window window = {2 * HOUR, 3 * HOUR, 0};
     hora_calendar *calendar = a_calendar("Europe/Berlin", HORA_CALENDAR_OPTIONS(.windows = &window, .window_count = 1));
     FREE(calendar, "2026-03-29T00:59:59Z"); /* 01:59:59, then 03:00 */
     FREE(calendar, "2026-03-29T01:00:00Z");
@@ -127,7 +128,7 @@ static bool walk_excludes(const hora_calendar_options *options, const hora_zone 
     int second = (local.hour * 60 + local.minute) * 60 + local.second;
     int yesterday = local.weekday == 1 ? 7 : local.weekday - 1;
     for (size_t i = 0; i < options->window_count; i++) {
-        const hora_window *window = &options->windows[i];
+        const hora_calendar_window *window = &options->windows[i];
         unsigned days = window->weekdays == 0 ? 0xfe : window->weekdays;
         bool over_midnight = window->to <= window->from;
         if ((days >> local.weekday & 1) != 0 && second >= window->from && (over_midnight || second < window->to))
@@ -145,7 +146,7 @@ static void compare_with_walk(const char *name, const hora_calendar_options *opt
     hora_zone *zone = a_zone(name);
     hora_trigger *every_minute = a_cron_trigger("0 * * * * *", name, NULL);
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_excluding_trigger_new(every_minute, calendar, &trigger));
+    CHECK_OK(hora_trigger_new_excluding(every_minute, calendar, &trigger));
     hora_trigger_context context = first_at(from);
     context.now--;
     hora_ns begin = moment(from);
@@ -170,7 +171,7 @@ static void compare_with_walk(const char *name, const hora_calendar_options *opt
 TEST(calendar_agrees_with_a_walk_through_changes_of_the_clocks, "")
 {
     const hora_date dates[] = {{0, 11, 7}, {2011, 12, 31}, {0, 3, 14}};
-    const hora_window windows[] = {{22 * HOUR + 1800, 2 * HOUR + 1800, 0}, {12 * HOUR, 13 * HOUR, 1 << 3}};
+    const hora_calendar_window windows[] = {{22 * HOUR + 1800, 2 * HOUR + 1800, 0}, {12 * HOUR, 13 * HOUR, 1 << 3}};
     const hora_calendar_options *options = HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 3, .weekdays = 1 << 4,
                                                                  .windows = windows, .window_count = 2);
     int minutes = test_simulated() ? 1500 : 6 * 1440;
@@ -185,8 +186,8 @@ TEST(calendar_refuses_bad_input, "")
 {
     static const hora_date bad_dates[] = {{2026, 2, 29}, {0, 2, 30}, {0, 13, 1}, {0, 0, 1}, {0, 1, 0},
                                           {0, 1, 32},    {0, 4, 31}, {-1, 1, 1}, {0, -1, 1}};
-    static const hora_window bad_windows[] = {{-1, 10, 0},      {DAY, 10, 0}, {10, -1, 0},
-                                              {10, DAY + 1, 0}, {1, 2, 1},    {1, 2, 1 << 8}};
+    static const hora_calendar_window bad_windows[] = {{-1, 10, 0},      {DAY, 10, 0}, {10, -1, 0},
+                                                       {10, DAY + 1, 0}, {1, 2, 1},    {1, 2, 1 << 8}};
     hora_calendar *calendar = (hora_calendar *)untouched;
 
     for (size_t i = 0; i < sizeof(bad_dates) / sizeof(*bad_dates); i++)
@@ -209,9 +210,9 @@ TEST(calendar_refuses_bad_input, "")
 TEST(calendar_that_excludes_everything_is_refused, "")
 {
     static const int month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    static const hora_window all_day = {0, DAY, 0}, from_noon = {12 * HOUR, 12 * HOUR, 0};
-    static const hora_window in_two[] = {{22 * HOUR, 6 * HOUR, 0}, {6 * HOUR, 22 * HOUR, 0x3e}};
-    static const hora_window almost[] = {{22 * HOUR, 6 * HOUR, 0}, {6 * HOUR, 22 * HOUR - 1, 0}};
+    static const hora_calendar_window all_day = {0, DAY, 0}, from_noon = {12 * HOUR, 12 * HOUR, 0};
+    static const hora_calendar_window in_two[] = {{22 * HOUR, 6 * HOUR, 0}, {6 * HOUR, 22 * HOUR, 0x3e}};
+    static const hora_calendar_window almost[] = {{22 * HOUR, 6 * HOUR, 0}, {6 * HOUR, 22 * HOUR - 1, 0}};
     hora_calendar *calendar = (hora_calendar *)untouched;
     hora_date dates[366];
     int count = 0;

@@ -85,9 +85,9 @@ static hora_oversight carrying(struct journal *journal)
     memset(journal, 0, sizeof *journal);
     current = NULL;
     stand_in = NULL;
-    hora_oversight own = HORA_OVERSIGHT_INIT;
+    hora_oversight own = HORA_INIT(hora_oversight);
     own.hooks = (hora_context_hooks){capture, install, restore, release, journal};
-    own.listener = (hora_listener){.started = on_started, .done = on_done, .context = journal};
+    own.listener = (hora_listener){.started = on_started, .done = on_done, .arg = journal};
     return own;
 }
 
@@ -111,7 +111,7 @@ static int look_around(void *arg, void **ret_result)
     struct look *look = arg;
     (void)ret_result;
     (void)strncpy(look->what, current != NULL ? current : "none", sizeof look->what - 1);
-    look->carried = hora_carried();
+    look->carried = hora_context_current();
     look->runs++;
     return 0;
 }
@@ -136,7 +136,7 @@ TEST(carry_from_the_submitter_to_the_worker, "")
     CHECK_INT(strcmp(journal.order, "sirdsird"), 0); /* listeners are told outside of it */
     CHECK_INT(journal.pieces[0].released, 0);        /* the future is still there */
     CHECK_INT(journal.pieces[1].released, 1);
-    CHECK_POINTER(hora_carried(), NULL);
+    CHECK_POINTER(hora_context_current(), NULL);
     (void)hora_future_unref(future);
     check_balance(&journal, 2);
     rig_close(&r);
@@ -150,7 +150,7 @@ TEST(carry_what_the_terms_say, "")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
     struct baggage mine = {.what = "mine"};
     struct look look = {.runs = 0};
-    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TERMS(.carried = &mine), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TASK_OPTIONS(.context = &mine), NULL));
     settle(&r.f);
     CHECK_INT(strcmp(look.what, "mine"), 0);
     CHECK_POINTER(look.carried, &mine);
@@ -165,7 +165,7 @@ TEST(carry_without_hooks, "")
     struct rig r;
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
     struct look looks[2] = {{.runs = 0}};
-    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]), HORA_TERMS(.carried = &r), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]), HORA_TASK_OPTIONS(.context = &r), NULL));
     CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(look_around, &looks[1])));
     settle(&r.f);
     CHECK_POINTER(looks[0].carried, &r);
@@ -281,13 +281,13 @@ static void carry_in_a_series(hora_overlap overlap)
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &own));
     struct look look = {.runs = 0};
     hora_future *future;
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
-    spec.rate = HORA_SECONDS(1);
+    hora_schedule spec = HORA_INIT(hora_schedule);
+    spec.fixed_rate = HORA_SECONDS(1);
     spec.count = 3;
     spec.overlap = overlap;
     spec.overlap_max = overlap == HORA_OVERLAP_ALLOW ? 2 : 0;
     stand_in = "red";
-    CHECK_OK(hora_schedule_with(r.pool, HORA_TASK(look_around, &look), &spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, HORA_TASK(look_around, &look), &spec, &future));
     stand_in = NULL;
     pass_in_steps(&r, HORA_SECONDS(1), 4);
     CHECK_INT(look.runs, 3);

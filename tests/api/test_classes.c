@@ -43,7 +43,7 @@ TEST(class_that_cannot_work_is_refused_with_a_reason, "")
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .limit = 1, .reserve = 2), "limit"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .reserve = 2), "reserves together"), HORA_EINVAL);
     CHECK_ERROR(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "b"), NULL, NULL), HORA_EINVAL);
-    CHECK_POINTER(hora_class_find(pool, "b"), NULL);
+    CHECK_POINTER(hora_pool_find_class(pool, "b"), NULL);
     trial_close(&t);
 }
 
@@ -53,7 +53,7 @@ TEST(class_needs_a_steered_pool, "")
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     CHECK_ERROR(refused(r.pool, HORA_CLASS_OPTIONS(.name = "a"), "not steered"), HORA_ENOTSUP);
-    CHECK_POINTER(hora_class_find(r.pool, "a"), NULL);
+    CHECK_POINTER(hora_pool_find_class(r.pool, "a"), NULL);
     rig_close(&r);
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
     CHECK_ERROR(refused(r.pool, HORA_CLASS_OPTIONS(.name = "a"), "not steered"), HORA_ENOTSUP);
@@ -68,10 +68,10 @@ TEST(class_is_found_by_its_name_and_shows_what_it_is, "")
     trial_open(&t, 2, 0);
     hora_class *slow = trial_class(&t, HORA_CLASS_OPTIONS(.name = name, .limit = 2, .reserve = 1, .rate = 5, .per = 7));
     name[0] = 'X'; /* it was copied */
-    CHECK_POINTER(hora_class_find(t.r.pool, "slow"), slow);
-    CHECK_POINTER(hora_class_find(t.r.pool, "slo"), NULL);
-    CHECK_POINTER(hora_class_find(t.r.pool, NULL), NULL);
-    CHECK_POINTER(hora_class_find(NULL, "slow"), NULL);
+    CHECK_POINTER(hora_pool_find_class(t.r.pool, "slow"), slow);
+    CHECK_POINTER(hora_pool_find_class(t.r.pool, "slo"), NULL);
+    CHECK_POINTER(hora_pool_find_class(t.r.pool, NULL), NULL);
+    CHECK_POINTER(hora_pool_find_class(NULL, "slow"), NULL);
     hora_class_info info = class_info(slow);
     CHECK(strcmp(info.name, "slow") == 0);
     CHECK_INT(info.limit, 2);
@@ -107,7 +107,7 @@ TEST(class_runs_no_more_than_its_limit, "")
     trial_open(&t, 4, 0);
     hora_class *slow = trial_class(&t, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2));
     for (int i = 0; i < 3; i++)
-        acts[i] = act_waiting(&t, HORA_TERMS(.task_class = slow));
+        acts[i] = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = slow));
     (void)act_waiting(&t, NULL);
     settle(&t.r.f);
     CHECK_INT(acts[2]->begun, 0);
@@ -136,8 +136,8 @@ TEST(class_with_a_reserve_finds_a_thread, "")
     for (int i = 0; i < 3; i++)
         (void)act_waiting(&t, NULL);
     CHECK_BEGUN(&t, 0, 1); /* one thread is kept */
-    struct act *first = act_waiting(&t, HORA_TERMS(.task_class = quick));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = quick));
+    struct act *first = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = quick));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = quick));
     CHECK_BEGUN(&t, 0, 1, 3);
     act_let_end(first);
     CHECK_BEGUN(&t, 0, 1, 3, 4); /* its thread is kept for its class */
@@ -154,7 +154,7 @@ TEST(class_begins_no_more_than_its_rate, "")
     trial_open(&t, 4, 0);
     hora_class *polite = trial_class(&t, HORA_CLASS_OPTIONS(.name = "polite", .rate = 3, .per = HORA_SECONDS(1)));
     for (int i = 0; i < N; i++)
-        (void)act_quick(&t, HORA_TERMS(.task_class = polite));
+        (void)act_quick(&t, HORA_TASK_OPTIONS(.task_class = polite));
     settle(&t.r.f);
     CHECK_INT(t.begun, 3);
     time_passes(&t, HORA_SECONDS(1) - 1);
@@ -174,11 +174,11 @@ TEST(class_with_a_rate_counts_each_start, "")
 
     trial_open(&t, 2, 0);
     hora_class *polite = trial_class(&t, HORA_CLASS_OPTIONS(.name = "polite", .rate = 2, .per = 100));
-    (void)act_quick(&t, HORA_TERMS(.task_class = polite));
+    (void)act_quick(&t, HORA_TASK_OPTIONS(.task_class = polite));
     settle(&t.r.f);
     time_passes(&t, 90);
     for (int i = 0; i < 3; i++)
-        (void)act_quick(&t, HORA_TERMS(.task_class = polite));
+        (void)act_quick(&t, HORA_TASK_OPTIONS(.task_class = polite));
     CHECK_BEGUN(&t, 0, 1);
     time_passes(&t, 9);
     CHECK_BEGUN(&t, 0, 1);
@@ -199,7 +199,7 @@ TEST(class_that_is_changed_lets_begin_what_may, "")
     trial_open(&t, 4, 0);
     hora_class *slow = trial_class(&t, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1));
     for (int i = 0; i < 4; i++)
-        (void)act_waiting(&t, HORA_TERMS(.task_class = slow));
+        (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = slow));
     CHECK_BEGUN(&t, 0);
     CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.limit = 3), NULL));
     settle(&t.r.f);
@@ -210,7 +210,7 @@ TEST(class_that_is_changed_lets_begin_what_may, "")
     CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.rate = 1, .per = HORA_SECONDS(1)), NULL));
     settle(&t.r.f);
     CHECK_INT(t.begun, 4); /* a new rate starts anew */
-    (void)act_quick(&t, HORA_TERMS(.task_class = slow));
+    (void)act_quick(&t, HORA_TASK_OPTIONS(.task_class = slow));
     settle(&t.r.f);
     CHECK_INT(t.begun, 4);
     CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.name = NULL), NULL));
@@ -233,9 +233,9 @@ TEST(task_is_moved_to_another_class, "")
 
     trial_open(&t, 4, 0);
     hora_class *slow = trial_class(&t, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1));
-    struct act *first = act_waiting(&t, HORA_TERMS(.task_class = slow));
-    struct act *second = act_waiting(&t, HORA_TERMS(.task_class = slow));
-    struct act *third = act_waiting(&t, HORA_TERMS(.task_class = slow));
+    struct act *first = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = slow));
+    struct act *second = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = slow));
+    struct act *third = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = slow));
     CHECK_BEGUN(&t, 0);
     CHECK_ERROR(hora_future_set_class(first->future, NULL), HORA_EBUSY); /* it has begun */
     CHECK_OK(hora_future_set_class(third->future, NULL));
@@ -284,8 +284,8 @@ TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
 
     trial_open(&t, 1, 0);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .stuck_after = HORA_SECONDS(1), .replace = true));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one, .stuck_after = HORA_SECONDS(1), .replace_stuck = true));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     (void)act_waiting(&t, NULL);
     CHECK_BEGUN(&t, 0);
     time_passes(&t, HORA_SECONDS(2));
@@ -306,11 +306,11 @@ TEST(full_steered_queue_starts_a_thread_only_for_what_may_begin, "")
 
     trial_open_with(&t, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 1), 0);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     (void)act_waiting(&t, NULL);
     CHECK_BEGUN(&t, 0);
     struct act *no = act_new(&t, false);
-    CHECK_ERROR(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, no), HORA_TERMS(.task_class = one), &future),
+    CHECK_ERROR(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, no), HORA_TASK_OPTIONS(.task_class = one), &future),
                 HORA_EREJECTED);
     CHECK_INT(class_info(one).running, 1);
     CHECK_INT(class_info(one).waiting, 0);

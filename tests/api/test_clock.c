@@ -6,35 +6,35 @@
 
 #include "support.h"
 
-static const hora_timeline timelines[] = {HORA_MONOTONIC, HORA_BOOTTIME, HORA_WALL};
+static const hora_clock_id timelines[] = {HORA_CLOCK_MONOTONIC, HORA_CLOCK_BOOTTIME, HORA_CLOCK_WALL};
 
 TEST(system_clock_is_one_constant_per_timeline, "")
 {
     for (int i = 0; i < 3; i++) {
-        const hora_clock *clock = hora_system_clock(timelines[i]);
+        const hora_clock *clock = hora_clock_system(timelines[i]);
         CHECK(clock != NULL);
-        CHECK_POINTER(hora_system_clock(timelines[i]), clock);
-        CHECK_INT(hora_clock_timeline(clock), timelines[i]);
+        CHECK_POINTER(hora_clock_system(timelines[i]), clock);
+        CHECK_INT(hora_clock_get_id(clock), timelines[i]);
     }
-    CHECK(hora_system_clock(HORA_MONOTONIC) != hora_system_clock(HORA_WALL));
+    CHECK(hora_clock_system(HORA_CLOCK_MONOTONIC) != hora_clock_system(HORA_CLOCK_WALL));
 }
 
 TEST(system_clock_of_no_timeline_is_null, "")
 {
-    CHECK_POINTER(hora_system_clock((hora_timeline)3), NULL);
-    CHECK_POINTER(hora_system_clock((hora_timeline)-1), NULL);
-    CHECK_POINTER(hora_system_clock((hora_timeline)INT_MAX), NULL);
+    CHECK_POINTER(hora_clock_system((hora_clock_id)4), NULL);
+    CHECK_POINTER(hora_clock_system((hora_clock_id)-1), NULL);
+    CHECK_POINTER(hora_clock_system((hora_clock_id)INT_MAX), NULL);
 }
 
 /* Where a clock is asked for. */
 TEST(null_clock_is_the_monotonic_one, "")
 {
-    hora_ns before = hora_clock_now(hora_system_clock(HORA_MONOTONIC));
+    hora_ns before = hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
     hora_ns now = hora_clock_now(NULL);
-    hora_ns after = hora_clock_now(hora_system_clock(HORA_MONOTONIC));
+    hora_ns after = hora_clock_now(hora_clock_system(HORA_CLOCK_MONOTONIC));
 
     CHECK(before <= now && now <= after);
-    CHECK_INT(hora_clock_timeline(NULL), HORA_MONOTONIC);
+    CHECK_INT(hora_clock_get_id(NULL), HORA_CLOCK_MONOTONIC);
 }
 
 TEST(system_clock_never_goes_back, "")
@@ -43,7 +43,7 @@ TEST(system_clock_never_goes_back, "")
 
     for (int turn = 0; turn < 100; turn++) {
         for (int i = 0; i < 2; i++) {
-            hora_ns now = hora_clock_now(hora_system_clock(timelines[i]));
+            hora_ns now = hora_clock_now(hora_clock_system(timelines[i]));
             CHECK(now >= last[i]);
             CHECK(now >= 0);
             last[i] = now;
@@ -53,7 +53,7 @@ TEST(system_clock_never_goes_back, "")
 
 TEST(wall_clock_shows_an_instant, "")
 {
-    const hora_clock *wall = hora_system_clock(HORA_WALL);
+    const hora_clock *wall = hora_clock_system(HORA_CLOCK_WALL);
     hora_instant first = {-1}, second = {-1};
 
     CHECK_OK(hora_clock_instant(wall, &first));
@@ -68,7 +68,7 @@ TEST_REAL(wall_clock_agrees_with_the_system, "")
     struct timespec now;
     hora_instant instant = {0};
 
-    CHECK_OK(hora_clock_instant(hora_system_clock(HORA_WALL), &instant));
+    CHECK_OK(hora_clock_instant(hora_clock_system(HORA_CLOCK_WALL), &instant));
     clock_gettime(CLOCK_REALTIME, &now);
     hora_ns difference = HORA_SECONDS(now.tv_sec) + now.tv_nsec - instant.ns;
     CHECK(difference >= -HORA_SECONDS(60) && difference <= HORA_SECONDS(60));
@@ -78,10 +78,10 @@ TEST(clock_instant_needs_a_wall_clock_and_an_output, "")
 {
     hora_instant instant = {7};
 
-    CHECK_ERROR(hora_clock_instant(hora_system_clock(HORA_MONOTONIC), &instant), HORA_EINVAL);
-    CHECK_ERROR(hora_clock_instant(hora_system_clock(HORA_BOOTTIME), &instant), HORA_EINVAL);
+    CHECK_ERROR(hora_clock_instant(hora_clock_system(HORA_CLOCK_MONOTONIC), &instant), HORA_EINVAL);
+    CHECK_ERROR(hora_clock_instant(hora_clock_system(HORA_CLOCK_BOOTTIME), &instant), HORA_EINVAL);
     CHECK_ERROR(hora_clock_instant(NULL, &instant), HORA_EINVAL);
-    CHECK_ERROR(hora_clock_instant(hora_system_clock(HORA_WALL), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_clock_instant(hora_clock_system(HORA_CLOCK_WALL), NULL), HORA_EINVAL);
     CHECK_INT(instant.ns, 7);
 }
 
@@ -90,16 +90,16 @@ TEST(clock_instant_needs_a_wall_clock_and_an_output, "")
 #define A_SHORT_WHILE HORA_MS(3)
 
 /* Time each kind of wait; none may be over too soon by the clock that it obeys. */
-static void check_waits_on(hora_timeline timeline)
+static void check_waits_on(hora_clock_id timeline)
 {
-    const hora_clock *clock = hora_system_clock(timeline);
+    const hora_clock *clock = hora_clock_system(timeline);
     hora_latch *latch;
     hora_queue *queue;
     void *got = untouched;
     hora_ns start;
 
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = clock), &latch));
-    CHECK_OK(hora_array_queue_new(1, HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = clock), &queue));
 
     start = hora_clock_now(clock);
     CHECK_ERROR(hora_latch_await_for(latch, A_SHORT_WHILE), HORA_ETIMEDOUT);
@@ -124,17 +124,17 @@ static void check_waits_on(hora_timeline timeline)
 
 TEST(waits_on_the_monotonic_clock_are_never_too_short, "")
 {
-    check_waits_on(HORA_MONOTONIC);
+    check_waits_on(HORA_CLOCK_MONOTONIC);
 }
 
 TEST(waits_on_the_boot_time_clock_are_never_too_short, "")
 {
-    check_waits_on(HORA_BOOTTIME);
+    check_waits_on(HORA_CLOCK_BOOTTIME);
 }
 
 TEST(waits_on_the_wall_clock_are_never_too_short, "")
 {
-    check_waits_on(HORA_WALL);
+    check_waits_on(HORA_CLOCK_WALL);
 }
 
 static void do_nothing(int signal)
@@ -156,16 +156,16 @@ TEST_REAL(waits_are_not_shortened_by_signals, "")
 }
 
 /* A delay queue's element is not given out before its time. */
-static void check_delay_on(hora_timeline timeline)
+static void check_delay_on(hora_clock_id timeline)
 {
-    const hora_clock *clock = hora_system_clock(timeline);
+    const hora_clock *clock = hora_clock_system(timeline);
     hora_queue *queue;
     void *got = untouched;
     hora_ns due;
 
-    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
     due = hora_clock_now(clock) + A_SHORT_WHILE;
-    CHECK_OK(hora_delay_queue_put_at(queue, item(0), due));
+    CHECK_OK(hora_queue_put_at(queue, item(0), due));
     CHECK_OK(hora_queue_take(queue, &got));
     CHECK(hora_clock_now(clock) >= due);
     CHECK_POINTER(got, item(0));
@@ -194,7 +194,7 @@ TEST(waits_on_every_system_clock_can_be_woken, "")
 {
     for (int i = 0; i < 3; i++) {
         hora_latch *latch;
-        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_system_clock(timelines[i])), &latch));
+        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_clock_system(timelines[i])), &latch));
         test_thread *thread = test_thread_start(NULL, count_down, latch);
         int error = hora_latch_await_for(latch, HORA_HOURS(1));
         CHECK(error == 0 || (error == HORA_ETIMEDOUT && may_be_late()));
@@ -215,7 +215,7 @@ TEST(sleeps_on_every_system_clock_can_be_interrupted, "")
     CHECK_OK(hora_thread_self(&self));
     for (int i = 0; i < 3; i++) {
         test_thread *thread = test_thread_start(NULL, interrupt_target, self);
-        int error = hora_clock_sleep(hora_system_clock(timelines[i]), HORA_HOURS(1));
+        int error = hora_clock_sleep(hora_clock_system(timelines[i]), HORA_HOURS(1));
         CHECK(error == HORA_EINTERRUPTED || (error == 0 && may_be_late()));
         test_thread_join(thread);
         CHECK_INT(hora_interrupted(), error == 0);

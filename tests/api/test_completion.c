@@ -112,7 +112,7 @@ TEST(completion_makes_its_own_queue, "ExecutorCompletionServiceTest.testConstruc
     (void)hora_future_unref(future);
     (void)hora_future_unref(taken);
     CHECK_OK(hora_completion_service_free(service));
-    CHECK_OK(hora_synchronous_queue_new(NULL, &synchronous));
+    CHECK_OK(hora_queue_new_synchronous(NULL, &synchronous));
     CHECK_ERROR(hora_completion_service_new(&here, synchronous, &service), HORA_EINVAL);
     CHECK_OK(hora_queue_free(synchronous));
 }
@@ -381,7 +381,7 @@ TEST(completion_gives_discarded_and_abandoned_futures, "CP-ECS1")
     settle(&d.v.r.f);
     CHECK_POLLS(&d, futures[2]);
     CHECK_DONE(futures[2], HORA_EREJECTED, NULL);
-    CHECK_OK(hora_pool_stop(d.v.r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(d.v.r.pool, NULL));
     settle(&d.v.r.f);
     for (int i = 0; i < 2; i++) {
         hora_future *future;
@@ -485,7 +485,7 @@ TEST(completion_loses_nothing_to_a_full_queue, "CP-ECS1")
 
     rig_prepare(&d.v.r, false);
     d.v.executor = (hora_executor){.execute = execute_here, .clock = d.v.r.f.view};
-    CHECK_OK(hora_array_queue_new(1, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
+    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
     for (int i = 0; i < 4; i++) {
         jobs[i] = (struct job)A_JOB(&d.v.r);
@@ -510,7 +510,7 @@ TEST(completion_delivers_to_a_queue_of_the_caller, "")
     void *got;
 
     rig_prepare(&d.v.r, false);
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
     rig_pool(&d.v.r, HORA_POOL_OPTIONS(.core_threads = 2));
     d.v.executor = hora_pool_executor(d.v.r.pool);
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
@@ -539,7 +539,7 @@ TEST(completion_over_a_closed_queue_still_gives_what_is_done, "")
 
     rig_prepare(&d.v.r, false);
     d.v.executor = (hora_executor){.execute = execute_here, .clock = d.v.r.f.view};
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
     CHECK_OK(hora_queue_close(queue));
     CHECK_ERROR(hora_completion_service_take(d.service, &got), HORA_ECLOSED);

@@ -86,7 +86,7 @@ TEST(cron_normal_form, "")
         {"* * * * * FRIL,FRI#4", "* * * * * FRI#4,FRI#5"},
         {"* * * * * FRI#1,FRI#2,FRI#3,FRI#4,FRIL", "* * * * * FRI"},
     };
-    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_SPRING, HORA_DST_SPRING);
+    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_SPRING, HORA_DST_LITERAL);
 }
 
 TEST(crontab_normal_form, "")
@@ -111,7 +111,7 @@ TEST(crontab_normal_form, "")
         {"0 0 13 * 0-7", "0 0 * * *"},
         {"0 0 *,5 * 5", "0 0 * * FRI"},
     };
-    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_UNIX, HORA_DST_SPRING);
+    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_UNIX, HORA_DST_LITERAL);
 }
 
 /* Whether time is counted is part of the meaning. */
@@ -129,17 +129,17 @@ TEST(cron_normal_form_keeps_intervals, "")
         {"0 0 0,6,12,18 1-7 * *", "0 0 0,6,12,18 1-7 * *"},
         {"0 30/45 3 * * *", "0 30 3-3 * * *"},
     };
-    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_SPRING, HORA_DST_CRON);
+    check_rows(rows, sizeof rows / sizeof rows[0], HORA_CRON_SPRING, HORA_DST_ONCE);
 }
 
 TEST(cron_equality_looks_at_dialect_and_rule, "")
 {
-    hora_cron *spring = parse("0 0 3 * * *", HORA_CRON_SPRING, HORA_DST_SPRING);
-    hora_cron *crontab = parse("0 3 * * *", HORA_CRON_UNIX, HORA_DST_SPRING);
-    hora_cron *times = parse("0 0 3 * * *", HORA_CRON_SPRING, HORA_DST_CRON);
-    hora_cron *interval = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_CRON);
-    hora_cron *same = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_SPRING);
-    hora_cron *reboot = parse("@reboot", HORA_CRON_UNIX, HORA_DST_SPRING);
+    hora_cron *spring = parse("0 0 3 * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
+    hora_cron *crontab = parse("0 3 * * *", HORA_CRON_UNIX, HORA_DST_LITERAL);
+    hora_cron *times = parse("0 0 3 * * *", HORA_CRON_SPRING, HORA_DST_ONCE);
+    hora_cron *interval = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_ONCE);
+    hora_cron *same = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
+    hora_cron *reboot = parse("@reboot", HORA_CRON_UNIX, HORA_DST_LITERAL);
     CHECK(hora_cron_equal(spring, spring) && hora_cron_equal(spring, same) && hora_cron_equal(reboot, reboot));
     CHECK(!hora_cron_equal(spring, crontab) && !hora_cron_equal(spring, times) && !hora_cron_equal(times, interval));
     CHECK(!hora_cron_equal(reboot, crontab));
@@ -232,7 +232,7 @@ TEST_REAL(cron_equal_means_the_same_normal_form, "")
     enum { KEPT = 64 };
     for (int kind = 0; kind < 4; kind++) {
         hora_cron_dialect dialect = kind % 2 == 0 ? HORA_CRON_SPRING : HORA_CRON_UNIX;
-        hora_dst dst = kind < 2 ? HORA_DST_SPRING : HORA_DST_CRON;
+        hora_dst dst = kind < 2 ? HORA_DST_LITERAL : HORA_DST_ONCE;
         hora_cron *kept[KEPT] = {NULL};
         static char normal[KEPT][TEXT];
         int equal = 0;

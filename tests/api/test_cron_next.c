@@ -73,7 +73,7 @@ static void check_mirror(const struct row *row, const hora_cron *cron, const hor
 static void check_row(const struct row *row, const char *want)
 {
     hora_zone *zone = zone_of(row->columns[1]);
-    hora_cron *cron = cron_of(row->columns[0], HORA_CRON_SPRING, HORA_DST_SPRING);
+    hora_cron *cron = cron_of(row->columns[0], HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_instant from = instant_of(row->columns[2]);
     hora_instant got;
     int is = hora_cron_next(cron, zone, from, &got);
@@ -183,22 +183,22 @@ static void check_change(const struct change *change, int line)
 
 TEST(cron_times_skipped_and_repeated_as_spring_does, "")
 {
-    CHANGE("0 30 2 * * *", HORA_CRON_SPRING, HORA_DST_SPRING, "America/New_York",
+    CHANGE("0 30 2 * * *", HORA_CRON_SPRING, HORA_DST_LITERAL, "America/New_York",
            {"2021-03-13T02:30:00-05:00", "2021-03-15T02:30:00-04:00"});
-    CHANGE("0 30 1 * * *", HORA_CRON_SPRING, HORA_DST_SPRING, "America/New_York",
+    CHANGE("0 30 1 * * *", HORA_CRON_SPRING, HORA_DST_LITERAL, "America/New_York",
            {"2021-11-06T02:00:00-04:00", "2021-11-07T01:30:00-04:00", "2021-11-07T01:30:00-05:00",
             "2021-11-08T01:30:00-05:00"});
-    CHANGE("0 */20 * * * *", HORA_CRON_SPRING, HORA_DST_SPRING, "America/New_York",
+    CHANGE("0 */20 * * * *", HORA_CRON_SPRING, HORA_DST_LITERAL, "America/New_York",
            {"2021-11-07T01:30:00-04:00", "2021-11-07T01:40:00-04:00", "2021-11-07T01:00:00-05:00",
             "2021-11-07T01:20:00-05:00"});
     /* 00:01 is 23:01 of the day before: what the second passing of 23:30 shows is a day that had ended */
-    CHANGE("0 30 23 6 11 *", HORA_CRON_SPRING, HORA_DST_SPRING, "America/St_Johns",
+    CHANGE("0 30 23 6 11 *", HORA_CRON_SPRING, HORA_DST_LITERAL, "America/St_Johns",
            {"2010-11-06T12:00:00-02:30", "2010-11-06T23:30:00-02:30", "2010-11-06T23:30:00-03:30",
             "2011-11-06T23:30:00-03:30"});
-    CHANGE("0 0 0 1W * *", HORA_CRON_SPRING, HORA_DST_SPRING, "UTC",
+    CHANGE("0 0 0 1W * *", HORA_CRON_SPRING, HORA_DST_LITERAL, "UTC",
            {"2022-01-01T00:00:00Z", "2022-01-03T00:00:00Z", "2022-02-01T00:00:00Z", "2022-03-01T00:00:00Z",
             "2022-04-01T00:00:00Z"});
-    CHANGE("0 0 0 31W * *", HORA_CRON_SPRING, HORA_DST_SPRING, "UTC",
+    CHANGE("0 0 0 31W * *", HORA_CRON_SPRING, HORA_DST_LITERAL, "UTC",
            {"2021-01-01T00:00:00Z", "2021-01-29T00:00:00Z", "2021-03-31T00:00:00Z", "2021-05-31T00:00:00Z",
             "2021-07-30T00:00:00Z"});
 }
@@ -206,45 +206,45 @@ TEST(cron_times_skipped_and_repeated_as_spring_does, "")
 TEST(cron_times_of_the_day_come_once_as_cron_has_it, "")
 {
     /* skipped: when the clocks are set; and only once, however many times are skipped */
-    CHANGE("0 30 2 * * *", HORA_CRON_SPRING, HORA_DST_CRON, "America/New_York",
+    CHANGE("0 30 2 * * *", HORA_CRON_SPRING, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-14T03:00:00-04:00", "2021-03-15T02:30:00-04:00"});
-    CHANGE("15,45 2,3 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/New_York",
+    CHANGE("15,45 2,3 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-14T03:00:00-04:00", "2021-03-14T03:15:00-04:00",
             "2021-03-14T03:45:00-04:00"});
-    CHANGE("0 2,3 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/New_York",
+    CHANGE("0 2,3 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-14T03:00:00-04:00", "2021-03-15T02:00:00-04:00"});
     /* a whole day is missing: its times come with the next one, and its date counts */
-    CHANGE("0 12 30 12 *", HORA_CRON_UNIX, HORA_DST_CRON, "Pacific/Apia",
+    CHANGE("0 12 30 12 *", HORA_CRON_UNIX, HORA_DST_ONCE, "Pacific/Apia",
            {"2011-01-01T00:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-12-30T12:00:00+14:00"});
     /* repeated: the first time; the changes at midnight and at one minute past it too */
-    CHANGE("0 30 1 * * *", HORA_CRON_SPRING, HORA_DST_CRON, "America/New_York",
+    CHANGE("0 30 1 * * *", HORA_CRON_SPRING, HORA_DST_ONCE, "America/New_York",
            {"2021-11-06T02:00:00-04:00", "2021-11-07T01:30:00-04:00", "2021-11-08T01:30:00-05:00"});
-    CHANGE("0 2 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/New_York",
+    CHANGE("0 2 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-11-06T03:00:00-04:00", "2021-11-07T02:00:00-05:00", "2021-11-08T02:00:00-05:00"});
-    CHANGE("30 23 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/Sao_Paulo",
+    CHANGE("30 23 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/Sao_Paulo",
            {"2018-02-17T12:00:00-02:00", "2018-02-17T23:30:00-02:00", "2018-02-18T23:30:00-03:00"});
-    CHANGE("0 0 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/St_Johns",
+    CHANGE("0 0 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/St_Johns",
            {"2010-11-06T12:00:00-02:30", "2010-11-07T00:00:00-02:30", "2010-11-08T00:00:00-03:30"});
     /* what counts time goes on as time does */
-    CHANGE("*/20 * * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/New_York",
+    CHANGE("*/20 * * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-11-07T01:30:00-04:00", "2021-11-07T01:40:00-04:00", "2021-11-07T01:00:00-05:00",
             "2021-11-07T01:20:00-05:00"});
-    CHANGE("*/20 2 * * *", HORA_CRON_UNIX, HORA_DST_CRON, "America/New_York",
+    CHANGE("*/20 2 * * *", HORA_CRON_UNIX, HORA_DST_ONCE, "America/New_York",
            {"2021-03-13T12:00:00-05:00", "2021-03-15T02:00:00-04:00"});
 }
 
 TEST(cron_times_far_away, "")
 {
-    CHANGE("0 0 0 29 2 SUN", HORA_CRON_SPRING, HORA_DST_SPRING, "Europe/Berlin",
+    CHANGE("0 0 0 29 2 SUN", HORA_CRON_SPRING, HORA_DST_LITERAL, "Europe/Berlin",
            {"2088-03-01T05:00:00Z", "2128-02-29T00:00:00+01:00", "2156-02-29T00:00:00+01:00"});
     /* the hour before a clock change, which in UTC is another day */
-    CHANGE("0 30 1 27 10 SUN", HORA_CRON_SPRING, HORA_DST_SPRING, "Europe/Berlin",
+    CHANGE("0 30 1 27 10 SUN", HORA_CRON_SPRING, HORA_DST_LITERAL, "Europe/Berlin",
            {"2013-12-01T00:00:00Z", "2019-10-27T01:30:00+02:00", "2024-10-27T01:30:00+02:00",
             "2030-10-27T01:30:00+02:00"});
-    CHANGE("0 30 3 13 3 SUN", HORA_CRON_SPRING, HORA_DST_SPRING, "America/New_York",
+    CHANGE("0 30 3 13 3 SUN", HORA_CRON_SPRING, HORA_DST_LITERAL, "America/New_York",
            {"2015-12-01T00:00:00Z", "2016-03-13T03:30:00-04:00", "2022-03-13T03:30:00-04:00",
             "2033-03-13T03:30:00-04:00"});
-    CHANGE("0 30 2 L 3 SUN", HORA_CRON_SPRING, HORA_DST_CRON, "Europe/Berlin",
+    CHANGE("0 30 2 L 3 SUN", HORA_CRON_SPRING, HORA_DST_ONCE, "Europe/Berlin",
            {"2019-04-01T00:00:00Z", "2024-03-31T03:00:00+02:00", "2030-03-31T03:00:00+02:00"});
 }
 
@@ -252,7 +252,7 @@ TEST(cron_times_far_away, "")
 
 TEST(cron_times_end_where_instants_do, "")
 {
-    hora_cron *always = cron_of("* * * * * *", HORA_CRON_SPRING, HORA_DST_SPRING);
+    hora_cron *always = cron_of("* * * * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_zone *zone = zone_of("Pacific/Kiritimati");
     hora_instant first = {INT64_MIN / NS * NS};
     hora_instant last = {INT64_MAX / NS * NS};
@@ -283,7 +283,7 @@ TEST(cron_times_end_where_instants_do, "")
 
 TEST(cron_times_are_whole_seconds_on_the_side_that_was_asked, "")
 {
-    hora_cron *cron = cron_of("0 * * * * *", HORA_CRON_SPRING, HORA_DST_SPRING);
+    hora_cron *cron = cron_of("0 * * * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_instant got;
     for (int64_t minute = -2; minute <= 2; minute++) {
         int64_t at = minute * 60 * NS;
@@ -305,8 +305,8 @@ TEST(cron_times_are_whole_seconds_on_the_side_that_was_asked, "")
 TEST(cron_times_never, "")
 {
     hora_instant got = {42};
-    hora_cron *june = cron_of("0 0 0 31 6 *", HORA_CRON_SPRING, HORA_DST_SPRING);
-    hora_cron *reboot = cron_of("@reboot", HORA_CRON_UNIX, HORA_DST_SPRING);
+    hora_cron *june = cron_of("0 0 0 31 6 *", HORA_CRON_SPRING, HORA_DST_LITERAL);
+    hora_cron *reboot = cron_of("@reboot", HORA_CRON_UNIX, HORA_DST_LITERAL);
     const hora_cron *crons[] = {june, reboot};
     for (int i = 0; i < 2; i++) {
         CHECK_INT(hora_cron_next(crons[i], NULL, (hora_instant){0}, &got), 0);
@@ -321,7 +321,7 @@ TEST(cron_times_never, "")
 
 TEST(cron_times_several_at_once, "")
 {
-    hora_cron *leap = cron_of("0 0 0 29 2 *", HORA_CRON_SPRING, HORA_DST_SPRING);
+    hora_cron *leap = cron_of("0 0 0 29 2 *", HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_instant times[4] = {{0}};
     CHECK_INT(hora_cron_next_n(leap, NULL, instant_of("2248-01-01"), times, 4), 4);
     CHECK_INT(times[0].ns, instant_of("2248-02-29").ns);
@@ -334,7 +334,7 @@ TEST(cron_times_several_at_once, "")
 
 TEST(cron_times_of_nothing, "")
 {
-    hora_cron *cron = cron_of("* * * * * *", HORA_CRON_SPRING, HORA_DST_SPRING);
+    hora_cron *cron = cron_of("* * * * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_instant got = {42};
     CHECK_ERROR(hora_cron_next(NULL, NULL, (hora_instant){0}, &got), HORA_EINVAL);
     CHECK_ERROR(hora_cron_next(cron, NULL, (hora_instant){0}, NULL), HORA_EINVAL);

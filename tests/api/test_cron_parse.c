@@ -45,32 +45,35 @@ static void check_refusals(const struct refusal *rows, size_t count, const hora_
 TEST(cron_refusals_say_what_and_where, "")
 {
     static const struct refusal rows[] = {
-        {"* * 24 * * *", HORA_CRON_HOUR, 4, 2, "hour: 24 is not in 0-23"},
-        {"  *  * 1,24 * * *", HORA_CRON_HOUR, 9, 2, "hour: 24 is not in 0-23"},
-        {"* 44-77 * * * *", HORA_CRON_MINUTE, 5, 2, "minute: 77 is not in 0-59"},
-        {"-1 * * * * *", HORA_CRON_SECOND, 0, 2, "second: -1 is not in 0-59"},
-        {"99999999999999999999 * * * * *", HORA_CRON_SECOND, 0, 20, "second: 99999999999999999999 is not in 0-59"},
-        {"18446744073709551621 * * * * *", HORA_CRON_SECOND, 0, 20, "second: 18446744073709551621 is not in 0-59"},
-        {"4294967301 * * * * *", HORA_CRON_SECOND, 0, 10, "second: 4294967301 is not in 0-59"},
-        {"* * * * SEPT *", HORA_CRON_MONTH, 8, 4, "month: SEPT is not in 1-12 or JAN-DEC"},
-        {"* * * * * MONDAY", HORA_CRON_WEEKDAY, 10, 6, "day of week: MONDAY is not in 0-7 or MON-SUN"},
-        {"* * 22-2 * * *", HORA_CRON_HOUR, 4, 4, "hour: 22-2 runs backwards: a range ends with its largest value"},
-        {"*/0 * * * * *", HORA_CRON_SECOND, 2, 1, "second: 0 is no step: 1 to 2147483647"},
-        {"*/2147483648 * * * * *", HORA_CRON_SECOND, 2, 10, "second: 2147483648 is no step: 1 to 2147483647"},
-        {"*/ * * * * *", HORA_CRON_SECOND, 2, 0, "second: a step is missing: 1 to 2147483647"},
-        {"1,,2 * * * * *", HORA_CRON_SECOND, 2, 0, "second: a value is missing: 0-59"},
-        {"* * * L, * *", HORA_CRON_DAY, 8, 0, "day of month: a value is missing: 1-31"},
-        {"? * * * * *", HORA_CRON_SECOND, 0, 1,
+        {"* * 24 * * *", HORA_CRON_FIELD_HOUR, 4, 2, "hour: 24 is not in 0-23"},
+        {"  *  * 1,24 * * *", HORA_CRON_FIELD_HOUR, 9, 2, "hour: 24 is not in 0-23"},
+        {"* 44-77 * * * *", HORA_CRON_FIELD_MINUTE, 5, 2, "minute: 77 is not in 0-59"},
+        {"-1 * * * * *", HORA_CRON_FIELD_SECOND, 0, 2, "second: -1 is not in 0-59"},
+        {"99999999999999999999 * * * * *", HORA_CRON_FIELD_SECOND, 0, 20,
+         "second: 99999999999999999999 is not in 0-59"},
+        {"18446744073709551621 * * * * *", HORA_CRON_FIELD_SECOND, 0, 20,
+         "second: 18446744073709551621 is not in 0-59"},
+        {"4294967301 * * * * *", HORA_CRON_FIELD_SECOND, 0, 10, "second: 4294967301 is not in 0-59"},
+        {"* * * * SEPT *", HORA_CRON_FIELD_MONTH, 8, 4, "month: SEPT is not in 1-12 or JAN-DEC"},
+        {"* * * * * MONDAY", HORA_CRON_FIELD_WEEKDAY, 10, 6, "day of week: MONDAY is not in 0-7 or MON-SUN"},
+        {"* * 22-2 * * *", HORA_CRON_FIELD_HOUR, 4, 4,
+         "hour: 22-2 runs backwards: a range ends with its largest value"},
+        {"*/0 * * * * *", HORA_CRON_FIELD_SECOND, 2, 1, "second: 0 is no step: 1 to 2147483647"},
+        {"*/2147483648 * * * * *", HORA_CRON_FIELD_SECOND, 2, 10, "second: 2147483648 is no step: 1 to 2147483647"},
+        {"*/ * * * * *", HORA_CRON_FIELD_SECOND, 2, 0, "second: a step is missing: 1 to 2147483647"},
+        {"1,,2 * * * * *", HORA_CRON_FIELD_SECOND, 2, 0, "second: a value is missing: 0-59"},
+        {"* * * L, * *", HORA_CRON_FIELD_DAY, 8, 0, "day of month: a value is missing: 1-31"},
+        {"? * * * * *", HORA_CRON_FIELD_SECOND, 0, 1,
          "second: ? is refused: ? is for the day fields only, here allowed: 0-59"},
-        {"* * * ?,L * *", HORA_CRON_DAY, 6, 1, "day of month: ? is refused: ? stands alone in its field"},
-        {"* * * L-31 * *", HORA_CRON_DAY, 6, 4, "day of month: L-31 is none of L, L-1 to L-30, LW and 1W to 31W"},
-        {"* * * 15w * *", HORA_CRON_DAY, 6, 3,
+        {"* * * ?,L * *", HORA_CRON_FIELD_DAY, 6, 1, "day of month: ? is refused: ? stands alone in its field"},
+        {"* * * L-31 * *", HORA_CRON_FIELD_DAY, 6, 4, "day of month: L-31 is none of L, L-1 to L-30, LW and 1W to 31W"},
+        {"* * * 15w * *", HORA_CRON_FIELD_DAY, 6, 3,
          "day of month: 15w is not in 1-31; L and W are written in capitals here"},
-        {"* * * * * L", HORA_CRON_WEEKDAY, 10, 1,
+        {"* * * * * L", HORA_CRON_FIELD_WEEKDAY, 10, 1,
          "day of week: L lacks the day before it, 0-7 or MON-SUN (as in FRIL, MON#2)"},
-        {"* * * * * MON#6", HORA_CRON_WEEKDAY, 14, 1, "day of week: 6 is not in 1-5 (as in MON#2)"},
-        {"* * * * * MON#", HORA_CRON_WEEKDAY, 14, 0, "day of week: a number is missing after #: 1-5"},
-        {"* * * * * 1-5L", HORA_CRON_WEEKDAY, 10, 3, "day of week: 1-5 is no single day: 0-7 or MON-SUN"},
+        {"* * * * * MON#6", HORA_CRON_FIELD_WEEKDAY, 14, 1, "day of week: 6 is not in 1-5 (as in MON#2)"},
+        {"* * * * * MON#", HORA_CRON_FIELD_WEEKDAY, 14, 0, "day of week: a number is missing after #: 1-5"},
+        {"* * * * * 1-5L", HORA_CRON_FIELD_WEEKDAY, 10, 3, "day of week: 1-5 is no single day: 0-7 or MON-SUN"},
         {"", HORA_CRON_WHOLE, 0, 0, "fields are missing, six are needed: second minute hour day month weekday"},
         {"* * * *", HORA_CRON_WHOLE, 7, 0, "fields are missing, six are needed: second minute hour day month weekday"},
         {"* * * * * * 2025", HORA_CRON_WHOLE, 12, 4,
@@ -88,22 +91,23 @@ TEST(cron_refusals_say_what_and_where, "")
 TEST(crontab_refusals_say_what_and_where, "")
 {
     static const struct refusal rows[] = {
-        {"0 24 * * *", HORA_CRON_HOUR, 2, 2, "hour: 24 is not in 0-23"},
-        {"0/5 * * * *", HORA_CRON_MINUTE, 0, 3, "minute: 0/5 has no end: a step stands after * or after a range"},
-        {"* * ? * *", HORA_CRON_DAY, 4, 1, "day of month: ? is not in 1-31; ?, L, W and # are the Spring dialect's"},
-        {"* * 1,LW * *", HORA_CRON_DAY, 6, 2,
+        {"0 24 * * *", HORA_CRON_FIELD_HOUR, 2, 2, "hour: 24 is not in 0-23"},
+        {"0/5 * * * *", HORA_CRON_FIELD_MINUTE, 0, 3, "minute: 0/5 has no end: a step stands after * or after a range"},
+        {"* * ? * *", HORA_CRON_FIELD_DAY, 4, 1,
+         "day of month: ? is not in 1-31; ?, L, W and # are the Spring dialect's"},
+        {"* * 1,LW * *", HORA_CRON_FIELD_DAY, 6, 2,
          "day of month: LW is not in 1-31; ?, L, W and # are the Spring dialect's"},
-        {"* * * * FRIL", HORA_CRON_WEEKDAY, 8, 4,
+        {"* * * * FRIL", HORA_CRON_FIELD_WEEKDAY, 8, 4,
          "day of week: FRIL is not in 0-7 or MON-SUN; ?, L, W and # are the Spring dialect's"},
-        {"* * * * FRI-MON", HORA_CRON_WEEKDAY, 8, 7,
+        {"* * * * FRI-MON", HORA_CRON_FIELD_WEEKDAY, 8, 7,
          "day of week: FRI-MON runs backwards: a range ends with its largest value"},
         {"0 0 3 * * *", HORA_CRON_WHOLE, 0, 0, "six fields are the Spring dialect's; five are needed, without second"},
         {"* * *", HORA_CRON_WHOLE, 5, 0, "fields are missing, five are needed: minute hour day month weekday"},
         {"* * * * * * x", HORA_CRON_WHOLE, 10, 3,
          "* x is too much, five fields are needed: minute hour day month weekday"},
-        {"5~10 * * * *", HORA_CRON_MINUTE, 0, 4, "minute: 5~10 is not in 0-59"},
-        {"%5 * * * *", HORA_CRON_MINUTE, 0, 2, "minute: %5 is not in 0-59"},
-        {"H * * * *", HORA_CRON_MINUTE, 0, 1, "minute: H is not in 0-59"},
+        {"5~10 * * * *", HORA_CRON_FIELD_MINUTE, 0, 4, "minute: 5~10 is not in 0-59"},
+        {"%5 * * * *", HORA_CRON_FIELD_MINUTE, 0, 2, "minute: %5 is not in 0-59"},
+        {"H * * * *", HORA_CRON_FIELD_MINUTE, 0, 1, "minute: H is not in 0-59"},
     };
     check_refusals(rows, sizeof rows / sizeof rows[0], UNIX);
 }
@@ -205,21 +209,21 @@ TEST(cron_calls_refuse_bad_input, "")
     CHECK(hora_cron_equal(NULL, NULL));
     CHECK_ERROR(hora_cron_format(NULL, NULL, 0), HORA_EINVAL);
     CHECK_ERROR(hora_cron_describe(NULL, NULL, NULL, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_describe_field(NULL, HORA_CRON_HOUR, NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_cron_describe_field(NULL, HORA_CRON_FIELD_HOUR, NULL, 0), HORA_EINVAL);
 
     CHECK_OK(hora_cron_parse("0 3 * * *", UNIX, &cron, &error));
     CHECK(!hora_cron_equal(cron, NULL) && !hora_cron_equal(NULL, cron));
     CHECK_ERROR(hora_cron_format(cron, NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_cron_describe(cron, NULL, NULL, 1), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_HOUR, NULL, 1), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_SECOND, NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_FIELD_HOUR, NULL, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_FIELD_SECOND, NULL, 0), HORA_EINVAL);
     CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_WHOLE, NULL, 0), HORA_EINVAL);
     CHECK_ERROR(hora_cron_describe_field(cron, (hora_cron_field)7, NULL, 0), HORA_EINVAL);
     hora_cron_unref(cron);
 
     CHECK_OK(hora_cron_parse("@reboot", UNIX, &cron, &error));
     CHECK(hora_cron_is_reboot(cron));
-    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_HOUR, NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_cron_describe_field(cron, HORA_CRON_FIELD_HOUR, NULL, 0), HORA_EINVAL);
     hora_cron_unref(cron);
 }
 

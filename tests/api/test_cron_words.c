@@ -138,7 +138,7 @@ TEST(crontab_in_words, "")
 
 struct field_row {
     const char *expression;
-    const char *words[HORA_CRON_WEEKDAY];
+    const char *words[HORA_CRON_FIELD_WEEKDAY];
 };
 
 TEST(cron_fields_in_words, "")
@@ -162,7 +162,7 @@ TEST(cron_fields_in_words, "")
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         hora_cron *cron = NULL;
         CHECK_OK(hora_cron_parse(rows[i].expression, NULL, &cron, NULL));
-        for (int field = HORA_CRON_SECOND; field <= HORA_CRON_WEEKDAY; field++) {
+        for (int field = HORA_CRON_FIELD_SECOND; field <= HORA_CRON_FIELD_WEEKDAY; field++) {
             char words[256];
             const char *want = rows[i].words[field - 1];
             CHECK_INT(hora_cron_describe_field(cron, (hora_cron_field)field, words, sizeof words), strlen(want));

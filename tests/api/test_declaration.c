@@ -58,8 +58,7 @@ static hora_registrar *new_registrar(bool resolves)
     hora_registrar *registrar = NULL;
 
     CHECK_OK(hora_registrar_new(
-        resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .context = (void *)(uintptr_t)values) : NULL,
-        &registrar));
+        resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .arg = (void *)(uintptr_t)values) : NULL, &registrar));
     atomic_store(&drops, 0);
     return registrar;
 }
@@ -122,7 +121,7 @@ static void check_taken(int line, const hora_declaration *declaration, const cha
 TEST(declaration_has_one_schedule, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_periodic_trigger_new(1, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(1, NULL, &trigger));
     static const char only_one[] = "only one of cron, fixed rate, fixed delay and trigger can be given";
 
     REFUSED(only_one, .cron = "@daily", .fixed_rate = 1);
@@ -154,7 +153,7 @@ TEST(declaration_without_schedule_runs_once_after_its_initial_delay, "")
 TEST(declaration_has_no_initial_delay_with_cron_or_trigger, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_periodic_trigger_new(HORA_SECONDS(3), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(HORA_SECONDS(3), NULL, &trigger));
 
     REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay = 1);
     REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay_text = "0");
@@ -177,7 +176,7 @@ TEST(declaration_has_a_zone_with_cron_only, "")
     REFUSED("zone has no effect without cron", .fixed_rate = 1, .zone = "UTC");
     REFUSED("zone has no effect without cron", .initial_delay = 1, .zone = "UTC");
     REFUSED("dialect and dst have no effect without cron", .fixed_delay = 1, .dialect = HORA_CRON_UNIX);
-    REFUSED("dialect and dst have no effect without cron", .fixed_delay = 1, .dst = HORA_DST_CRON);
+    REFUSED("dialect and dst have no effect without cron", .fixed_delay = 1, .dst = HORA_DST_ONCE);
     TAKEN("job: every 2 s", .fixed_rate = HORA_SECONDS(2), .zone = "");
 }
 
@@ -211,7 +210,7 @@ TEST(declaration_of_cron, "")
 {
     TAKEN("job: at 03:00 every day, Europe/Paris", .cron = "0 0 3 * * *", .zone = "Europe/Paris");
     TAKEN("job: at 03:00 every day, +02:00", .cron = "0 3 * * *", .zone = "+02:00", .dialect = HORA_CRON_UNIX,
-          .dst = HORA_DST_CRON);
+          .dst = HORA_DST_ONCE);
     TAKEN("job: at 03:00 every day, UTC", .cron = "${nightly}", .zone = "${nothing}UTC");
 }
 
@@ -243,13 +242,13 @@ TEST(declaration_can_be_disabled, "")
 
     TAKEN("job: disabled", .cron = "-");
     TAKEN("job: disabled", .cron = "${off}", .zone = "No/Where");
-    TAKEN("job: disabled", .cron = "-", .rules = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP));
+    TAKEN("job: disabled", .cron = "-", .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP));
     atomic_store(&drops, 0);
     CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.cron = "-"), &registration, NULL));
     CHECK_INT(drops, 1);
     CHECK_INT(hora_registration_next(registration, &next), 0);
     CHECK_INT(next.ns, -7);
-    CHECK_OK(hora_registration_outcome(registration, &outcome));
+    CHECK_OK(hora_registration_get_outcome(registration, &outcome));
     CHECK_INT(outcome.state, HORA_OUTCOME_NONE);
     CHECK_INT(outcome.start.ns, 0);
     CHECK_POINTER(hora_registration_future(registration), NULL);
@@ -310,23 +309,23 @@ TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
 TEST(declaration_with_rules, "")
 {
     TAKEN("job: every 1 s", .fixed_rate = HORA_SECONDS(1),
-          .rules = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP, .count = 3));
+          .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP, .count = 3));
     TAKEN("job: at 03:00 every day, UTC", .cron = "0 0 3 * * *", .zone = "UTC",
-          .rules = HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 2, .spread = HORA_SECONDS(1)));
+          .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 2, .spread = HORA_SECONDS(1)));
     REFUSED("rules: missed_max has no effect without HORA_MISSED_AT_MOST", .fixed_rate = 1,
-            .rules = HORA_SCHEDULE(.missed_max = 2));
+            .schedule = HORA_SCHEDULE(.missed_max = 2));
     REFUSED("rules: count and end have no effect on a task that runs once", .initial_delay = 1,
-            .rules = HORA_SCHEDULE(.count = 2));
+            .schedule = HORA_SCHEDULE(.count = 2));
     static const char say_when[] = "rules: they say when to run, which the declaration does";
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.rate = 1));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.delay = 1));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.at = {1}));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.gap = 1));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.cron = "@daily"));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.zone = "UTC"));
-    REFUSED(say_when, .fixed_rate = 1, .rules = HORA_SCHEDULE(.dst = HORA_DST_CRON));
-    hora_schedule_spec wrong = {.struct_size = 3};
-    REFUSED("rules: struct_size is wrong", .fixed_rate = 1, .rules = &wrong);
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.fixed_rate = 1));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.initial_delay = 1));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.at = {1}));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.fixed_delay = 1));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.cron = "@daily"));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.zone = "UTC"));
+    REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.dst = HORA_DST_ONCE));
+    hora_schedule wrong = {.struct_size = 3};
+    REFUSED("rules: struct_size is wrong", .fixed_rate = 1, .schedule = &wrong);
 }
 
 /* ---- names and places ---- */
@@ -358,11 +357,11 @@ TEST(declaration_errors_say_which_task_and_where, "")
     check_text(__LINE__, &(hora_task){.name = "job"}, bad, "job: there is no function to run");
     check_text(__LINE__, NULL, bad, "a task without name: there is no function to run");
     check_text(__LINE__, &(hora_task){.run = run},
-               HORA_DECLARATION(.fixed_rate = 1, .rules = HORA_SCHEDULE(.spread = 1)),
+               HORA_DECLARATION(.fixed_rate = 1, .schedule = HORA_SCHEDULE(.spread = 1)),
                "a task without name: rules: spread needs a name");
     hora_declaration wrong = {.struct_size = 3};
     check_text(__LINE__, &job, &wrong,
-               "job (jobs.c:12): struct_size is wrong: start from HORA_DECLARATION or HORA_DECLARATION_INIT");
+               "job (jobs.c:12): struct_size is wrong: start from HORA_DECLARATION or HORA_INIT(hora_declaration)");
 
     memset(name, 'n', sizeof name - 1); /* what does not fit is cut off */
     CHECK_ERROR(hora_registrar_add(registrar, &(hora_task){.run = run, .name = name}, bad, NULL, &error), HORA_EINVAL);
@@ -375,14 +374,14 @@ TEST(declaration_gives_a_task_its_name, "")
 {
     char name[] = "mine", text[64], rate[] = "2s";
     hora_registrar *registrar = new_registrar(false);
-    const hora_schedule_spec *rules = HORA_SCHEDULE(.name = "of the rules");
+    const hora_schedule *rules = HORA_SCHEDULE(.name = "of the rules");
     hora_registration *r[5];
 
     CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate_text = rate, .name = name), &r[0], NULL));
     memset(name, 'x', sizeof name - 1);
     memset(rate, 'x', sizeof rate - 1);
-    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .rules = rules), &r[1], NULL));
-    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .rules = rules, .name = "mine"),
+    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules), &r[1], NULL));
+    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules, .name = "mine"),
                                 &r[2], NULL));
     CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .name = ""), &r[3], NULL));
     CHECK_OK(hora_registrar_add(registrar, HORA_TASK(run, NULL), HORA_DECLARATION(.fixed_rate = 1), &r[4], NULL));

@@ -24,10 +24,10 @@ TEST_REAL(delay_many_elements_leave_in_order, "")
     int gone = 0;
 
     fixture_open_queue(&f, DELAY, 0);
-    hora_ns start = hora_clock_now(hora_virtual_clock_view(f.clock, HORA_MONOTONIC));
+    hora_ns start = hora_clock_now(hora_virtual_clock_view(f.clock, HORA_CLOCK_MONOTONIC));
     for (int i = 0; i < MANY; i++) {
         elements[i] = (struct one_of_many){start + 1 + (hora_ns)test_random(5000), i};
-        CHECK_OK(hora_delay_queue_put_at(f.queue, &elements[i], elements[i].due));
+        CHECK_OK(hora_queue_put_at(f.queue, &elements[i], elements[i].due));
         if (i % 4000 == 0)
             gone += hora_queue_remove(f.queue, &elements[test_random((uint32_t)i + 1)]);
     }
@@ -53,7 +53,7 @@ static void put_each(void *arg)
     struct one_of_many *own = arg;
     for (int i = 0; i < EACH; i++) {
         own[i] = (struct one_of_many){hora_clock_now(NULL) + (hora_ns)((unsigned)i * 7919u % 3000000u), i};
-        CHECK_OK(hora_delay_queue_put_at(queue, &own[i], own[i].due));
+        CHECK_OK(hora_queue_put_at(queue, &own[i], own[i].due));
     }
 }
 
@@ -72,7 +72,7 @@ static void take_half(void *arg)
 TEST_REAL(delay_many_elements_pass_between_threads, "")
 {
     int taken[2] = {0, 0};
-    CHECK_OK(hora_delay_queue_new(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue));
     test_thread *threads[] = {
         test_thread_start(NULL, put_each, &elements[0]),
         test_thread_start(NULL, take_half, &taken[0]),

@@ -35,7 +35,7 @@ TEST(delay_has_no_bound, "DelayQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_delay_queue_new(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
@@ -115,10 +115,10 @@ TEST_REAL(delay_never_gives_an_element_early, "DelayQueueTest.testDelay")
     struct element some[COUNT];
     hora_ns last = 0;
 
-    CHECK_OK(hora_delay_queue_new(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue));
     for (int i = 0; i < COUNT; i++) {
         some[i].due = hora_clock_now(NULL) + HORA_US(test_random(20000));
-        CHECK_OK(hora_delay_queue_put_at(queue, &some[i], some[i].due));
+        CHECK_OK(hora_queue_put_at(queue, &some[i], some[i].due));
     }
     for (int i = 0; i < COUNT; i++) {
         void *got = untouched;
@@ -138,7 +138,7 @@ TEST(delay_peek_sees_what_is_never_due, "DelayQueueTest.testPeekDelayed DelayQue
     struct fixture f;
 
     fixture_open_queue(&f, DELAY, 0);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), INT64_MAX));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), INT64_MAX));
     CHECK_PEEK(f.queue, item(0));
     CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
     advance(&f, INT64_MAX);
@@ -161,7 +161,7 @@ TEST(asked_delay_peek_sees_what_is_never_due, "DelayQueueTest.testPeekDelayed De
     struct call call;
 
     fixture_open(&f);
-    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view), &f.queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view), &f.queue));
     CHECK_OK(hora_queue_put(f.queue, item(0)));
     CHECK_PEEK(f.queue, item(0));
     CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
@@ -263,8 +263,8 @@ TEST(asked_delay_without_compare_orders_by_due_time, "")
 
     fixture_open(&f);
     f.kind = DELAY_ASKED;
-    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.remaining = element_remaining, .context = &f, .clock = f.view),
-                                  &f.queue));
+    CHECK_OK(
+        hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = element_remaining, .arg = &f, .clock = f.view), &f.queue));
     fill(&f, SIZE);
     CHECK_OK(insert(&f, due_in(&f, SIZE, 1)));
     CHECK_POLLS_RANGE(f.queue, 0, SIZE - 1);
@@ -279,7 +279,7 @@ TEST(delay_plain_put_means_due_now, "")
     struct fixture f;
 
     fixture_open_queue(&f, DELAY, 0);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(2), 1));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(2), 1));
     CHECK_OK(hora_queue_put(f.queue, item(0)));
     CHECK_OK(hora_queue_offer(f.queue, item(1)));
     CHECK_POLLS_RANGE(f.queue, 0, 1);
@@ -296,11 +296,11 @@ TEST(delay_extreme_delays_keep_their_order, "CP-DQ6")
 
     fixture_open_queue(&f, DELAY, 0);
     for (int i = 3; i >= 0; i--)
-        CHECK_OK(hora_delay_queue_put(f.queue, item(i), delays[i]));
-    CHECK_OK(hora_delay_queue_put(f.queue, item(10), INT64_MAX));
-    CHECK_OK(hora_delay_queue_put(f.queue, item(11), INT64_MAX - 1));
-    CHECK_OK(hora_delay_queue_put_at(f.queue, item(12), INT64_MAX));
-    CHECK_OK(hora_delay_queue_put_at(f.queue, item(13), INT64_MIN));
+        CHECK_OK(hora_queue_put_delayed(f.queue, item(i), delays[i]));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(10), INT64_MAX));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(11), INT64_MAX - 1));
+    CHECK_OK(hora_queue_put_at(f.queue, item(12), INT64_MAX));
+    CHECK_OK(hora_queue_put_at(f.queue, item(13), INT64_MIN));
     CHECK_POLL(f.queue, item(13));
     CHECK_POLLS_RANGE(f.queue, 0, 3);
     CHECK_INT(hora_queue_size(f.queue), 3);
@@ -313,9 +313,9 @@ TEST(delay_remove_takes_the_first_of_several, "")
     struct fixture f;
 
     fixture_open_queue(&f, DELAY, 0);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 10));
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 5));
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 15));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 10));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 5));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 15));
     CHECK_INT(hora_queue_remove(f.queue, item(0)), 1);
     advance(&f, 9);
     CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
@@ -336,8 +336,8 @@ TEST(delay_put_with_a_due_time_needs_a_delay_queue_without_callbacks, "")
 
     for (int i = 0; i < 5; i++) {
         fixture_open_queue(&f, kinds[i], 1);
-        CHECK_ERROR(hora_delay_queue_put(f.queue, item(0), 0), HORA_EINVAL);
-        CHECK_ERROR(hora_delay_queue_put_at(f.queue, item(0), 0), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_put_delayed(f.queue, item(0), 0), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_put_at(f.queue, item(0), 0), HORA_EINVAL);
         CHECK_EMPTY(f.queue);
         fixture_close(&f);
     }

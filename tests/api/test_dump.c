@@ -223,7 +223,8 @@ TEST(dump_shows_the_first_of_the_queue, "")
         jobs[i] = (struct job)A_JOB(&r);
     execute_job(&r, &blocker);
     settle(&r.f);
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &jobs[0]), HORA_TERMS(.start_by = HORA_MINUTES(5)), &first));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &jobs[0]),
+                                   HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(5)), &first));
     CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &jobs[1]))); /* stands there by value */
     advance(&r.f, HORA_SECONDS(2));
     for (int i = 2; i < 30; i++)
@@ -276,7 +277,7 @@ TEST(dump_knows_queues_of_the_user, "")
     struct rig r;
     hora_queue *queue = NULL;
     rig_prepare(&r, false);
-    CHECK_OK(hora_priority_queue_new(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
+    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
     struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
     execute_job(&r, &blocker);
@@ -302,12 +303,13 @@ TEST(dump_shows_classes_and_keys, "")
     hora_class *slow = NULL, *mail = NULL;
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1, .reserve = 1), &slow, NULL));
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "m\"l", .rate = 5, .per = HORA_MS(500)), &mail, NULL));
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TERMS(.task_class = slow, .key = 7), NULL));
+    CHECK_OK(
+        hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow, .key = 7), NULL));
     settle(&r.f);
-    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TERMS(.task_class = slow), NULL));
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job),
-                                   HORA_TERMS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT),
-                                   NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow), NULL));
+    CHECK_OK(hora_pool_submit_with(
+        r.pool, RESIZE(job_run, &job),
+        HORA_TASK_OPTIONS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT), NULL));
     advance(&r.f, HORA_SECONDS(2));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "settings/oversight/steered", "true");
@@ -427,12 +429,12 @@ TEST(dump_of_a_scheduler_shows_what_comes_next, "")
     struct tick ticks[4] = {A_TICK(&s), A_TICK(&s), A_TICK(&s), A_TICK(&s)};
     hora_future *futures[4];
 
-    futures[0] = START(&s, &ticks[0], .rate = SEC(5), .delay = SEC(7));
+    futures[0] = START(&s, &ticks[0], .fixed_rate = SEC(5), .initial_delay = SEC(7));
     futures[1] = START(&s, &ticks[1], .at = stage_instant(&s, 3));
-    futures[2] = START(&s, &ticks[2], .delay = SEC(2));
-    futures[3] = START(&s, &ticks[3], .delay = SEC(1));
-    CHECK_INT(hora_scheduled_pause(futures[2]), 1);
-    CHECK_OK(hora_schedule(s.scheduler, RESIZE(job_run, NULL), HORA_MS(2500), NULL)); /* without a future */
+    futures[2] = START(&s, &ticks[2], .initial_delay = SEC(2));
+    futures[3] = START(&s, &ticks[3], .initial_delay = SEC(1));
+    CHECK_INT(hora_future_pause(futures[2]), 1);
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(job_run, NULL), HORA_MS(2500), NULL)); /* without a future */
     const char *text = dump(s.scheduler);
     CHECK_JSON(text, "queue/size", "0");
     CHECK_JSON(text, "planned", "4");
@@ -450,7 +452,7 @@ TEST(dump_of_a_scheduler_shows_what_comes_next, "")
     CHECK_JSON(text, "next_firings/3/series", "true");
     for (int i = 0; i < 4; i++)
         END(&ticks[i], futures[i]);
-    CHECK_OK(hora_pool_stop(s.scheduler, NULL));
+    CHECK_OK(hora_pool_shutdown_now(s.scheduler, NULL));
     stage_close(&s);
 }
 
@@ -461,11 +463,11 @@ TEST(dump_of_a_scheduler_shows_what_is_due, "")
     struct tick blocker = {.stage = &s, .waits = true}, ticks[30];
     hora_future *futures[30];
 
-    hora_future *blocking = START(&s, &blocker, .delay = 0);
+    hora_future *blocking = START(&s, &blocker, .initial_delay = 0);
     stage_settle(&s);
     for (int i = 0; i < 30; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        futures[i] = START(&s, &ticks[i], .delay = SEC(30 - i));
+        futures[i] = START(&s, &ticks[i], .initial_delay = SEC(30 - i));
     }
     stage_pass(&s, 5);
     const char *text = dump(s.scheduler);
@@ -493,9 +495,10 @@ TEST(dump_of_a_steered_scheduler_shows_classes, "")
     struct tick blocker = {.stage = &s, .waits = true}, tick = A_TICK(&s);
     hora_class *slow = NULL;
     CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
-    hora_future *running = START(&s, &blocker, .terms = HORA_TERMS(.task_class = slow));
+    hora_future *running = START(&s, &blocker, .options = HORA_TASK_OPTIONS(.task_class = slow));
     stage_settle(&s);
-    hora_future *held = START(&s, &tick, .delay = SEC(1), .terms = HORA_TERMS(.task_class = slow, .key = 5));
+    hora_future *held =
+        START(&s, &tick, .initial_delay = SEC(1), .options = HORA_TASK_OPTIONS(.task_class = slow, .key = 5));
     stage_pass(&s, 3);
     const char *text = dump(s.scheduler);
     CHECK_JSON(text, "queue/size", "1");

@@ -11,7 +11,7 @@ enum { CODE = 7 };
 static void open_told(struct rig *r, struct diary *diary, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.listener = diary_listener(diary);
     options.oversight = &oversight;
     rig_open(r, false, &options);
@@ -303,7 +303,7 @@ TEST(events_tell_of_threads_that_cannot_be_started, "")
     struct diary diary;
     struct job jobs[2] = {A_JOB(&r), A_JOB(&r)};
 
-    OPEN_TOLD(&r, &diary, .core_threads = 2, .factory = rig_factory);
+    OPEN_TOLD(&r, &diary, .core_threads = 2, .thread_factory = rig_factory);
     r.factory_threads = 1;
     r.factory_error = HORA_EAGAIN;
     execute_job(&r, &jobs[0]);
@@ -339,7 +339,7 @@ static void call_back(hora_pool *pool, char what, const hora_event *event, void 
     if (what == 'D' && atomic_fetch_add(&caller->submitted, 1) == 0)
         CHECK_OK(hora_pool_execute(pool, JOB(caller->more)));
     if (event->future != NULL)
-        CHECK(hora_future_get_state(event->future) >= HORA_FUTURE_NEW);
+        CHECK(hora_future_get_state(event->future) >= HORA_FUTURE_PENDING);
 }
 
 TEST(events_may_call_the_pool, "")
@@ -367,7 +367,7 @@ static void shut_down(hora_pool *pool, char what, const hora_event *event, void 
     (void)what;
     (void)event;
     (void)context;
-    CHECK_OK(hora_pool_stop(pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL));
 }
 
 /* The run that is told of goes on; it finds itself interrupted. */
@@ -394,7 +394,7 @@ TEST(events_that_nobody_wants_are_not_told, "")
     struct rig r;
     struct diary diary;
     struct job good = A_JOB(&r), bad = {.rig = &r, .code = CODE};
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
 
     memset(&diary, 0, sizeof(diary));
     oversight.listener = diary_listener_for(&diary, "FT");

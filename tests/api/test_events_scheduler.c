@@ -8,7 +8,7 @@
 static void open_told_for(struct stage *s, struct diary *diary, const char *whats, int threads)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.listener = diary_listener_for(diary, whats);
     stage_open(s, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .oversight = &oversight));
 }
@@ -33,7 +33,7 @@ TEST(events_tell_of_planned_times_that_are_missed, "")
         struct diary diary;
         open_told_for(&s, &diary, "K", 2);
         struct tick tick = {.stage = &s, .lasts_first = 9};
-        hora_future *future = START(&s, &tick, .rate = SEC(2), .missed = rules[i]);
+        hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .missed = rules[i]);
         stage_pass(&s, 13);
         CHECK_INT(diary.count, told[i]);
         CHECK_INT(told_skips(&diary), skipped[i]);
@@ -58,19 +58,20 @@ TEST(events_tell_of_planned_times_after_a_failure_and_of_those_that_overlap, "")
     struct tick queues = {.stage = &s, .lasts_first = 7}, overlaps = {.stage = &s, .lasts = 5};
     hora_future *futures[3];
 
-    futures[0] = START(&s, &fails, .rate = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(4));
+    futures[0] = START(&s, &fails, .fixed_rate = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(4));
     stage_pass(&s, 6);
     int64_t first = info_of(futures[0]).skipped;
     CHECK_INT(told_skips(&diary), first);
     CHECK(first > 0);
     END(&fails, futures[0]);
-    futures[1] = START(&s, &queues, .rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE, .missed = HORA_MISSED_BURST);
+    futures[1] =
+        START(&s, &queues, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE, .missed = HORA_MISSED_BURST);
     stage_pass(&s, 10);
     int64_t second = info_of(futures[1]).skipped;
     CHECK_INT(second, 2);
     CHECK_INT(told_skips(&diary), first + second);
     END(&queues, futures[1]);
-    futures[2] = START(&s, &overlaps, .rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2,
+    futures[2] = START(&s, &overlaps, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2,
                        .missed = HORA_MISSED_BURST);
     stage_pass(&s, 12);
     int64_t third = info_of(futures[2]).skipped;
@@ -89,14 +90,14 @@ TEST(events_tell_of_runs_that_begin_late, "")
     struct diary diary;
     open_told_for(&s, &diary, "SL", 1);
     struct tick tick = A_TICK(&s), other = A_TICK(&s);
-    hora_future *once = START(&s, &tick, .delay = SEC(2));
+    hora_future *once = START(&s, &tick, .initial_delay = SEC(2));
 
     stage_leap(&s, SEC(3)); /* 1 s after its time: not later than late_after */
     stage_settle(&s);
     CHECK_DIARY(&diary, "S");
     CHECK_INT(diary.notes[0].event.late, SEC(1));
     hora_future_unref(once);
-    hora_future *series = START(&s, &other, .rate = SEC(10), .delay = SEC(1));
+    hora_future *series = START(&s, &other, .fixed_rate = SEC(10), .initial_delay = SEC(1));
     stage_leap(&s, SEC(3));
     stage_settle(&s);
     CHECK_DIARY(&diary, "SLS");
@@ -119,7 +120,8 @@ TEST(events_of_runs_that_overlap_name_their_series, "")
     struct diary diary;
     open_told_for(&s, &diary, "SDL", 2);
     struct tick tick = {.stage = &s, .lasts = 3};
-    hora_future *series = START(&s, &tick, .rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2, .count = 2);
+    hora_future *series =
+        START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2, .count = 2);
 
     stage_pass(&s, 6);
     CHECK_DIARY(&diary, "SSDD");
@@ -140,7 +142,7 @@ TEST(events_of_what_nobody_has_a_handle_of, "")
     open_told_for(&s, &diary, "SDFL", 1);
     struct tick tick = A_TICK(&s);
 
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(1), NULL));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), NULL));
     stage_leap(&s, SEC(4));
     stage_settle(&s);
     CHECK_DIARY(&diary, "LSD");
@@ -156,7 +158,7 @@ TEST(events_of_woke_late_alone_show_futures, "")
     open_told_for(&s, &diary, "L", 1);
     struct tick tick = A_TICK(&s);
 
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(1), NULL));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), NULL));
     stage_leap(&s, SEC(4));
     stage_settle(&s);
     CHECK_DIARY(&diary, "L");
@@ -171,8 +173,8 @@ TEST(events_tell_of_clocks_that_are_set, "")
     struct stage s;
     struct diary diary;
     open_told_for(&s, &diary, "CS", 1);
-    struct tick tick = {.stage = &s, .line = HORA_WALL}, far = A_TICK(&s);
-    hora_future *waiting = START(&s, &far, .delay = SEC(100)); /* who waits for it watches */
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL}, far = A_TICK(&s);
+    hora_future *waiting = START(&s, &far, .initial_delay = SEC(100)); /* who waits for it watches */
     hora_future *future = START(&s, &tick, .at = stage_instant(&s, 3600));
 
     stage_settle(&s);
@@ -208,14 +210,14 @@ TEST(events_of_clocks_need_nobody_else_who_watches, "")
     struct diary diary;
     hora_scheduler *scheduler;
     hora_future *future;
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
 
     fixture_open(&f);
     memset(&diary, 0, sizeof(diary));
     oversight.listener = diary_listener_for(&diary, "C");
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view, .oversight = &oversight),
                                 &scheduler, NULL));
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(nothing, NULL), SEC(100), &future));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(nothing, NULL), SEC(100), &future));
     settle(&f);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, -SEC(5)));
     settle(&f);
@@ -223,7 +225,7 @@ TEST(events_of_clocks_need_nobody_else_who_watches, "")
     CHECK_INT(diary.notes[0].event.stepped, -SEC(5));
     CHECK_INT(diary.notes[0].event.count, 0);
     hora_future_unref(future);
-    CHECK_OK(hora_pool_stop(scheduler, NULL));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, NULL));
     CHECK_OK(hora_pool_free(scheduler));
     fixture_close(&f);
 }
@@ -239,10 +241,10 @@ TEST(events_tell_of_what_a_scheduler_refuses, "")
     hora_future *future = NULL;
 
     CHECK_OK(hora_pool_shutdown(s.scheduler));
-    CHECK_ERROR(hora_schedule(s.scheduler, TICK(&tick), SEC(1), NULL), HORA_EREJECTED);
-    CHECK_ERROR(hora_schedule(s.scheduler, TICK(&tick), SEC(1), &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), NULL), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), &future), HORA_EREJECTED);
     CHECK_ERROR(hora_pool_execute(s.scheduler, TICK(&tick)), HORA_EREJECTED);
-    CHECK_ERROR(hora_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future), HORA_EREJECTED);
     CHECK_DIARY(&diary, "RRRR");
     stage_close(&s);
 }

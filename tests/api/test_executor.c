@@ -24,7 +24,7 @@ TEST(executor_direct_runs_before_submit_returns, "AbstractExecutorServiceTest.te
     hora_future *future;
 
     venue_open(&v, DIRECT);
-    CHECK_OK(hora_submit(&v.executor, JOB(&job), &future));
+    CHECK_OK(hora_executor_submit(&v.executor, JOB(&job), &future));
     CHECK_JOB(&job, 1);
     CHECK_DONE(future, 0, &job);
     (void)hora_future_unref(future);
@@ -38,7 +38,7 @@ TEST(executor_submit_gives_the_very_result, "AbstractExecutorServiceTest.testSub
     hora_future *future;
     void *result = untouched;
 
-    CHECK_OK(hora_submit(&here, HORA_TASK(give_arg, item(3)), &future));
+    CHECK_OK(hora_executor_submit(&here, HORA_TASK(give_arg, item(3)), &future));
     CHECK_OK(hora_future_get(future, &result));
     CHECK_POINTER(result, item(3));
     (void)hora_future_unref(future);
@@ -49,7 +49,7 @@ TEST(executor_submit_without_a_result_gives_null, "AbstractExecutorServiceTest.t
     hora_executor here = {.execute = execute_here};
     hora_future *future;
 
-    CHECK_OK(hora_submit(&here, HORA_TASK(do_nothing, NULL), &future));
+    CHECK_OK(hora_executor_submit(&here, HORA_TASK(do_nothing, NULL), &future));
     CHECK_DONE(future, 0, NULL);
     (void)hora_future_unref(future);
 }
@@ -60,13 +60,13 @@ TEST(executor_submit_refuses_null, "AbstractExecutorServiceTest.testNullTaskSubm
     hora_executor nowhere = hora_pool_executor(NULL);
     hora_future *future = (hora_future *)untouched;
 
-    CHECK_ERROR(hora_submit(&here, NULL, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_submit(&here, HORA_TASK(NULL, item(0)), &future), HORA_EINVAL);
-    CHECK_ERROR(hora_submit(&here, HORA_TASK(give_arg, item(0)), NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_submit(NULL, HORA_TASK(give_arg, item(0)), &future), HORA_EINVAL);
-    CHECK_ERROR(hora_submit(&nowhere, HORA_TASK(give_arg, item(0)), &future), HORA_EINVAL);
-    CHECK_ERROR(hora_invoke_all(&nowhere, NULL, 0, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_invoke_all(NULL, NULL, 0, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_submit(&here, NULL, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_submit(&here, HORA_TASK(NULL, item(0)), &future), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_submit(&here, HORA_TASK(give_arg, item(0)), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_submit(NULL, HORA_TASK(give_arg, item(0)), &future), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_submit(&nowhere, HORA_TASK(give_arg, item(0)), &future), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_invoke_all(&nowhere, NULL, 0, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_executor_invoke_all(NULL, NULL, 0, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_invoke_all(NULL, NULL, 0, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_invoke_any(NULL, (const hora_task *[]){HORA_TASK(give_arg, NULL)}, 1, NULL, NULL),
                 HORA_EINVAL);
@@ -81,7 +81,7 @@ TEST(executor_wait_for_what_was_submitted_is_interruptible, "AbstractExecutorSer
     hora_future *future;
 
     venue_open_pool(&v, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 10));
-    CHECK_OK(hora_submit(&v.executor, JOB(&job), &future));
+    CHECK_OK(hora_executor_submit(&v.executor, JOB(&job), &future));
     start_get(&call, &v.r.f, future);
     CHECK_INTERRUPTIBLE(&call);
     CHECK_NOT_DONE(future);
@@ -100,7 +100,7 @@ TEST(executor_submit_keeps_the_failure_code, "AbstractExecutorServiceTest.testSu
     hora_future *future;
 
     venue_open(&v, DIRECT);
-    CHECK_OK(hora_submit(&v.executor, JOB(&job), &future));
+    CHECK_OK(hora_executor_submit(&v.executor, JOB(&job), &future));
     CHECK_FAILED(future, CODE);
     CHECK_INT(job.result_drops, 1);
     (void)hora_future_unref(future);
@@ -116,7 +116,7 @@ TEST(executor_timed_waits_obey_its_clock, "")
     hora_future *future;
 
     venue_open_pool(&v, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_submit(&v.executor, JOB(&job), &future));
+    CHECK_OK(hora_executor_submit(&v.executor, JOB(&job), &future));
     start_get_for(&call, &v.r.f, future, A_WHILE);
     CHECK_TIMES_OUT(&call, A_WHILE);
     (void)hora_future_unref(future);
@@ -135,11 +135,11 @@ static int refuse(hora_future *future, void *self)
 TEST(executor_that_refuses_leaves_the_task_to_the_caller, "")
 {
     int calls = 0;
-    hora_executor nowhere = {.execute = refuse, .self = &calls};
+    hora_executor nowhere = {.execute = refuse, .arg = &calls};
     struct job job = {.rig = NULL};
     hora_future *future = (hora_future *)untouched;
 
-    CHECK_ERROR(hora_submit(&nowhere, JOB(&job), &future), HORA_ENOTSUP);
+    CHECK_ERROR(hora_executor_submit(&nowhere, JOB(&job), &future), HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_INT(calls, 1);
@@ -158,9 +158,9 @@ TEST(executor_may_run_it_later, "")
     hora_future *futures[2];
 
     fixture_open_queue(&f, ARRAY, 2);
-    hora_executor loop = {.execute = execute_later, .self = f.queue, .clock = f.view};
+    hora_executor loop = {.execute = execute_later, .arg = f.queue, .clock = f.view};
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(hora_submit(&loop, JOB(&jobs[i]), &futures[i]));
+        CHECK_OK(hora_executor_submit(&loop, JOB(&jobs[i]), &futures[i]));
         CHECK_NOT_DONE(futures[i]);
     }
     CHECK_INT(hora_future_cancel(futures[1], false), HORA_CANCEL_REMOVED);

@@ -15,13 +15,13 @@ static void call_all(struct family *family)
     struct job jobs[2] = {A_JOB(&v->r), A_JOB(&v->r)};
     hora_future *future;
 
-    CHILD_FORKED(hora_submit(&v->executor, JOB(&jobs[0]), &future));
+    CHILD_FORKED(hora_executor_submit(&v->executor, JOB(&jobs[0]), &future));
     CHILD_FORKED(hora_completion_service_submit(family->service, JOB(&jobs[0]), &future));
     CHILD_FORKED(hora_completion_service_take(family->service, &future));
     CHILD_FORKED(hora_completion_service_poll(family->service, &future));
     CHILD_FORKED(hora_completion_service_free(family->service));
     CHILD_FORKED(hora_group_submit(family->group, &v->executor, JOB(&jobs[0]), &future));
-    CHILD_FORKED(hora_group_wait(family->group));
+    CHILD_FORKED(hora_group_await(family->group));
     CHILD_FORKED(hora_group_cancel(family->group, true));
     CHILD_FORKED(hora_group_pending(family->group));
     CHILD_FORKED(hora_group_failed(family->group));

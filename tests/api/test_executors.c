@@ -16,17 +16,17 @@ static int make_pool(struct rig *r, enum named named, const hora_pool_options *o
     hora_pool_options own = *options;
 
     own.clock = r->f.view;
-    own.context = r;
+    own.arg = r;
     switch (named) {
     case FIXED:
-        return hora_fixed_pool_new(2, &own, &r->pool);
+        return hora_pool_new_fixed(2, &own, &r->pool);
     case SINGLE:
-        return hora_single_pool_new(&own, &r->pool);
+        return hora_pool_new_single(&own, &r->pool);
     case CACHED:
-        return hora_cached_pool_new(&own, &r->pool);
+        return hora_pool_new_cached(&own, &r->pool);
     case FROZEN:
         own.frozen = true;
-        return hora_fixed_pool_new(2, &own, &r->pool);
+        return hora_pool_new_fixed(2, &own, &r->pool);
     }
     return HORA_EINVAL;
 }
@@ -49,7 +49,7 @@ static void runs_three(enum named named, const hora_pool_options *options)
     settle(&r.f);
     for (int i = 0; i < 3; i++)
         CHECK_JOB(&jobs[i], 1);
-    if (options->factory != NULL)
+    if (options->thread_factory != NULL)
         CHECK(r.factory_made >= 1);
     else
         CHECK_INT(r.factory_made, 0);
@@ -58,14 +58,14 @@ static void runs_three(enum named named, const hora_pool_options *options)
 
 static void runs_three_plain(enum named named)
 {
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
 
     runs_three(named, &options);
 }
 
 static void runs_three_with_factory(enum named named)
 {
-    runs_three(named, HORA_POOL_OPTIONS(.factory = rig_factory));
+    runs_three(named, HORA_POOL_OPTIONS(.thread_factory = rig_factory));
 }
 
 /* Without a factory the threads are hora's: that is what NULL means. */
@@ -108,16 +108,16 @@ TEST(fixed_pool_needs_a_thread, "ExecutorsTest.testNewFixedThreadPool4")
 {
     hora_pool *pool = (hora_pool *)untouched;
 
-    CHECK_ERROR(hora_fixed_pool_new(0, NULL, &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_fixed_pool_new(-1, NULL, &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(0, NULL, &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(-1, NULL, &pool), HORA_EINVAL);
     CHECK_POINTER(pool, untouched);
 }
 
 TEST(named_pools_need_a_place, "ExecutorsTest.testUnconfigurableExecutorServiceNPE")
 {
-    CHECK_ERROR(hora_fixed_pool_new(2, HORA_POOL_OPTIONS(.frozen = true), NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_single_pool_new(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_cached_pool_new(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.frozen = true), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_single(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_cached(NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_core_threads(NULL, 1), HORA_EINVAL);
 }
 
@@ -126,10 +126,10 @@ TEST(named_pools_refuse_options_that_contradict, "")
 {
     hora_pool *pool = (hora_pool *)untouched;
 
-    CHECK_ERROR(hora_fixed_pool_new(2, HORA_POOL_OPTIONS(.core_threads = 2), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_fixed_pool_new(2, HORA_POOL_OPTIONS(.max_threads = 3), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_single_pool_new(HORA_POOL_OPTIONS(.queue_capacity = 3), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_cached_pool_new(HORA_POOL_OPTIONS(.queue_capacity = -1), &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.core_threads = 2), &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.max_threads = 3), &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_single(HORA_POOL_OPTIONS(.queue_capacity = 3), &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_cached(HORA_POOL_OPTIONS(.queue_capacity = -1), &pool), HORA_EINVAL);
     CHECK_POINTER(pool, untouched);
 }
 
@@ -146,7 +146,7 @@ static void check_frozen(enum named named)
 {
     struct rig r;
     struct job job = A_JOB(&r);
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_pool_stats before, after;
 
     open_named(&r, named, &options);
@@ -155,14 +155,14 @@ static void check_frozen(enum named named)
     CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_factory(r.pool, no_factory), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, no_factory), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
     after = rig_stats(&r);
     CHECK_INT(after.core_threads, before.core_threads);
     CHECK_INT(after.max_threads, before.max_threads);
     CHECK_INT(after.keep_alive, before.keep_alive);
     CHECK_INT(after.core_time_out, before.core_time_out);
-    CHECK(after.factory == before.factory);
+    CHECK(after.thread_factory == before.thread_factory);
     CHECK_INT(after.reject, before.reject);
     execute_job(&r, &job);
     settle(&r.f);
@@ -213,7 +213,7 @@ TEST(fixed_pool_is_all_core_with_an_unbounded_queue, "CP-EX1")
 {
     struct rig r;
     struct job jobs[4];
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_pool_stats stats;
 
     open_named(&r, FIXED, &options);
@@ -234,7 +234,7 @@ TEST(single_pool_is_one_core_thread_with_an_unbounded_queue, "CP-EX1")
 {
     struct rig r;
     struct job jobs[3];
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_pool_stats stats;
 
     open_named(&r, SINGLE, &options);
@@ -255,7 +255,7 @@ TEST(cached_pool_grows_with_its_tasks_and_shrinks_to_nothing, "CP-EX1")
     struct rig r;
     struct job jobs[3];
     struct job later = A_JOB(&r);
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_pool_stats stats;
 
     open_named(&r, CACHED, &options);
@@ -285,7 +285,7 @@ TEST(named_pools_time_out_waits_for_a_task_that_blocks, "ExecutorsTest.testTimed
         struct rig r;
         struct job job = A_WAITING_JOB(&r);
         struct call call;
-        hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+        hora_pool_options options = HORA_INIT(hora_pool_options);
         hora_future *future;
 
         open_named(&r, (enum named)named, &options);
@@ -321,7 +321,7 @@ TEST(pool_names_count_pools_and_threads, "CP-EX3")
         struct job jobs[2];
         int thread;
 
-        open_named(&r, FIXED, HORA_POOL_OPTIONS(.factory = note_name));
+        open_named(&r, FIXED, HORA_POOL_OPTIONS(.thread_factory = note_name));
         execute_jobs(&r, jobs, 2);
         for (int t = 0; t < 2; t++) {
             CHECK_INT(sscanf(names[2 * p + t], "pool-%d-thread-%d", &pool[p], &thread), 2);
@@ -361,7 +361,7 @@ TEST_REAL(pool_threads_have_names_and_block_signals, "ExecutorsTest.testDefaultT
 {
     struct rig r;
     struct thread_look look = {.name = ""};
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     int number = 0;
 
     open_named(&r, SINGLE, &options);
@@ -415,7 +415,7 @@ TEST(task_with_a_result_gives_it, "ExecutorsTest.testCallable2")
 TEST(task_needs_a_function, "ExecutorsTest.testCallableNPE1 ExecutorsTest.testCallableNPE2")
 {
     struct rig r;
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_future *future = (hora_future *)untouched;
 
     open_named(&r, SINGLE, &options);

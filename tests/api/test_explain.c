@@ -22,7 +22,7 @@ TEST(explain_refuses_nothing_to_explain, "")
     char text[8];
     hora_future *promise = NULL;
 
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK_ERROR(hora_future_explain(NULL, text, sizeof(text)), HORA_EINVAL);
     CHECK_ERROR(hora_future_explain(promise, NULL, 1), HORA_EINVAL);
     CHECK(hora_future_explain(promise, NULL, 0) > 0);
@@ -90,7 +90,7 @@ TEST(explain_says_who_refused_it, "")
     CHECK_SAYS(oldest,
                "resize (img.c:88) was rejected: its pool had neither a thread nor room for it, or had been shut "
                "down");
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_SAYS(next, "resize (img.c:88) was abandoned: its pool was stopped, or it has ended the thread that ran it");
     settle(&r.f);
     end(running);
@@ -113,7 +113,7 @@ TEST(explain_says_what_expired, "")
 TEST(explain_knows_promises, "")
 {
     hora_future *promise = NULL;
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK_SAYS(promise, "a task is a promise that nobody has completed");
     CHECK_INT(hora_future_complete(promise, NULL), 1);
     CHECK_SAYS(promise, "a task was completed");
@@ -129,7 +129,7 @@ TEST(explain_says_that_it_was_handed_back, "")
 
     execute_job(&r, &blocker);
     hora_future *future = submit(&r, RESIZE(job_run, &job));
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_SAYS(future, "resize (img.c:88) was handed back by a pool that was stopped, and is in nobody's queue");
     rig_finish(&r);
     CHECK_OK(hora_pool_free(r.pool));
@@ -316,7 +316,8 @@ TEST(explain_knows_how_long_the_oldest_has_waited, "")
     hora_future *oldest = NULL;
 
     CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &blocker)));
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TERMS(.start_by = HORA_MINUTES(10)), &oldest));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(10)),
+                                   &oldest));
     settle(&r.f);
     advance(&r.f, HORA_MS(2200));
     hora_future *second = submit(&r, RESIZE(job_run, &job));
@@ -382,7 +383,7 @@ TEST(explain_says_that_no_other_thread_could_be_started, "")
     rig_prepare(&r, false);
     r.factory_threads = 1;
     r.factory_error = HORA_EAGAIN;
-    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .factory = rig_factory));
+    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .thread_factory = rig_factory));
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
 
     execute_job(&r, &blocker);
@@ -437,7 +438,7 @@ TEST(explain_says_that_the_pool_has_been_stopped, "")
     const hora_task first = {.run = job_run, .arg = &future, .drop = explain_neighbour};
     CHECK_OK(hora_pool_execute(r.pool, &first));
     CHECK_OK(hora_pool_submit(r.pool, RESIZE(job_run, &job), &future));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_SAYS(future, "resize (img.c:88) was abandoned: its pool was stopped, or it has ended the thread that ran it");
     rig_finish(&r);
     end(future);
@@ -471,7 +472,7 @@ static void late_begin(struct late *late)
 TEST(explain_says_that_a_worker_is_about_to_take_it, "")
 {
     struct late late;
-    rig_open(&late.rig, false, HORA_POOL_OPTIONS(.core_threads = 1, .factory = late_factory));
+    rig_open(&late.rig, false, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = late_factory));
     struct job job = A_JOB(&late.rig);
 
     CHECK_INT(hora_pool_prestart(late.rig.pool), 1);
@@ -486,7 +487,7 @@ TEST(explain_says_that_a_worker_is_about_to_take_it, "")
 TEST(explain_says_that_a_worker_begins_with_it, "")
 {
     struct late late;
-    rig_open(&late.rig, false, HORA_POOL_OPTIONS(.core_threads = 1, .factory = late_factory));
+    rig_open(&late.rig, false, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = late_factory));
     struct job job = A_JOB(&late.rig);
 
     hora_future *future = submit(&late.rig, RESIZE(job_run, &job));
@@ -511,11 +512,11 @@ TEST(explain_knows_queues_of_the_user, "")
         hora_queue *queue = NULL;
         rig_prepare(&r, false);
         if (i == 0)
-            CHECK_OK(hora_array_queue_new(4, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
+            CHECK_OK(hora_queue_new_array(4, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
         else if (i == 1)
-            CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
+            CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
         else
-            CHECK_OK(hora_priority_queue_new(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
+            CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
         rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
         struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
         execute_job(&r, &blocker);

@@ -6,7 +6,7 @@
 #include "json_support.h"
 #include "limits_support.h"
 
-static hora_future *submit(struct rig *r, struct job *job, const hora_terms *terms)
+static hora_future *submit(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
     CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future));
@@ -21,9 +21,9 @@ TEST(explain_says_what_it_was_too_late_for, "")
     limits_open(&r, &seen, 1);
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
     execute_job(&r, &blocker);
-    hora_future *begins = submit(&r, &job, HORA_TERMS(.start_by = SEC(5)));
-    hora_future *ends = submit(&r, &job, HORA_TERMS(.done_by = SEC(5)));
-    hora_future *both = submit(&r, &job, HORA_TERMS(.start_by = SEC(5), .done_by = SEC(6)));
+    hora_future *begins = submit(&r, &job, HORA_TASK_OPTIONS(.start_within = SEC(5)));
+    hora_future *ends = submit(&r, &job, HORA_TASK_OPTIONS(.finish_within = SEC(5)));
+    hora_future *both = submit(&r, &job, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     pass(&r, SEC(5));
     CHECK_SAYS(begins, "resize (img.c:88) expired: it had not begun in its time");
     CHECK_SAYS(ends, "resize (img.c:88) expired: it was not done in its time");
@@ -56,11 +56,11 @@ TEST(explain_knows_workers_that_are_written_off, "")
     struct page page = {.length = 0};
     limits_open(&r, &seen, 1);
     struct job stuck = A_DEAF_JOB(&r), blocker = A_DEAF_JOB(&r), job = A_JOB(&r);
-    hora_future *first = submit(&r, &stuck, HORA_TERMS(.stuck_after = SEC(5), .replace = true));
+    hora_future *first = submit(&r, &stuck, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
     pass(&r, SEC(6));
     execute_job(&r, &blocker);
     settle(&r.f);
-    hora_future *future = submit(&r, &job, HORA_TERMS(.start_by = SEC(100)));
+    hora_future *future = submit(&r, &job, HORA_TASK_OPTIONS(.start_within = SEC(100)));
     pass(&r, SEC(1));
     CHECK_SAYS(first, "resize (img.c:88) is running: worker 1 has been running it for 7 s");
     char text[HORA_EXPLAIN_TEXT];

@@ -8,12 +8,12 @@
 #include "schedule_support.h"
 #include "zone_support.h"
 
-static hora_future *schedule(struct stage *s, struct tick *tick, const hora_schedule_spec *spec)
+static hora_future *schedule(struct stage *s, struct tick *tick, const hora_schedule *spec)
 {
     hora_future *future = NULL;
     const hora_task task = {
         .run = tick_run, .arg = tick, .drop = tick_drop, .name = "poll", .file = "feed.c", .line = 12};
-    CHECK_OK(hora_schedule_with(s->scheduler, &task, spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, &task, spec, &future));
     return future;
 }
 #define SCHEDULE(s, tick, ...) schedule((s), (tick), HORA_SCHEDULE(__VA_ARGS__))
@@ -41,7 +41,7 @@ TEST(explain_says_in_how_long, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = SCHEDULE(&s, &tick, .delay = SEC(312 * 60));
+    hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(312 * 60));
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 5 h 12 min");
     stage_pass(&s, 312 * 60 - 9);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s");
@@ -97,11 +97,11 @@ TEST(explain_says_that_it_is_paused, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = SCHEDULE(&s, &tick, .rate = SEC(5));
+    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(5));
     stage_pass(&s, 1);
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     CHECK_SAYS(future, "poll (feed.c:12) is paused");
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INT(hora_future_resume(future), 1);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 4 s");
     END(&tick, future);
     CHECK_INT(tick.runs, 1);
@@ -130,7 +130,7 @@ TEST(explain_says_that_its_time_never_comes, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = SCHEDULE(&s, &tick, .delay = HORA_FOREVER);
+    hora_future *future = SCHEDULE(&s, &tick, .initial_delay = HORA_FOREVER);
     CHECK_SAYS(future, "poll (feed.c:12) waits for a time that never comes");
     END(&tick, future);
     stage_close(&s);
@@ -144,7 +144,7 @@ TEST(explain_says_for_how_long_it_has_been_running, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick once = {.stage = &s, .waits = true};
 
-    hora_future *future = SCHEDULE(&s, &once, .delay = SEC(1));
+    hora_future *future = SCHEDULE(&s, &once, .initial_delay = SEC(1));
     stage_pass(&s, 15 * 60 + 1);
     CHECK_SAYS(future, "poll (feed.c:12) is running: worker 1 has been running it for 15 min");
     END(&once, future);
@@ -157,7 +157,7 @@ TEST(explain_says_that_the_run_before_goes_on, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = SCHEDULE(&s, &tick, .rate = SEC(600));
+    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(600));
     stage_pass(&s, 599);
     CHECK_SAYS(future, "poll (feed.c:12) is running: worker 1 has been running it for 9 min 59 s");
     stage_pass(&s, 241);
@@ -174,12 +174,12 @@ TEST(explain_counts_runs_that_overlap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = SCHEDULE(&s, &tick, .rate = SEC(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 1);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 1 run of it is going");
     stage_pass(&s, 10);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 2 runs of it are going, as many as may");
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     CHECK_SAYS(future, "poll (feed.c:12) is paused; 2 runs of it are going, as many as may");
     END(&tick, future);
     stage_close(&s);
@@ -192,7 +192,7 @@ TEST(explain_says_that_there_is_no_other_time, "")
     struct tick tick = {.stage = &s, .waits = true};
 
     hora_future *future =
-        SCHEDULE(&s, &tick, .rate = SEC(10), .count = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+        SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .count = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 15);
     CHECK_SAYS(future, "poll (feed.c:12) has no other time, and is over when what runs of it has ended");
     CHECK_OK(hora_latch_count_down(s.gate));
@@ -208,11 +208,11 @@ TEST(explain_says_that_a_series_is_over, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick counted = A_TICK(&s), failing = {.stage = &s, .fails_from = 2, .fails_to = 2, .code = 7};
 
-    hora_future *future = SCHEDULE(&s, &counted, .rate = SEC(10), .count = 5);
+    hora_future *future = SCHEDULE(&s, &counted, .fixed_rate = SEC(10), .count = 5);
     stage_pass(&s, 50);
     CHECK_SAYS(future, "poll (feed.c:12) is over: it has run 5 times");
     end(future);
-    future = SCHEDULE(&s, &failing, .rate = SEC(10), .failure = HORA_FAILURE_STOP);
+    future = SCHEDULE(&s, &failing, .fixed_rate = SEC(10), .failure = HORA_FAILURE_STOP);
     stage_pass(&s, 50);
     CHECK_SAYS(future, "poll (feed.c:12) failed with code 7");
     end(future);
@@ -230,10 +230,10 @@ TEST(explain_counts_what_is_due_before_it, "")
 
     hora_future *blocking = block(&s, &blocker);
     for (int i = 0; i < 3; i++)
-        futures[i] = SCHEDULE(&s, &ticks[i], .delay = SEC(1 + i));
+        futures[i] = SCHEDULE(&s, &ticks[i], .initial_delay = SEC(1 + i));
     futures[3] =
         SCHEDULE(&s, &ticks[3], .at = stage_instant(&s, 2)); /* by another clock, and later than the one of 2 s */
-    CHECK_OK(hora_schedule(s.scheduler, RESIZE(tick_run, &ticks[0]), SEC(100), NULL)); /* not due */
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(tick_run, &ticks[0]), SEC(100), NULL)); /* not due */
     stage_pass(&s, 3);
     CHECK_SAYS(futures[0], "poll (feed.c:12) has been due for 2 s; its pool's only worker is busy");
     CHECK_SAYS(futures[1],
@@ -258,7 +258,7 @@ TEST(explain_says_who_is_busy_in_a_scheduler, "")
     struct tick blocker = A_TICK(&s), tick = A_TICK(&s);
 
     hora_future *blocking = block(&s, &blocker);
-    hora_future *future = SCHEDULE(&s, &tick, .delay = SEC(1));
+    hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(1));
     stage_pass(&s, 9);
     CHECK_SAYS(future,
                "poll (feed.c:12) has been due for 8 s; its pool's only worker is busy: worker 1 has been busy with "
@@ -309,9 +309,9 @@ TEST(explain_says_that_a_worker_has_taken_it, "")
 
     fixture_open(&s.f);
     CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view, .context = &calls, .before = explain_before),
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view, .arg = &calls, .before = explain_before),
         &s.scheduler, NULL));
-    hora_future *future = SCHEDULE(&s, &tick, .rate = SEC(1));
+    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(1));
     stage_pass(&s, 1);
     CHECK_INT(calls, 2);
     END(&tick, future);
@@ -327,10 +327,13 @@ TEST(explain_says_why_what_is_due_is_held, "")
     hora_class *slow = NULL;
     CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
 
-    hora_future *running = SCHEDULE(&s, &blocker, .rate = SEC(100), .terms = HORA_TERMS(.task_class = slow, .key = 7));
+    hora_future *running =
+        SCHEDULE(&s, &blocker, .fixed_rate = SEC(100), .options = HORA_TASK_OPTIONS(.task_class = slow, .key = 7));
     stage_settle(&s);
-    hora_future *limited = SCHEDULE(&s, &ticks[0], .delay = SEC(1), .terms = HORA_TERMS(.task_class = slow));
-    hora_future *behind = SCHEDULE(&s, &ticks[1], .rate = SEC(10), .delay = SEC(2), .terms = HORA_TERMS(.key = 7));
+    hora_future *limited =
+        SCHEDULE(&s, &ticks[0], .initial_delay = SEC(1), .options = HORA_TASK_OPTIONS(.task_class = slow));
+    hora_future *behind =
+        SCHEDULE(&s, &ticks[1], .fixed_rate = SEC(10), .initial_delay = SEC(2), .options = HORA_TASK_OPTIONS(.key = 7));
     stage_pass(&s, 9);
     CHECK_SAYS(limited,
                "poll (feed.c:12) has been due for 8 s, and waits: its class slow is at its limit of 1; worker 1 "
@@ -387,7 +390,7 @@ static void explain_in_hook(hora_scheduler *scheduler, const hora_clock_event *e
 }
 
 /* What it says of a task while the clock has been set by this, and after that. */
-static void check_told(const hora_schedule_spec *spec, hora_ns by, const char *meanwhile, const char *afterwards)
+static void check_told(const hora_schedule *spec, hora_ns by, const char *meanwhile, const char *afterwards)
 {
     struct stage s = {.order = 0}; /* as far as a tick needs it */
     struct tick tick = A_TICK(&s);
@@ -395,7 +398,7 @@ static void check_told(const hora_schedule_spec *spec, hora_ns by, const char *m
 
     fixture_open(&s.f);
     CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view, .context = &told, .clock_event = explain_in_hook),
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view, .arg = &told, .clock_event = explain_in_hook),
         &s.scheduler, NULL));
     told.future = schedule(&s, &tick, spec);
     settle(&s.f);
@@ -441,8 +444,9 @@ TEST(explain_says_that_it_is_swept, "")
     hora_future *first = NULL, *second = NULL;
 
     const hora_task task = {.run = tick_run, .arg = &second, .drop = explain_neighbour};
-    CHECK_OK(hora_schedule_with(s.scheduler, &task, HORA_SCHEDULE(.rate = SEC(5), .delay = SEC(5)), &first));
-    second = SCHEDULE(&s, &tick, .rate = SEC(6), .delay = SEC(6));
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, &task,
+                                          HORA_SCHEDULE(.fixed_rate = SEC(5), .initial_delay = SEC(5)), &first));
+    second = SCHEDULE(&s, &tick, .fixed_rate = SEC(6), .initial_delay = SEC(6));
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     CHECK_SAYS(second, "poll (feed.c:12) was cancelled");
     end(first);
@@ -457,7 +461,7 @@ TEST(explain_says_that_the_scheduler_has_been_shut_down, "")
     struct tick blocker = A_TICK(&s), tick = A_TICK(&s);
 
     hora_future *blocking = block(&s, &blocker);
-    hora_future *future = SCHEDULE(&s, &tick, .delay = SEC(1));
+    hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(1));
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     stage_pass(&s, 2);
     CHECK_SAYS(future, "poll (feed.c:12) has been due for 1 s; its pool has been shut down, and runs what is left; its "

@@ -15,14 +15,14 @@ static hora_class *class_of(struct rig *r, const hora_class_options *options)
     return made;
 }
 
-static hora_future *submit(struct rig *r, struct job *job, const hora_terms *terms)
+static hora_future *submit(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
     CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future));
     settle(&r->f);
     return future;
 }
-#define SUBMIT(r, job, ...) submit((r), (job), HORA_TERMS(__VA_ARGS__))
+#define SUBMIT(r, job, ...) submit((r), (job), HORA_TASK_OPTIONS(__VA_ARGS__))
 
 static void end_all(struct rig *r, hora_future **futures, int count)
 {

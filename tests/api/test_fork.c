@@ -44,8 +44,8 @@ static void call_queue(struct family *family)
     CHILD_FORKED(hora_queue_is_closed(queue));
     CHILD_FORKED(hora_queue_fd(queue));
     if (family->f->kind == DELAY) {
-        CHILD_FORKED(hora_delay_queue_put(queue, item(0), 0));
-        CHILD_FORKED(hora_delay_queue_put_at(queue, item(0), 0));
+        CHILD_FORKED(hora_queue_put_delayed(queue, item(0), 0));
+        CHILD_FORKED(hora_queue_put_at(queue, item(0), 0));
     }
     CHILD_FORKED(hora_queue_free(queue));
     CHILD_CHECK(got == untouched);
@@ -160,7 +160,7 @@ static void use_clock(struct family *family)
     CHILD_FORKED(hora_clock_sleep(view, 10));
     CHILD_FORKED(hora_clock_sleep(view, HORA_FOREVER));
     CHILD_CHECK(hora_clock_now(view) == HORA_SECONDS(1));
-    CHILD_CHECK(hora_clock_timeline(view) == HORA_MONOTONIC);
+    CHILD_CHECK(hora_clock_get_id(view) == HORA_CLOCK_MONOTONIC);
 }
 
 TEST_REAL(virtual_clock_cannot_be_used_in_a_child, "")
@@ -219,7 +219,7 @@ static void use_new_objects(struct family *family)
     void *got = untouched;
 
     (void)family;
-    CHILD_CHECK(hora_linked_queue_new(1, NULL, &queue) == 0);
+    CHILD_CHECK(hora_queue_new_linked(1, NULL, &queue) == 0);
     CHILD_CHECK(hora_queue_put(queue, item(0)) == 0);
     CHILD_CHECK(hora_queue_offer_for(queue, item(1), HORA_MS(1)) == HORA_ETIMEDOUT);
     CHILD_CHECK(is_readable(hora_queue_fd(queue)));
@@ -295,7 +295,7 @@ static void fork_again(struct family *family)
     int status = -1;
     pid_t child;
 
-    CHILD_CHECK(hora_linked_queue_new(1, NULL, &own.queue) == 0);
+    CHILD_CHECK(hora_queue_new_linked(1, NULL, &own.queue) == 0);
     CHILD_CHECK(hora_latch_new(1, NULL, &grand.latch) == 0);
     own.kind = LINKED;
     child = fork();

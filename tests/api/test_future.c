@@ -28,7 +28,7 @@ TEST(future_needs_a_task, "FutureTaskTest.testConstructor FutureTaskTest.testCon
     CHECK_ERROR(hora_future_init(&storage, HORA_TASK(NULL, &job, .drop = job_drop), &future), HORA_EINVAL);
     CHECK_ERROR(hora_future_init(NULL, JOB(&job), &future), HORA_EINVAL);
     CHECK_ERROR(hora_future_init(&storage, JOB(&job), NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_promise_new(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_new_promise(NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.drops, 0);
 }
@@ -42,7 +42,7 @@ TEST(future_is_done_after_its_run, "FutureTaskTest.testIsDone CP-FT1 CP-FT8")
     CHECK_OK(hora_future_on_done(future, job_done, &job));
     CHECK_NOT_DONE(future);
     CHECK_INT(hora_future_run(future), 1);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_NORMAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_SUCCEEDED);
     CHECK_DONE(future, 0, &job);
     CHECK_JOB(&job, 1);
     CHECK_INT(job.dones, 1);
@@ -124,7 +124,7 @@ TEST(future_failed_by_hand_keeps_its_failure, "FutureTaskTest.testSetException_g
     CHECK_NOT_DONE(future);
     CHECK_INT(hora_future_fail(future, -12345), 1);
     CHECK_INT(hora_future_failure(future), -12345);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_EXCEPTIONAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_FAILED);
     CHECK_DONE(future, HORA_EFAILED, NULL);
     CHECK_JOB(&job, 0);
     close_future(&r, future);
@@ -141,7 +141,7 @@ TEST(future_cancelled_before_its_run_never_runs,
 
         CHECK_OK(hora_future_on_done(future, job_done, &job));
         CHECK_INT(hora_future_cancel(future, interrupt), HORA_CANCEL_REMOVED);
-        CHECK_INT(hora_future_get_state(future), interrupt ? HORA_FUTURE_INTERRUPTED : HORA_FUTURE_CANCELLED);
+        CHECK_INT(hora_future_get_state(future), interrupt ? HORA_FUTURE_CANCELLED : HORA_FUTURE_CANCELLED);
         CHECK_INT(hora_future_run(future), 0);
         CHECK_DONE(future, HORA_ECANCELED, NULL);
         CHECK_JOB(&job, 0);
@@ -352,7 +352,7 @@ TEST(future_shows_how_the_task_failed,
 
     CHECK_INT(hora_future_run(future), 1);
     CHECK_INT(hora_future_failure(future), INT_MIN);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_EXCEPTIONAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_FAILED);
     CHECK_DONE(future, HORA_EFAILED, NULL);
     CHECK_JOB(&job, 1);
     CHECK_INT(job.result_drops, 1);

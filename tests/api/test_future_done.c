@@ -53,7 +53,7 @@ TEST(future_needs_a_callback_to_call_back, "")
 {
     hora_future *future;
 
-    CHECK_OK(hora_promise_new(NULL, &future));
+    CHECK_OK(hora_future_new_promise(NULL, &future));
     CHECK_ERROR(hora_future_on_done(future, NULL, NULL), HORA_EINVAL);
     hora_future_unref(future);
 }
@@ -211,7 +211,7 @@ TEST(future_callback_is_not_lost_when_both_come_together, "")
     hora_future *promise;
     test_thread *thread;
 
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     thread = test_thread_start(NULL, complete_it, promise);
     CHECK_OK(hora_future_on_done(promise, job_done, &job));
     test_thread_join(thread);
@@ -247,7 +247,7 @@ TEST_REAL(future_descriptor_made_late_is_readable_at_once, "")
     hora_future *futures[2];
 
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_promise_new(NULL, &futures[i]));
+        CHECK_OK(hora_future_new_promise(NULL, &futures[i]));
     CHECK_INT(hora_future_complete(futures[0], NULL), 1);
     CHECK_INT(hora_future_cancel(futures[1], false), HORA_CANCEL_REMOVED);
     for (int i = 0; i < 2; i++) {
@@ -272,7 +272,7 @@ TEST_REAL(pool_descriptor_is_readable_while_it_is_idle, "")
     settle(&r.f);
     CHECK(!is_readable(fd));
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_quiesce(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(r.pool, HORA_FOREVER));
     CHECK(is_readable(fd));
     rig_close(&r);
 }
@@ -286,7 +286,7 @@ TEST_REAL(pool_descriptor_made_while_busy_is_not_readable, "")
     execute_jobs(&r, &job, 1);
     CHECK(!is_readable(hora_pool_idle_fd(r.pool)));
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_quiesce(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(r.pool, HORA_FOREVER));
     CHECK(is_readable(hora_pool_idle_fd(r.pool)));
     rig_close(&r);
 }
@@ -341,7 +341,7 @@ TEST(future_describes_why_it_was_dropped, "")
 
     rig_open_threadless(&r);
     future = submit_job(&r, &job);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     check_text(__LINE__, future, "Completed exceptionally");
     check_text(__LINE__, future, hora_strerror(HORA_EABANDONED));
     hora_future_unref(future);

@@ -84,7 +84,7 @@ TEST(future_knows_its_task_and_where_it_was_written, "")
     CHECK(strcmp(task->name, "mill") == 0);
     CHECK(strstr(task->file, "test_future_memory.c") != NULL);
     CHECK(task->line > 0);
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK(hora_future_task(promise)->run == NULL);
     CHECK_POINTER(hora_future_task(NULL), NULL);
     hora_future_unref(promise);
@@ -119,7 +119,7 @@ TEST(promise_is_completed_by_hand, "")
     struct job job = A_JOB(NULL);
     hora_future *promise;
 
-    CHECK_OK(hora_promise_new(job_drop_result, &promise));
+    CHECK_OK(hora_future_new_promise(job_drop_result, &promise));
     CHECK_NOT_DONE(promise);
     CHECK_ERROR(hora_future_run(promise), HORA_EINVAL);
     CHECK_ERROR(hora_future_run_and_reset(promise), HORA_EINVAL);
@@ -134,7 +134,7 @@ TEST(promise_can_fail_or_be_cancelled, "")
     hora_future *promises[2];
 
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_promise_new(NULL, &promises[i]));
+        CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
     CHECK_INT(hora_future_fail(promises[0], 4), 1);
     CHECK_INT(hora_future_cancel(promises[1], true), HORA_CANCEL_REMOVED);
     CHECK_DONE(promises[0], HORA_EFAILED, NULL);
@@ -149,7 +149,7 @@ TEST(promise_that_is_done_does_not_take_another_result, "")
     struct job jobs[2] = {A_JOB(NULL), A_JOB(NULL)};
     hora_future *promise;
 
-    CHECK_OK(hora_promise_new(job_drop_result, &promise));
+    CHECK_OK(hora_future_new_promise(job_drop_result, &promise));
     CHECK_INT(hora_future_complete(promise, &jobs[0]), 1);
     CHECK_INT(hora_future_complete(promise, &jobs[1]), 0);
     hora_future_unref(promise);
@@ -181,7 +181,7 @@ TEST(promise_is_kept_by_one_of_many, "")
     void *result = NULL;
     int winners = 0;
 
-    CHECK_OK(hora_promise_new(job_drop_result, &promise));
+    CHECK_OK(hora_future_new_promise(job_drop_result, &promise));
     for (int i = 0; i < 3; i++) {
         keepers[i] = (struct keeper){promise, &jobs[i], 0};
         threads[i] = test_thread_start(NULL, keep_promise, &keepers[i]);

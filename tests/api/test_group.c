@@ -34,12 +34,12 @@ static void submit(struct team *t, struct job *job)
 
 static int run_wait(struct call *call)
 {
-    return hora_group_wait(call->object);
+    return hora_group_await(call->object);
 }
 
 static int run_wait_for(struct call *call)
 {
-    return hora_group_wait_for(call->object, call->timeout);
+    return hora_group_await_for(call->object, call->timeout);
 }
 
 static void start_wait(struct call *call, struct team *t)
@@ -64,8 +64,8 @@ TEST(group_refuses_null, "")
     CHECK_ERROR(hora_group_new(NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_new(&(hora_group_options){.struct_size = 1}, &group), HORA_EINVAL);
     CHECK_OK(hora_group_free(NULL));
-    CHECK_ERROR(hora_group_wait(NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_group_wait_for(NULL, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_group_await(NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_group_await_for(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_group_cancel(NULL, true), HORA_EINVAL);
     CHECK_ERROR(hora_group_pending(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_failed(NULL), HORA_EINVAL);
@@ -88,9 +88,9 @@ TEST(group_without_futures_is_not_waited_for, "")
     struct team t;
 
     team_open(&t);
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     for (int i = 0; i < 5; i++)
-        CHECK_OK(hora_group_wait_for(t.group, any_timeout[i]));
+        CHECK_OK(hora_group_await_for(t.group, any_timeout[i]));
     CHECK_INT(hora_group_cancel(t.group, true), 0);
     team_close(&t);
 }
@@ -130,7 +130,7 @@ TEST(group_can_be_used_again, "")
     for (int round = 0; round < 3; round++) {
         hora_future *promise;
 
-        CHECK_OK(hora_promise_new(NULL, &promise));
+        CHECK_OK(hora_future_new_promise(NULL, &promise));
         CHECK_OK(hora_group_add(t.group, promise));
         start_wait(&call, &t);
         CHECK_BLOCKED(&call);
@@ -159,7 +159,7 @@ TEST(group_counts_what_has_not_succeeded, "")
     settle(&t.v.r.f);
     CHECK_INT(hora_group_failed(t.group), 3);
     CHECK_INT(hora_group_pending(t.group), 0);
-    CHECK_OK(hora_promise_new(NULL, &done));
+    CHECK_OK(hora_future_new_promise(NULL, &done));
     CHECK_INT(hora_future_fail(done, CODE), 1);
     CHECK_OK(hora_group_add(t.group, done)); /* done already: it counts at once */
     CHECK_INT(hora_group_failed(t.group), 4);
@@ -175,7 +175,7 @@ TEST(group_holds_a_future_until_it_is_done, "")
     hora_future *promise;
 
     team_open(&t);
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK_OK(hora_group_add(t.group, promise));
     CHECK_OK(hora_group_add(t.group, promise)); /* twice counts twice */
     (void)hora_future_unref(promise);
@@ -218,7 +218,7 @@ TEST(group_cancel_without_interrupt_lets_bodies_run, "")
     submit(&t, &job);
     settle(&t.v.r.f);
     CHECK_INT(hora_group_cancel(t.group, false), 1);
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     settle(&t.v.r.f);
     CHECK_INT(job.ends, 0);
     rig_open_gate(&t.v.r);
@@ -237,16 +237,16 @@ TEST(group_wait_reports_an_interrupt_first, "")
     struct call call;
 
     team_open(&t);
-    CHECK_INTERRUPTED(hora_group_wait(t.group), NULL);
+    CHECK_INTERRUPTED(hora_group_await(t.group), NULL);
     for (int i = 0; i < 5; i++)
-        CHECK_INTERRUPTED(hora_group_wait_for(t.group, any_timeout[i]), NULL);
+        CHECK_INTERRUPTED(hora_group_await_for(t.group, any_timeout[i]), NULL);
     submit(&t, &job);
     start_wait(&call, &t);
     CHECK_INTERRUPTIBLE(&call);
     start_wait_for(&call, &t, A_LONG_WHILE);
     CHECK_INTERRUPTIBLE(&call);
     rig_open_gate(&t.v.r);
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     team_close(&t);
 }
 
@@ -259,12 +259,12 @@ TEST(group_timed_wait_times_out, "")
     team_open(&t);
     submit(&t, &job);
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_group_wait_for(t.group, expired[i]), HORA_ETIMEDOUT);
+        CHECK_ERROR(hora_group_await_for(t.group, expired[i]), HORA_ETIMEDOUT);
     start_wait_for(&call, &t, A_WHILE);
     CHECK_TIMES_OUT(&call, A_WHILE);
     CHECK_INT(hora_group_pending(t.group), 1);
     rig_open_gate(&t.v.r);
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     team_close(&t);
 }
 
@@ -283,7 +283,7 @@ static int wait_inside(void *arg, void **ret_result)
     if (!inner->is_member)
         for (int i = 0; i < 2; i++)
             submit(inner->team, &inner->jobs[i]);
-    inner->result = hora_group_wait(inner->team->group);
+    inner->result = hora_group_await(inner->team->group);
     return 0;
 }
 
@@ -337,7 +337,7 @@ TEST(group_may_be_filled_by_its_own_tasks, "")
 
     team_open(&t);
     CHECK_OK(hora_group_submit(t.group, &t.v.executor, HORA_TASK(submit_inside, &inner), NULL));
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     CHECK_INT(inner.jobs[0].runs + inner.jobs[1].runs, 2);
     team_close(&t);
 }
@@ -357,7 +357,7 @@ TEST(group_submit_refused_leaves_the_task_to_the_caller, "")
     CHECK_INT(jobs[1].runs + jobs[1].drops, 0);
     CHECK_INT(hora_group_pending(t.group), 1);
     rig_open_gate(&t.v.r);
-    CHECK_OK(hora_group_wait(t.group));
+    CHECK_OK(hora_group_await(t.group));
     CHECK_INT(hora_group_failed(t.group), 0);
     team_close(&t);
 }
@@ -393,12 +393,12 @@ TEST(group_can_be_freed_as_soon_as_the_wait_returned, "")
 
     CHECK_OK(hora_group_new(NULL, &group));
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(hora_promise_new(NULL, &promises[i]));
+        CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
         CHECK_OK(hora_group_add(group, promises[i]));
     }
     for (int i = 0; i < 2; i++)
         threads[i] = test_thread_start(NULL, complete, promises[i]);
-    CHECK_OK(hora_group_wait(group));
+    CHECK_OK(hora_group_await(group));
     CHECK_OK(hora_group_free(group));
     for (int i = 0; i < 2; i++)
         test_thread_join(threads[i]);
@@ -417,7 +417,7 @@ TEST_REAL(group_descriptor_is_readable_while_nothing_is_pending, "")
     CHECK(is_readable(fd));
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2; i++) {
-            CHECK_OK(hora_promise_new(NULL, &promises[i]));
+            CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
             CHECK_OK(hora_group_add(t.group, promises[i]));
             CHECK(!is_readable(fd));
         }

@@ -11,7 +11,7 @@
 static void open_growing(struct rig *r, struct diary *diary, bool steered, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_OVERSIGHT_INIT;
+    hora_oversight oversight = HORA_INIT(hora_oversight);
     oversight.listener = diary_listener_for(diary, "ZT");
     oversight.growth.wait_bound = BOUND;
     oversight.steered = steered;
@@ -190,7 +190,7 @@ TEST(growth_that_gets_no_thread, "")
     struct diary diary;
     struct job jobs[2];
 
-    OPEN_GROWING(&r, &diary, .core_threads = 1, .max_threads = 2, .factory = rig_factory);
+    OPEN_GROWING(&r, &diary, .core_threads = 1, .max_threads = 2, .thread_factory = rig_factory);
     r.factory_threads = 1;
     r.factory_error = HORA_EAGAIN;
     execute_jobs(&r, jobs, 2);
@@ -222,14 +222,14 @@ TEST(growth_options_that_cannot_work, "")
 {
     struct rig r;
     const char *reason;
-    hora_oversight grows = HORA_OVERSIGHT_INIT;
+    hora_oversight grows = HORA_INIT(hora_oversight);
     grows.growth.wait_bound = BOUND;
-    hora_oversight negative = HORA_OVERSIGHT_INIT;
+    hora_oversight negative = HORA_INIT(hora_oversight);
     negative.growth.wait_bound = -1;
     hora_queue *queue;
 
     rig_prepare(&r, false);
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .oversight = &grows), &reason), HORA_EINVAL);
     CHECK(strstr(reason, "max_threads") != NULL);
     CHECK_ERROR(

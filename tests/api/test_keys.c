@@ -28,10 +28,11 @@ TEST(key_lets_one_task_run_at_a_time_in_order, "")
     struct trial t;
 
     trial_open(&t, 4, 0);
-    (void)act_waiting(&t, HORA_TERMS(.key = 7));
-    (void)act_waiting(&t, HORA_TERMS(.key = 7, .priority = HORA_PRIORITY_LOW));
-    (void)act_waiting(&t, HORA_TERMS(.key = 7, .priority = HORA_PRIORITY_URGENT)); /* not before the one before it */
-    (void)act_waiting(&t, HORA_TERMS(.key = 8));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_LOW));
+    (void)act_waiting(&t,
+                      HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_URGENT)); /* not before the one before it */
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 8));
     CHECK_BEGUN(&t, 0, 3);
     act_let_end(&t.acts[3]);
     CHECK_BEGUN(&t, 0, 3);
@@ -47,10 +48,10 @@ TEST(key_is_free_however_its_task_ends, "")
     struct trial t;
 
     trial_open(&t, 2, 0);
-    (void)act_waiting(&t, HORA_TERMS(.key = 7));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7));
     t.acts[0].code = 5; /* fails */
     for (int i = 1; i < 5; i++)
-        (void)act_waiting(&t, HORA_TERMS(.key = 7));
+        (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7));
     CHECK_BEGUN(&t, 0);
     CHECK_INT(hora_future_cancel(t.acts[1].future, true), HORA_CANCEL_REMOVED); /* from the middle */
     act_let_end(&t.acts[0]);
@@ -60,7 +61,7 @@ TEST(key_is_free_however_its_task_ends, "")
     CHECK_INT(hora_pool_remove(t.r.pool, t.acts[4].future), 1);
     act_let_end(&t.acts[3]);
     CHECK_BEGUN(&t, 0, 2, 3);
-    (void)act_quick(&t, HORA_TERMS(.key = 7));
+    (void)act_quick(&t, HORA_TASK_OPTIONS(.key = 7));
     CHECK_BEGUN(&t, 0, 2, 3, 5);
     trial_close(&t);
 }
@@ -72,10 +73,10 @@ TEST(task_that_expires_while_it_waits_for_its_turn_leaves, "")
 
     trial_open(&t, 2, 0);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .key = 7));
-    (void)act_waiting(&t, HORA_TERMS(.key = 7, .start_by = HORA_SECONDS(1)));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .start_by = HORA_SECONDS(1)));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one, .key = 7));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 7));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7, .start_within = HORA_SECONDS(1)));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one, .start_within = HORA_SECONDS(1)));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 7));
     time_passes(&t, HORA_SECONDS(2));
     CHECK_BEGUN(&t, 0);
     CHECK_ERROR(hora_future_get_for(t.acts[1].future, 0, NULL), HORA_EEXPIRED);
@@ -112,8 +113,9 @@ TEST(task_that_is_awaited_by_its_own_pool_does_not_count, "")
     struct waits waits = {.t = &t};
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TERMS(.task_class = one), &outer));
-    struct act *inner = act_quick(&t, HORA_TERMS(.task_class = one, .key = 3));
+    CHECK_OK(
+        hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer));
+    struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
     CHECK_OK(hora_future_get(outer, NULL));
@@ -135,7 +137,7 @@ TEST(task_that_is_awaited_keeps_the_order_of_its_key, "")
     hora_future *outer;
     CHECK_OK(hora_pool_submit(t.r.pool, HORA_TASK(wait_for, &waits), &outer));
     for (int i = 1; i < 4; i++)
-        (void)act_quick(&t, HORA_TERMS(.key = 3));
+        (void)act_quick(&t, HORA_TASK_OPTIONS(.key = 3));
     waits.future = t.acts[3].future;
     act_let_end(gate);
     CHECK_OK(hora_future_get(outer, NULL));
@@ -152,11 +154,12 @@ TEST(task_that_is_awaited_waits_for_its_key, "")
     trial_open(&t, 2, 0);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct waits waits = {.t = &t};
-    struct act *busy = act_waiting(&t, HORA_TERMS(.key = 3));
+    struct act *busy = act_waiting(&t, HORA_TASK_OPTIONS(.key = 3));
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TERMS(.task_class = one), &outer));
-    struct act *inner = act_quick(&t, HORA_TERMS(.task_class = one, .key = 3));
+    CHECK_OK(
+        hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer));
+    struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
     CHECK_INT(inner->begun, 0);
@@ -175,20 +178,20 @@ TEST(future_that_is_executed_again_keeps_its_terms, "")
 
     trial_open(&t, 1, 0);
     (void)act_waiting(&t, NULL);
-    struct act *act = act_waiting(&t, HORA_TERMS(.key = 5));
+    struct act *act = act_waiting(&t, HORA_TASK_OPTIONS(.key = 5));
     CHECK_OK(hora_pool_execute_future(t.r.pool, act->future));
     CHECK_INT(rig_stats(&t.r).queued, 2);
     CHECK_INT(hora_pool_remove(t.r.pool, act->future), 1);
     CHECK_INT(hora_pool_remove(t.r.pool, act->future), 1);
     CHECK_INT(hora_pool_remove(t.r.pool, act->future), 0);
     CHECK_OK(hora_pool_execute_future(t.r.pool, act->future));
-    (void)act_waiting(&t, HORA_TERMS(.key = 5));
-    CHECK_OK(hora_pool_stop(t.r.pool, &list));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 5));
+    CHECK_OK(hora_pool_shutdown_now(t.r.pool, &list));
     CHECK_INT(list.count, 2);
     CHECK_POINTER(hora_future_list_take(&list), t.acts[1].future); /* in the order of their coming */
     (void)hora_future_unref(t.acts[1].future);
     CHECK_ERROR(hora_future_set_priority(t.acts[1].future, HORA_PRIORITY_HIGH), HORA_ENOTSUP); /* nobody has it */
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     trial_close(&t);
 }
 
@@ -198,10 +201,10 @@ TEST(steered_queue_shows_what_waits_in_order, "")
     void *items[5];
 
     trial_open(&t, 1, 0);
-    (void)act_waiting(&t, HORA_TERMS(.key = 1));
-    (void)act_waiting(&t, HORA_TERMS(.key = 1));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 1));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 1));
     (void)act_waiting(&t, NULL);
-    (void)act_waiting(&t, HORA_TERMS(.priority = HORA_PRIORITY_HIGH));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH));
     settle(&t.r.f);
     hora_queue *queue = hora_pool_queue(t.r.pool);
     CHECK_INT(hora_queue_snapshot(queue, items, 5), 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_limits.c - start by, done by and run for: see hora_terms
+/* test_limits.c - start by, done by and run for: see hora_task_options
  *
  * In virtual time each limit is exact: nothing happens one nanosecond before it, and at its moment it does. */
 #include "limits_support.h"
@@ -14,7 +14,7 @@ TEST(limits_start_by_expires_in_the_queue, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5)));
     pass(&r, SEC(5) - 1);
     CHECK_NOT_DONE(future);
     CHECK_INT(rig_stats(&r).queued, 1);
@@ -38,7 +38,7 @@ TEST(limits_start_by_lets_begin_in_time, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5)));
     pass(&r, SEC(5) - 1);
     rig_open_gate(&r);
     settle(&r.f);
@@ -56,7 +56,7 @@ TEST(limits_start_by_is_over_when_it_has_begun, "")
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     struct job job = A_WAITING_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TERMS(.start_by = SEC(5)));
+    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.start_within = SEC(5)));
     pass(&r, SEC(60));
     CHECK_NOT_DONE(future);
     rig_open_gate(&r);
@@ -76,7 +76,7 @@ TEST(limits_end_with_a_cancel, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5), .done_by = SEC(6)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     settle(&r.f);
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     pass(&r, SEC(10));
@@ -96,7 +96,7 @@ TEST(limits_hold_without_a_handle, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TERMS(.start_by = SEC(5)), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL));
     pass(&r, SEC(5));
     CHECK_JOB(&second, 0);
     CHECK_INT(rig_stats(&r).expired, 1);
@@ -114,7 +114,7 @@ TEST(limits_done_by_expires_in_the_queue, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.done_by = SEC(5)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.finish_within = SEC(5)));
     pass(&r, SEC(5) - 1);
     CHECK_NOT_DONE(future);
     pass(&r, 1);
@@ -133,7 +133,7 @@ TEST(limits_done_by_interrupts_a_run_and_drops_its_outcome, "")
     limits_open(&r, &seen, 1);
     struct job job = A_WAITING_JOB(&r);
     struct job next = A_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TERMS(.done_by = SEC(5)));
+    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.finish_within = SEC(5)));
     execute_job(&r, &next);
     pass(&r, SEC(5) - 1);
     CHECK_NOT_DONE(future);
@@ -159,7 +159,7 @@ TEST(limits_done_by_is_kept, "")
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     struct job job = A_WAITING_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TERMS(.done_by = SEC(5)));
+    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.finish_within = SEC(5)));
     pass(&r, SEC(5) - 1);
     rig_open_gate(&r);
     settle(&r.f);
@@ -183,7 +183,7 @@ TEST(limits_run_for_interrupts_that_run_alone, "")
     struct job next = A_WAITING_JOB(&r);
     hora_future *futures[3] = {submit_job(&r, &first)};
     pass(&r, SEC(7)); /* it counts from the beginning of the run */
-    futures[1] = submit_under(&r, &job, HORA_TERMS(.run_for = SEC(5)));
+    futures[1] = submit_under(&r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(5)));
     futures[2] = submit_job(&r, &next);
     pass(&r, SEC(7));
     CHECK_INT(hora_future_cancel(futures[0], true), HORA_CANCEL_INTERRUPTED);
@@ -208,7 +208,7 @@ TEST(limits_run_for_is_kept, "")
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     struct job job = A_WAITING_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TERMS(.run_for = SEC(5)));
+    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(5)));
     pass(&r, SEC(5) - 1);
     rig_open_gate(&r);
     pass(&r, SEC(10));
@@ -229,8 +229,9 @@ TEST(limits_start_by_counts_from_the_planned_time, "")
     struct job second = A_JOB(&r);
     hora_future *future;
     execute_job(&r, &first);
-    CHECK_OK(hora_schedule_with(r.pool, JOB(&second),
-                                HORA_SCHEDULE(.delay = SEC(10), .terms = HORA_TERMS(.start_by = SEC(5))), &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, JOB(&second),
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future));
     pass(&r, SEC(15) - 1);
     CHECK_NOT_DONE(future);
     pass(&r, 1);
@@ -252,9 +253,10 @@ TEST(limits_follow_a_task_that_is_retimed, "")
     struct job second = A_JOB(&r);
     hora_future *future;
     execute_job(&r, &first);
-    CHECK_OK(hora_schedule_with(r.pool, JOB(&second),
-                                HORA_SCHEDULE(.delay = SEC(10), .terms = HORA_TERMS(.start_by = SEC(5))), &future));
-    CHECK_OK(hora_scheduled_retime(future, SEC(20), 0));
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, JOB(&second),
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future));
+    CHECK_OK(hora_future_reschedule(future, SEC(20), 0));
     pass(&r, SEC(25) - 1);
     CHECK_NOT_DONE(future);
     pass(&r, 1);
@@ -274,16 +276,17 @@ TEST(limits_start_by_drops_single_runs_of_a_series, "")
     struct beat other = A_BEAT(&r, SEC(6));
     hora_future *future;
     hora_future *once;
-    CHECK_OK(hora_schedule_with(
-        r.pool, BEAT(&beat),
-        HORA_SCHEDULE(.rate = SEC(2), .missed = HORA_MISSED_BURST, .terms = HORA_TERMS(.start_by = SEC(2))), &future));
-    CHECK_OK(hora_schedule(r.pool, BEAT(&other), SEC(1), &once));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, BEAT(&beat),
+                                          HORA_SCHEDULE(.fixed_rate = SEC(2), .missed = HORA_MISSED_BURST,
+                                                        .options = HORA_TASK_OPTIONS(.start_within = SEC(2))),
+                                          &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, BEAT(&other), SEC(1), &once));
     pass_in_steps(&r, SEC(1), 11);
     CHECK_BEATS(&beat, 0, SEC(7), SEC(8), SEC(10));
     CHECK_NOT_DONE(future);
     CHECK_INT(seen.expired, 1); /* both at once */
     hora_schedule_info info;
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.skipped, 0);
     CHECK_INT(rig_stats(&r).expired, 0); /* none of its own ended */
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
@@ -299,8 +302,9 @@ TEST(limits_run_for_holds_for_each_run_of_a_series, "")
     limits_open_scheduler(&r, &seen, 1);
     struct beat beat = A_BEAT(&r, SEC(3));
     hora_future *future;
-    CHECK_OK(hora_schedule_with(r.pool, BEAT(&beat),
-                                HORA_SCHEDULE(.rate = SEC(5), .terms = HORA_TERMS(.run_for = SEC(1))), &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, BEAT(&beat), HORA_SCHEDULE(.fixed_rate = SEC(5), .options = HORA_TASK_OPTIONS(.run_limit = SEC(1))),
+        &future));
     pass_in_steps(&r, SEC(1), 12);
     CHECK_BEATS(&beat, 0, SEC(5), SEC(10));
     CHECK_INT(beat.interrupts, 3);
@@ -317,12 +321,12 @@ TEST(limits_done_by_is_not_for_a_series, "")
     struct beat beat = A_BEAT(&r, 0);
     hora_future *future;
     const char *reason = NULL;
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
-    hora_terms terms = HORA_TERMS_INIT;
-    terms.done_by = SEC(1);
-    spec.rate = SEC(1);
-    spec.terms = &terms;
-    CHECK_ERROR(hora_schedule_with(r.pool, BEAT(&beat), &spec, &future), HORA_EINVAL);
+    hora_schedule spec = HORA_INIT(hora_schedule);
+    hora_task_options terms = HORA_INIT(hora_task_options);
+    terms.finish_within = SEC(1);
+    spec.fixed_rate = SEC(1);
+    spec.options = &terms;
+    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, BEAT(&beat), &spec, &future), HORA_EINVAL);
     CHECK_ERROR(hora_schedule_check(&spec, &reason), HORA_EINVAL);
     CHECK(reason != NULL);
     CHECK_INT(beat.drops, 0);
@@ -336,7 +340,7 @@ static int get_nested(void *arg, void **ret_result)
     struct rig *r = arg;
     (void)ret_result;
     struct job job = A_WAITING_JOB(r);
-    hora_future *future = submit_under(r, &job, HORA_TERMS(.run_for = SEC(2)));
+    hora_future *future = submit_under(r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(2)));
     void *result;
     CHECK_OK(hora_future_get(future, &result));
     CHECK_INT(job.interrupts, 1);
@@ -364,7 +368,7 @@ static int get_nested_done_by(void *arg, void **ret_result)
     struct rig *r = arg;
     (void)ret_result;
     struct job job = A_WAITING_JOB(r);
-    hora_future *future = submit_under(r, &job, HORA_TERMS(.done_by = SEC(2)));
+    hora_future *future = submit_under(r, &job, HORA_TASK_OPTIONS(.finish_within = SEC(2)));
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EEXPIRED);
     CHECK_INT(job.interrupts, 1);
     CHECK(!hora_interrupted());
@@ -394,19 +398,19 @@ TEST(limits_end_with_the_pool, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5), .done_by = SEC(6)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     settle(&r.f);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, 1);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(r.pool));
     r.pool = NULL;
     pass(&r, SEC(10));
     CHECK_NOT_DONE(future);
     CHECK_INT(hora_future_run(future), 1);
     CHECK_DONE(future, 0, &second);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     (void)hora_future_unref(future);
     CHECK_INT(seen.expired, 0);
     rig_close(&r);
@@ -421,7 +425,7 @@ TEST(limits_hold_after_shutdown, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TERMS(.start_by = SEC(5)));
+    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5)));
     settle(&r.f);
     CHECK_OK(hora_pool_shutdown(r.pool));
     pass(&r, SEC(5));
@@ -438,7 +442,8 @@ TEST(limits_of_a_task_that_is_refused_do_not_count, "")
     struct job job = A_JOB(&r);
     hora_future *future = NULL;
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TERMS(.start_by = SEC(5)), &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TASK_OPTIONS(.start_within = SEC(5)), &future),
+                HORA_EREJECTED);
     pass(&r, SEC(10));
     CHECK_INT(job.drops, 0);
     CHECK_INT(seen.expired, 0);
@@ -460,11 +465,11 @@ TEST(limits_a_listener_cannot_free_the_pool, "")
     struct seen seen = {0};
     rig_open(&r, false,
              HORA_POOL_OPTIONS(.core_threads = 1,
-                               .oversight = HORA_OVERSIGHT(.listener = {.expired = free_pool, .context = &seen})));
+                               .oversight = HORA_OVERSIGHT(.listener = {.expired = free_pool, .arg = &seen})));
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TERMS(.start_by = SEC(5)), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL));
     pass(&r, SEC(5));
     CHECK_INT(seen.expired, 1);
     rig_close(&r);
@@ -482,9 +487,9 @@ TEST(limits_of_a_task_with_a_key, "")
                                .oversight = HORA_OVERSIGHT(.steered = true, .listener = limits_listener(&r, &seen))));
     struct job jobs[3] = {A_WAITING_JOB(&r), A_JOB(&r), A_JOB(&r)};
     hora_future *futures[3];
-    futures[0] = submit_under(&r, &jobs[0], HORA_TERMS(.key = 7));
-    futures[1] = submit_under(&r, &jobs[1], HORA_TERMS(.key = 7, .start_by = SEC(5)));
-    futures[2] = submit_under(&r, &jobs[2], HORA_TERMS(.key = 7));
+    futures[0] = submit_under(&r, &jobs[0], HORA_TASK_OPTIONS(.key = 7));
+    futures[1] = submit_under(&r, &jobs[1], HORA_TASK_OPTIONS(.key = 7, .start_within = SEC(5)));
+    futures[2] = submit_under(&r, &jobs[2], HORA_TASK_OPTIONS(.key = 7));
     pass(&r, SEC(5) - 1);
     CHECK_NOT_DONE(futures[1]);
     pass(&r, 1);
@@ -512,8 +517,9 @@ TEST(limits_of_a_task_with_a_class, "")
     struct job jobs[2] = {A_DEAF_JOB(&r), A_JOB(&r)};
     hora_future *futures[2];
     futures[0] = submit_under(
-        &r, &jobs[0], HORA_TERMS(.task_class = slow, .done_by = SEC(5), .stuck_after = SEC(6), .replace = true));
-    futures[1] = submit_under(&r, &jobs[1], HORA_TERMS(.task_class = slow));
+        &r, &jobs[0],
+        HORA_TASK_OPTIONS(.task_class = slow, .finish_within = SEC(5), .stuck_after = SEC(6), .replace_stuck = true));
+    futures[1] = submit_under(&r, &jobs[1], HORA_TASK_OPTIONS(.task_class = slow));
     pass(&r, SEC(5));
     CHECK_DONE(futures[0], HORA_EEXPIRED, NULL);
     pass(&r, SEC(5));

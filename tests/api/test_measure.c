@@ -198,8 +198,8 @@ static void check_lateness(bool by_value)
     open_scheduler(&r, 1);
     struct work slow = {&r, HORA_MS(5), 0}, quick = {&r, 0, 0};
 
-    CHECK_OK(hora_schedule(r.pool, WORK(&slow, "slow"), HORA_MS(10), NULL));
-    CHECK_OK(hora_schedule(r.pool, WORK(&quick, "late"), HORA_MS(12), by_value ? NULL : &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&slow, "slow"), HORA_MS(10), NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "late"), HORA_MS(12), by_value ? NULL : &future));
     pass(&r, HORA_MS(10));
     CHECK_MEASURE(&r, "slow", LATENESS, 1, 0, 0);
     CHECK_INT(counted(&r, NULL).latest, 0);
@@ -234,7 +234,7 @@ TEST(measures_each_run_of_a_series, "")
     open_scheduler(&r, 1);
     struct work work = {&r, HORA_MS(2), 0};
 
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, WORK(&work, "beat"), HORA_MS(1), HORA_MS(10), &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, WORK(&work, "beat"), HORA_MS(1), HORA_MS(10), &future));
     for (int i = 0; i < 30; i++)
         pass(&r, HORA_MS(1));
     CHECK_MEASURE(&r, "beat", RUN, 3, HORA_MS(6), HORA_MS(2));
@@ -254,8 +254,8 @@ TEST(measures_count_planned_times_that_are_skipped, "")
     open_scheduler(&r, 1);
     struct work work = {&r, HORA_MS(35), 0};
 
-    CHECK_OK(hora_schedule_with(r.pool, WORK(&work, "beat"),
-                                HORA_SCHEDULE(.rate = HORA_MS(10), .missed = HORA_MISSED_SKIP), &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, WORK(&work, "beat"), HORA_SCHEDULE(.fixed_rate = HORA_MS(10), .missed = HORA_MISSED_SKIP), &future));
     pass(&r, 0);
     pass(&r, HORA_MS(35));
     pass(&r, HORA_MS(5));

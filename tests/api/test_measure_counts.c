@@ -25,10 +25,10 @@ TEST(measures_know_names_by_their_texts, "")
     CHECK_INT(counted(&r, "alpha").submitted, 2);
     CHECK_INT(counted(&r, "beta").done, 1);
     CHECK_INT(counted(&r, "gamma").done, 1);
-    CHECK_INT(hora_pool_names(r.pool, names, 4), 3);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 4), 3);
     CHECK(strcmp(names[0], "alpha") == 0 && strcmp(names[1], "beta") == 0 && strcmp(names[2], "gamma") == 0);
-    CHECK_INT(hora_pool_names(r.pool, NULL, 0), 3);
-    CHECK_INT(hora_pool_names(r.pool, names, 1), 3);
+    CHECK_INT(hora_pool_task_names(r.pool, NULL, 0), 3);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 1), 3);
     rig_close(&r);
 }
 
@@ -44,18 +44,18 @@ TEST(measures_call_names_beyond_the_bound_other, "")
     CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "one")));
     CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "two")));
     settle(&r.f);
-    CHECK_INT(hora_pool_names(r.pool, names, 4), 2);
-    CHECK_INT(hora_pool_count(r.pool, "other", &counts), HORA_ENOENT);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 4), 2);
+    CHECK_INT(hora_pool_get_counts(r.pool, "other", &counts), HORA_ENOENT);
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "three")));
         CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "four")));
     }
     settle(&r.f);
-    CHECK_INT(hora_pool_count(r.pool, "three", &counts), HORA_ENOENT);
+    CHECK_INT(hora_pool_get_counts(r.pool, "three", &counts), HORA_ENOENT);
     CHECK_INT(counted(&r, "other").done, 4);
     CHECK_INT(counted(&r, "other").submitted, 4);
     CHECK_INT(counted(&r, NULL).done, 6);
-    CHECK_INT(hora_pool_names(r.pool, names, 4), 3);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 4), 3);
     CHECK(strcmp(names[0], "one") == 0 && strcmp(names[1], "other") == 0 && strcmp(names[2], "two") == 0);
     rig_close(&r);
 }
@@ -168,7 +168,7 @@ TEST(measures_count_scheduled_tasks_that_shutdown_cancels, "")
                        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true,
                                               .oversight = HORA_OVERSIGHT(.measured = true)));
         struct work quick = {&r, 0, 0};
-        CHECK_OK(hora_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1), by_value ? NULL : &future));
+        CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1), by_value ? NULL : &future));
         settle(&r.f);
         CHECK_OK(hora_pool_shutdown(r.pool));
         settle(&r.f);
@@ -221,24 +221,24 @@ TEST(measures_refuse_what_makes_no_sense, "")
     const char *names[1];
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = false)));
-    CHECK_INT(hora_pool_measure(r.pool, NULL, HORA_MEASURE_WAIT, &distribution), HORA_ENOTSUP);
-    CHECK_INT(hora_pool_count(r.pool, NULL, &counts), HORA_ENOTSUP);
-    CHECK_INT(hora_pool_names(r.pool, names, 1), HORA_ENOTSUP);
+    CHECK_INT(hora_pool_get_distribution(r.pool, NULL, HORA_METRIC_WAIT, &distribution), HORA_ENOTSUP);
+    CHECK_INT(hora_pool_get_counts(r.pool, NULL, &counts), HORA_ENOTSUP);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 1), HORA_ENOTSUP);
     rig_close(&r);
     OPEN_MEASURED(&r, .core_threads = 1);
-    CHECK_INT(hora_pool_measure(NULL, NULL, HORA_MEASURE_WAIT, &distribution), HORA_EINVAL);
-    CHECK_INT(hora_pool_measure(r.pool, NULL, HORA_MEASURE_WAIT, NULL), HORA_EINVAL);
-    CHECK_INT(hora_pool_measure(r.pool, NULL, (hora_measure)3, &distribution), HORA_EINVAL);
-    CHECK_INT(hora_pool_measure(r.pool, "nobody", HORA_MEASURE_WAIT, &distribution), HORA_ENOENT);
-    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, -0.1, &value), HORA_EINVAL);
-    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, 1.1, &value), HORA_EINVAL);
-    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, 0.5, NULL), HORA_EINVAL);
-    CHECK_INT(hora_pool_quantile(r.pool, "nobody", HORA_MEASURE_RUN, 0.5, &value), HORA_ENOENT);
-    CHECK_INT(hora_pool_count(r.pool, NULL, NULL), HORA_EINVAL);
-    CHECK_INT(hora_pool_count(r.pool, "nobody", &counts), HORA_ENOENT);
-    CHECK_INT(hora_pool_names(r.pool, names, -1), HORA_EINVAL);
-    CHECK_INT(hora_pool_names(r.pool, NULL, 1), HORA_EINVAL);
-    CHECK_INT(hora_pool_names(r.pool, names, 1), 0);
+    CHECK_INT(hora_pool_get_distribution(NULL, NULL, HORA_METRIC_WAIT, &distribution), HORA_EINVAL);
+    CHECK_INT(hora_pool_get_distribution(r.pool, NULL, HORA_METRIC_WAIT, NULL), HORA_EINVAL);
+    CHECK_INT(hora_pool_get_distribution(r.pool, NULL, (hora_metric)3, &distribution), HORA_EINVAL);
+    CHECK_INT(hora_pool_get_distribution(r.pool, "nobody", HORA_METRIC_WAIT, &distribution), HORA_ENOENT);
+    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, -0.1, &value), HORA_EINVAL);
+    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 1.1, &value), HORA_EINVAL);
+    CHECK_INT(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 0.5, NULL), HORA_EINVAL);
+    CHECK_INT(hora_pool_quantile(r.pool, "nobody", HORA_METRIC_RUN, 0.5, &value), HORA_ENOENT);
+    CHECK_INT(hora_pool_get_counts(r.pool, NULL, NULL), HORA_EINVAL);
+    CHECK_INT(hora_pool_get_counts(r.pool, "nobody", &counts), HORA_ENOENT);
+    CHECK_INT(hora_pool_task_names(r.pool, names, -1), HORA_EINVAL);
+    CHECK_INT(hora_pool_task_names(r.pool, NULL, 1), HORA_EINVAL);
+    CHECK_INT(hora_pool_task_names(r.pool, names, 1), 0);
     rig_close(&r);
 }
 
@@ -255,13 +255,13 @@ TEST(measures_give_quantiles, "")
         settle(&r.f);
         pass(&r, HORA_MS(1 + i));
     }
-    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, 0, &least));
-    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, 0.5, &median));
-    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_MEASURE_RUN, 1, &most));
+    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 0, &least));
+    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 0.5, &median));
+    CHECK_OK(hora_pool_quantile(r.pool, NULL, HORA_METRIC_RUN, 1, &most));
     CHECK(least > HORA_US(870) && least < HORA_US(1130));
     CHECK(median > HORA_US(4350) && median < HORA_US(5650));
     CHECK_INT(most, HORA_MS(10));
-    hora_distribution runs = measured(&r, NULL, HORA_MEASURE_RUN);
+    hora_distribution runs = measured(&r, NULL, HORA_METRIC_RUN);
     CHECK_INT(runs.p50, median);
     CHECK(runs.p90 >= runs.p50 && runs.p99 >= runs.p90 && runs.p999 >= runs.p99 && runs.max >= runs.p999);
     rig_close(&r);
@@ -301,16 +301,16 @@ SWEEP(measures_survive)
     hora_pool_stats stats;
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     bool has_thread = stats.threads > 0; /* else nobody will ever run what is queued */
-    CHECK_OK(has_thread ? hora_pool_shutdown(pool) : hora_pool_stop(pool, NULL));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
-    CHECK_OK(hora_pool_count(pool, NULL, &counts));
+    CHECK_OK(has_thread ? hora_pool_shutdown(pool) : hora_pool_shutdown_now(pool, NULL));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_get_counts(pool, NULL, &counts));
     CHECK_INT(counts.done, has_thread ? accepted : 0);
     CHECK_INT(counts.started, counts.done);
     CHECK_INT(counts.submitted, accepted);
-    int named = hora_pool_names(pool, names, 2);
+    int named = hora_pool_task_names(pool, names, 2);
     CHECK(named == 0 || named == 1 || named == HORA_ENOMEM);
     struct page page = {.calls_left = INT32_MAX};
-    int written = hora_write_metrics(&pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page);
+    int written = hora_metrics_write(&pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page);
     CHECK(written == 0 || (written == HORA_ENOMEM && page.length == 0));
     CHECK_OK(hora_pool_free(pool));
 }
@@ -329,7 +329,7 @@ TEST(metrics_are_written_of_pools, "")
     CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "resize")));
     settle(&r.f);
     pass(&r, HORA_MS(1));
-    CHECK_OK(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page));
+    CHECK_OK(hora_metrics_write(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page));
     CHECK(strstr(page.text, "hora_tasks_total{pool=\"io\",name=\"resize\",outcome=\"done\"} 0\n") != NULL);
     CHECK(strstr(page.text, "hora_runs_started_total{pool=\"io\",name=\"resize\"} 1\n") != NULL);
     CHECK(strstr(page.text, "hora_tasks_submitted_total{pool=\"io\"} 2\n") != NULL);
@@ -339,7 +339,7 @@ TEST(metrics_are_written_of_pools, "")
     pass(&r, HORA_MS(1));
     pass(&r, HORA_MS(2));
     page.length = 0;
-    CHECK_OK(hora_write_metrics(&r.pool, 1, HORA_METRICS_PROMETHEUS, write_page, &page));
+    CHECK_OK(hora_metrics_write(&r.pool, 1, HORA_METRICS_PROMETHEUS, write_page, &page));
     CHECK(strstr(page.text, "# TYPE hora_tasks_total counter\n") != NULL);
     CHECK(strstr(page.text, "hora_tasks_total{pool=\"io\",name=\"resize\",outcome=\"done\"} 2\n") != NULL);
     CHECK(strstr(page.text, "hora_run_seconds_bucket{pool=\"io\",name=\"resize\",le=\"0.001\"} 0\n") != NULL);
@@ -357,15 +357,15 @@ TEST(metrics_refuse_what_makes_no_sense, "")
     OPEN_MEASURED(&r, .core_threads = 1);
     hora_pool *none = NULL;
 
-    CHECK_INT(hora_write_metrics(NULL, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
-    CHECK_INT(hora_write_metrics(&none, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
-    CHECK_INT(hora_write_metrics(&r.pool, -1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
-    CHECK_INT(hora_write_metrics(&r.pool, 1, (hora_metrics_format)2, write_page, &page), HORA_EINVAL);
-    CHECK_INT(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, NULL, &page), HORA_EINVAL);
+    CHECK_INT(hora_metrics_write(NULL, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_metrics_write(&none, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_metrics_write(&r.pool, -1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_metrics_write(&r.pool, 1, (hora_metrics_format)2, write_page, &page), HORA_EINVAL);
+    CHECK_INT(hora_metrics_write(&r.pool, 1, HORA_METRICS_OPENMETRICS, NULL, &page), HORA_EINVAL);
     CHECK_INT(page.length, 0);
-    CHECK_INT(hora_write_metrics(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EFULL);
+    CHECK_INT(hora_metrics_write(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EFULL);
     CHECK_INT(page.calls_left, -1); /* it was not called again */
     page = (struct page){.calls_left = INT32_MAX};
-    CHECK_OK(hora_write_metrics(NULL, 0, HORA_METRICS_PROMETHEUS, write_page, &page)); /* families without samples */
+    CHECK_OK(hora_metrics_write(NULL, 0, HORA_METRICS_PROMETHEUS, write_page, &page)); /* families without samples */
     rig_close(&r);
 }

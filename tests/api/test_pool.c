@@ -150,7 +150,7 @@ ON_BOTH_POOLS(knows_its_largest_size, "testGetLargestPoolSize", "")
     CHECK_INT(rig_stats(&r).largest, 3);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_INT(rig_stats(&r).largest, 3);
     CHECK_INT(rig_stats(&r).threads, 0);
     rig_close(&r);
@@ -181,7 +181,7 @@ ON_BOTH_POOLS(knows_its_size, "testGetPoolSize", "CP-TPE3")
     CHECK_INT(look.seen.threads, 1);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_INT(rig_stats_now(&r).threads, 0);
     rig_close(&r);
 }
@@ -203,7 +203,7 @@ ON_BOTH_POOLS(counts_tasks, "testGetTaskCount", "CP-TPE5")
     CHECK_INT(rig_stats(&r).tasks, 4);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     for (int i = 1; i < 4; i++)
         CHECK_INT(looks[i].seen.tasks, 4);
     CHECK_INT(rig_stats(&r).tasks, 4);
@@ -419,7 +419,7 @@ ON_BOTH_POOLS(takes_no_null_task, "testNullTaskSubmission", "")
     CHECK_ERROR(hora_pool_execute(NULL, HORA_TASK(no_result, NULL)), HORA_EINVAL);
     CHECK_ERROR(hora_pool_submit(NULL, HORA_TASK(no_result, NULL), &future), HORA_EINVAL);
     CHECK_ERROR(hora_pool_execute_future(r.pool, NULL), HORA_EINVAL);
-    CHECK_OK(hora_promise_new(NULL, &promise));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK_ERROR(hora_pool_execute_future(r.pool, promise), HORA_EINVAL);
     hora_future_unref(promise);
     CHECK_POINTER(future, untouched);

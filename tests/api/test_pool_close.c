@@ -4,12 +4,12 @@
 
 static int run_quiesce(struct call *call)
 {
-    return hora_pool_quiesce(call->object, call->timeout);
+    return hora_pool_await_idle_for(call->object, call->timeout);
 }
 
 static int run_close(struct call *call)
 {
-    return hora_pool_close(call->object, call->timeout);
+    return hora_pool_close_for(call->object, call->timeout);
 }
 
 /* ---- close ---- */
@@ -29,7 +29,7 @@ TEST(pool_close_waits_for_the_end, "CP-TPE31")
     CHECK_RETURNS(&call, 0);
     for (int i = 0; i < 2; i++)
         CHECK_JOB(&jobs[i], 1);
-    CHECK_OK(hora_pool_close(r.pool, 0));
+    CHECK_OK(hora_pool_close_for(r.pool, 0));
     rig_close(&r);
 }
 
@@ -79,10 +79,10 @@ TEST(pool_quiesce_waits_until_nothing_is_queued_or_running, "")
     struct job jobs[4];
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2));
-    CHECK_OK(hora_pool_quiesce(r.pool, 0));
+    CHECK_OK(hora_pool_await_idle_for(r.pool, 0));
     execute_jobs(&r, jobs, 4);
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_pool_quiesce(r.pool, expired[i]), HORA_ETIMEDOUT);
+        CHECK_ERROR(hora_pool_await_idle_for(r.pool, expired[i]), HORA_ETIMEDOUT);
     start_pool_call(&call, &r, run_quiesce, A_WHILE);
     CHECK_TIMES_OUT(&call, A_WHILE);
     start_pool_call(&call, &r, run_quiesce, HORA_FOREVER);
@@ -115,7 +115,7 @@ TEST(pool_quiesce_ends_with_a_task_that_is_taken_out, "")
         else if (way == 1)
             CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_REMOVED);
         else
-            CHECK_OK(hora_pool_stop(r.pool, NULL));
+            CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
         CHECK_RETURNS(&call, 0);
         hora_future_unref(future);
         rig_close(&r);
@@ -129,10 +129,10 @@ static int call_own_pool(void *arg, void **ret_result)
     (void)ret_result;
     CHECK_ERROR(hora_pool_free(r->pool), HORA_EDEADLK);
     CHECK(!hora_pool_is_shutdown(r->pool));
-    CHECK_ERROR(hora_pool_quiesce(r->pool, HORA_FOREVER), HORA_EDEADLK);
-    CHECK_ERROR(hora_pool_await_termination(r->pool, HORA_FOREVER), HORA_EDEADLK);
-    CHECK_ERROR(hora_pool_await_termination(r->pool, A_WHILE), HORA_ETIMEDOUT);
-    CHECK_ERROR(hora_pool_close(r->pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_idle_for(r->pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_termination_for(r->pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_termination_for(r->pool, A_WHILE), HORA_ETIMEDOUT);
+    CHECK_ERROR(hora_pool_close_for(r->pool, HORA_FOREVER), HORA_EDEADLK);
     return 0;
 }
 
@@ -155,7 +155,7 @@ static void wait_for_own_end(hora_pool *pool, void *context)
     struct rig *r = context;
 
     CHECK_ERROR(hora_pool_free(pool), HORA_EDEADLK);
-    CHECK_ERROR(hora_pool_await_termination(pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_termination_for(pool, HORA_FOREVER), HORA_EDEADLK);
     atomic_fetch_add(&r->terminated, 1);
 }
 
@@ -171,7 +171,7 @@ TEST(pool_terminated_hook_cannot_wait_for_the_end, "CP-TPE30")
         if (worker)
             execute_job(&r, &job);
         CHECK_OK(hora_pool_shutdown(r.pool));
-        CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+        CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
         CHECK_INT(r.terminated, 1);
         rig_close(&r);
     }
@@ -184,7 +184,7 @@ TEST(pool_can_be_freed_as_soon_as_it_is_terminated, "CP-TPE30 jtreg.ThreadPoolEx
     hora_future *futures[10];
     hora_pool *pool;
 
-    CHECK_OK(hora_fixed_pool_new(3, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(3, NULL, &pool));
     for (int i = 0; i < 10; i++) {
         jobs[i] = (struct job)A_JOB(NULL);
         CHECK_OK(hora_pool_submit(pool, JOB(&jobs[i]), &futures[i]));
@@ -192,7 +192,7 @@ TEST(pool_can_be_freed_as_soon_as_it_is_terminated, "CP-TPE30 jtreg.ThreadPoolEx
             CHECK(futures[i] != futures[j]);
     }
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     for (int i = 0; i < 10; i++) {
         CHECK_DONE(futures[i], 0, &jobs[i]);
@@ -239,7 +239,7 @@ TEST(pool_ends_when_its_idle_workers_find_the_queue_closed, "")
     execute_jobs(&r, jobs, 2);
     settle(&r.f);
     CHECK_OK(hora_queue_close(r.f.queue));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     for (int i = 0; i < 2; i++)
         CHECK_JOB(&jobs[i], 1);
     CHECK_ERROR(hora_pool_execute(r.pool, JOB(&late)), HORA_EREJECTED);
@@ -258,7 +258,7 @@ TEST(pool_runs_what_is_in_a_queue_that_is_closed, "")
     CHECK_OK(hora_queue_close(r.f.queue));
     CHECK(!hora_pool_is_shutdown(r.pool));
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     for (int i = 0; i < 3; i++)
         CHECK_JOB(&jobs[i], 1);
     rig_close(&r);

@@ -100,7 +100,7 @@ TEST(pool_task_that_is_stopped_without_a_list_is_abandoned, "")
     open_busy(&r, &blocker);
     future = submit_job(&r, &job);
     CHECK_OK(hora_future_on_done(future, job_done, &job));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_DONE(future, HORA_EABANDONED, NULL);
     CHECK_INT(hora_future_failure(future), HORA_EABANDONED);
     CHECK_JOB(&job, 0);
@@ -118,7 +118,7 @@ TEST(pool_task_that_is_handed_back_is_dropped_with_its_last_reference, "")
 
     open_busy(&r, &blocker);
     execute_job(&r, &job);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, 1);
     CHECK_INT(job.drops, 0);
     hora_future_unref(hora_future_list_take(&list));
@@ -188,7 +188,7 @@ TEST(pool_cancelled_task_that_was_kept_stays_cancelled_when_stopped, "")
     settle(&r.f);
     future = submit_job(&r, &job);
     CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_REMOVED);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_DONE(future, HORA_ECANCELED, NULL);
     CHECK_INT(rig_stats(&r).cancelled, 1);
     CHECK_INT(rig_stats(&r).abandoned, 0);
@@ -211,7 +211,7 @@ TEST(pool_hands_back_a_future_once_however_often_it_is_queued, "CP-TPE37")
         CHECK_OK(hora_future_new(JOB(&jobs[i]), &futures[i]));
     for (int i = 0; i < 4; i++)
         CHECK_OK(hora_pool_execute_future(r.pool, futures[i % 2]));
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, 2);
     for (int i = 0; i < 2; i++) {
         CHECK_POINTER(hora_future_list_take(&list), futures[i]);
@@ -239,7 +239,7 @@ TEST(pool_drops_the_second_entry_of_a_running_future_without_harm, "CP-TPE37")
             CHECK_OK(hora_pool_execute_future(r.pool, future));
         settle(&r.f);
         if (stop)
-            CHECK_OK(hora_pool_stop(r.pool, NULL));
+            CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
         else
             execute_job(&r, &other);
         CHECK_NOT_DONE(future);
@@ -285,8 +285,8 @@ static void stop_it(void *arg)
     struct crowd *c = arg;
     hora_future_list list = HORA_FUTURE_LIST_INIT;
 
-    CHECK_OK(hora_pool_stop(c->rig.pool, &list));
-    hora_future_list_release(&list);
+    CHECK_OK(hora_pool_shutdown_now(c->rig.pool, &list));
+    hora_future_list_cancel(&list);
 }
 
 TEST(pool_loses_nothing_in_a_crowd, "CP-TPE8")
@@ -302,7 +302,7 @@ TEST(pool_loses_nothing_in_a_crowd, "CP-TPE8")
     threads[2] = test_thread_start(c.rig.f.clock, stop_it, &c);
     for (int i = 0; i < 3; i++)
         test_thread_join(threads[i]);
-    CHECK_OK(hora_pool_await_termination(c.rig.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(c.rig.pool, HORA_FOREVER));
     for (int i = 0; i < 6; i++) {
         if (c.futures[i] == NULL)
             continue;
@@ -334,7 +334,7 @@ TEST(pool_runs_all_it_accepted_before_shutdown, "CP-TPE8 CP-TPE25")
     threads[1] = test_thread_start(c.rig.f.clock, shut_it_down, &c);
     for (int i = 0; i < 2; i++)
         test_thread_join(threads[i]);
-    CHECK_OK(hora_pool_await_termination(c.rig.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(c.rig.pool, HORA_FOREVER));
     for (int i = 0; i < 3; i++) {
         if (c.futures[i] == NULL)
             continue;

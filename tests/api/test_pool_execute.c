@@ -86,14 +86,14 @@ TEST(pool_stop_hands_back_executed_tasks_as_futures, "")
     hora_future_list list = HORA_FUTURE_LIST_INIT;
 
     open_with_queued(&r, &blocker, jobs);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, JOBS);
     hora_future *future = hora_future_list_take(&list);
     CHECK_INT(hora_future_run(future), 1);
     CHECK_DONE(future, 0, &jobs[0]);
     hora_future_unref(future);
     CHECK_INT(jobs[1].drops, 0);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int i = 0; i < JOBS; i++)
         CHECK_JOB(&jobs[i], i == 0);
     CHECK_INT(rig_stats(&r).handed_back, JOBS);
@@ -106,7 +106,7 @@ TEST(pool_stop_without_list_drops_executed_tasks, "")
     struct job blocker, jobs[JOBS];
 
     open_with_queued(&r, &blocker, jobs);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     for (int i = 0; i < JOBS; i++)
         CHECK_JOB(&jobs[i], 0);
     CHECK_INT(rig_stats(&r).abandoned, JOBS);
@@ -137,7 +137,7 @@ TEST(pool_executed_task_that_runs_is_interrupted_by_stop, "")
     execute_job(&r, &running); /* not its thread's first task: it comes by way of the queue */
     settle(&r.f);
     CHECK_INT(rig_stats(&r).active, 1);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     settle(&r.f);
     CHECK_INT(running.interrupts, 1);
     CHECK_JOB(&running, 1);

@@ -35,11 +35,11 @@ static void call_pool(struct family *family)
     CHILD_FORKED(hora_pool_submit(pool, JOB(&family->job), &future));
     CHILD_FORKED(hora_pool_execute_future(pool, family->stored));
     CHILD_FORKED(hora_pool_shutdown(pool));
-    CHILD_FORKED(hora_pool_stop(pool, NULL));
-    CHILD_FORKED(hora_pool_stop(pool, &list));
-    CHILD_FORKED(hora_pool_await_termination(pool, HORA_FOREVER));
-    CHILD_FORKED(hora_pool_close(pool, HORA_FOREVER));
-    CHILD_FORKED(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_shutdown_now(pool, NULL));
+    CHILD_FORKED(hora_pool_shutdown_now(pool, &list));
+    CHILD_FORKED(hora_pool_await_termination_for(pool, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_close_for(pool, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHILD_FORKED(hora_pool_idle_fd(pool));
     CHILD_FORKED(hora_pool_remove(pool, family->future));
     CHILD_FORKED(hora_pool_purge(pool));
@@ -49,7 +49,7 @@ static void call_pool(struct family *family)
     CHILD_FORKED(hora_pool_set_max_threads(pool, 1));
     CHILD_FORKED(hora_pool_set_keep_alive(pool, 1));
     CHILD_FORKED(hora_pool_set_core_time_out(pool, true));
-    CHILD_FORKED(hora_pool_set_factory(pool, rig_factory));
+    CHILD_FORKED(hora_pool_set_thread_factory(pool, rig_factory));
     CHILD_FORKED(hora_pool_set_reject(pool, HORA_REJECT_DISCARD, NULL));
     CHILD_FORKED(hora_pool_get_stats(pool, &stats));
     CHILD_FORKED(hora_pool_active_count(pool));
@@ -102,7 +102,7 @@ static void use_new_pool(struct family *family)
     hora_future *future;
     void *result = NULL;
 
-    CHILD_CHECK(hora_fixed_pool_new(2, NULL, &pool) == 0);
+    CHILD_CHECK(hora_pool_new_fixed(2, NULL, &pool) == 0);
     CHILD_CHECK(hora_pool_submit(pool, HORA_TASK(succeed, family), &future) == 0);
     CHILD_CHECK(hora_future_get(future, &result) == 0);
     CHILD_CHECK(result == family);

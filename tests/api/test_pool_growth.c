@@ -296,7 +296,7 @@ TEST(pool_changes_its_sizes_under_load, "jtreg.ThreadPoolExecutor/ConfigChanges 
     check_sizes(&r, __LINE__, 0, 21);
     CHECK_INT(rig_stats(&r).largest, 12);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, 0));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, 0));
     CHECK_INT(rig_stats(&r).active, 0);
     rig_close(&r);
 }

@@ -27,10 +27,10 @@ static void free_pool(struct maker *maker, int i)
         return;
     switch (test_random(3)) {
     case 0:
-        CHECK_OK(hora_pool_close(maker->open[i], HORA_FOREVER));
+        CHECK_OK(hora_pool_close_for(maker->open[i], HORA_FOREVER));
         break;
     case 1:
-        CHECK_OK(hora_pool_quiesce(maker->open[i], HORA_FOREVER));
+        CHECK_OK(hora_pool_await_idle_for(maker->open[i], HORA_FOREVER));
         break;
     default:
         break; /* with whatever is queued or running */
@@ -49,13 +49,13 @@ static void make_pool(struct maker *maker, int i)
 
     switch (test_random(3)) {
     case 0:
-        CHECK_OK(hora_single_pool_new(NULL, &pool));
+        CHECK_OK(hora_pool_new_single(NULL, &pool));
         break;
     case 1:
-        CHECK_OK(hora_fixed_pool_new(2, NULL, &pool));
+        CHECK_OK(hora_pool_new_fixed(2, NULL, &pool));
         break;
     default:
-        CHECK_OK(hora_cached_pool_new(NULL, &pool));
+        CHECK_OK(hora_pool_new_cached(NULL, &pool));
         break;
     }
     maker->open[i] = pool;
@@ -111,7 +111,7 @@ TEST_REAL(hundred_pools_live_side_by_side, "")
         order[i] = order[j];
         order[j] = i;
         jobs[i] = (struct job)A_JOB(NULL);
-        CHECK_OK(hora_fixed_pool_new(2, NULL, &pools[i]));
+        CHECK_OK(hora_pool_new_fixed(2, NULL, &pools[i]));
         CHECK_OK(hora_pool_execute(pools[i], JOB(&jobs[i])));
     }
     for (int i = 0; i < POOLS; i++)
@@ -127,9 +127,9 @@ static int use_and_free(void *arg, void **ret_result)
     hora_pool *pool;
 
     (void)ret_result;
-    CHECK_OK(hora_single_pool_new(NULL, &pool));
+    CHECK_OK(hora_pool_new_single(NULL, &pool));
     CHECK_OK(hora_pool_execute(pool, JOB(job)));
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     return 0;
 }
@@ -139,10 +139,10 @@ TEST(pool_may_be_freed_by_a_task_of_another, "")
     struct job jobs[3] = {A_JOB(NULL), A_JOB(NULL), A_JOB(NULL)};
     hora_pool *pool;
 
-    CHECK_OK(hora_fixed_pool_new(2, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(2, NULL, &pool));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(use_and_free, &jobs[i])));
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     for (int i = 0; i < 3; i++)
         CHECK_JOB(&jobs[i], 1);

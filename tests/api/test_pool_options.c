@@ -49,10 +49,10 @@ static void check_refused(int line, const hora_pool_options *options, const char
 #define CHECK_REFUSED_BESIDE_ALL(word, ...)                                                                      \
     do {                                                                                                         \
         CHECK_REFUSED(word, .queue_capacity = 5, __VA_ARGS__);                                                   \
-        CHECK_REFUSED(word, .queue_capacity = 5, .factory = some_factory, __VA_ARGS__);                          \
+        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory, __VA_ARGS__);                   \
         CHECK_REFUSED(word, .queue_capacity = 5, .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler, \
                       __VA_ARGS__);                                                                              \
-        CHECK_REFUSED(word, .queue_capacity = 5, .factory = some_factory, .reject = HORA_REJECT_CALLBACK,        \
+        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory, .reject = HORA_REJECT_CALLBACK, \
                       .reject_handler = some_handler, __VA_ARGS__);                                              \
     } while (0)
 
@@ -128,8 +128,8 @@ TEST(pool_without_a_factory_makes_its_threads_itself, "ThreadPoolExecutorTest.te
     struct rig r;
     struct job job = A_JOB(&r);
 
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .factory = NULL));
-    CHECK(rig_stats(&r).factory == NULL);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = NULL));
+    CHECK(rig_stats(&r).thread_factory == NULL);
     execute_job(&r, &job);
     settle(&r.f);
     CHECK_JOB(&job, 1);
@@ -140,7 +140,7 @@ TEST(pool_handler_and_rule_go_together, "ThreadPoolExecutorTest.testConstructorN
                                         "ThreadPoolExecutorTest.testConstructorNullPointerException7")
 {
     CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK);
-    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK, .factory = some_factory);
+    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK, .thread_factory = some_factory);
     CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_DISCARD, .reject_handler = some_handler);
     CHECK_REFUSED("reject", .core_threads = 1, .reject = (hora_reject)(HORA_REJECT_CALLBACK + 1));
 }
@@ -152,7 +152,7 @@ TEST(pool_refuses_options_that_would_have_no_effect, "")
     CHECK_REFUSED("reject_timeout", .core_threads = 1, .reject_timeout = 1);
     CHECK_REFUSED("reject_timeout", .core_threads = 1, .reject = HORA_REJECT_BLOCK, .reject_timeout = -1);
     CHECK_REFUSED("HORA_REJECT_BLOCK", .core_threads = 1, .reject = HORA_REJECT_BLOCK, .queue_capacity = -1);
-    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 1 << 20, .factory = some_factory);
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 1 << 20, .thread_factory = some_factory);
 }
 
 TEST(pool_refuses_options_of_the_wrong_size, "")
@@ -160,7 +160,7 @@ TEST(pool_refuses_options_of_the_wrong_size, "")
     struct {
         hora_pool_options known;
         int new_wish;
-    } options = {.known = HORA_POOL_OPTIONS_INIT, .new_wish = 1};
+    } options = {.known = HORA_INIT(hora_pool_options), .new_wish = 1};
     const char *reason = NULL;
 
     options.known.struct_size = 0;
@@ -202,7 +202,7 @@ TEST(pool_refuses_to_wait_for_room_that_never_comes, "")
 
 TEST(pool_options_of_all_zero_work, "")
 {
-    hora_pool_options options = HORA_POOL_OPTIONS_INIT;
+    hora_pool_options options = HORA_INIT(hora_pool_options);
     hora_pool *pool;
     hora_future *future;
     struct job job = A_JOB(NULL);
@@ -250,8 +250,8 @@ ON_BOTH_POOLS(knows_its_factory, "testGetThreadFactory", "")
 {
     struct rig r;
 
-    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .factory = some_factory));
-    CHECK(rig_stats(&r).factory == some_factory);
+    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = some_factory));
+    CHECK(rig_stats(&r).thread_factory == some_factory);
     rig_close(&r);
 }
 
@@ -259,9 +259,9 @@ ON_BOTH_POOLS(factory_can_be_set, "testSetThreadFactory", "")
 {
     struct rig r;
 
-    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .factory = some_factory));
-    CHECK_OK(hora_pool_set_factory(r.pool, other_factory));
-    CHECK(rig_stats(&r).factory == other_factory);
+    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = some_factory));
+    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory));
+    CHECK(rig_stats(&r).thread_factory == other_factory);
     rig_close(&r);
 }
 
@@ -269,9 +269,9 @@ ON_BOTH_POOLS(factory_must_not_be_set_to_null, "testSetThreadFactoryNull", "")
 {
     struct rig r;
 
-    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .factory = some_factory));
-    CHECK_ERROR(hora_pool_set_factory(r.pool, NULL), HORA_EINVAL);
-    CHECK(rig_stats(&r).factory == some_factory);
+    rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = some_factory));
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL), HORA_EINVAL);
+    CHECK(rig_stats(&r).thread_factory == some_factory);
     rig_close(&r);
 }
 
@@ -407,7 +407,7 @@ TEST(pool_that_is_frozen_cannot_be_changed, "")
     CHECK_ERROR(hora_pool_set_max_threads(r.pool, 2), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_keep_alive(r.pool, 2), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_factory(r.pool, some_factory), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, some_factory), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
     CHECK_INT(rig_stats(&r).max_threads, 1);
     rig_close(&r);
@@ -419,10 +419,10 @@ TEST(pool_calls_without_a_pool_are_refused, "")
     char text[10];
 
     CHECK_ERROR(hora_pool_shutdown(NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_stop(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_await_termination(NULL, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_close(NULL, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_quiesce(NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_shutdown_now(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_await_termination_for(NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_close_for(NULL, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_await_idle_for(NULL, 0), HORA_EINVAL);
     CHECK_ERROR(hora_pool_idle_fd(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_remove(NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_purge(NULL), HORA_EINVAL);
@@ -432,7 +432,7 @@ TEST(pool_calls_without_a_pool_are_refused, "")
     CHECK_ERROR(hora_pool_set_max_threads(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_keep_alive(NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_core_time_out(NULL, true), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_factory(NULL, some_factory), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_thread_factory(NULL, some_factory), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_reject(NULL, HORA_REJECT_ABORT, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_get_stats(NULL, &stats), HORA_EINVAL);
     CHECK_ERROR(hora_pool_active_count(NULL), HORA_EINVAL);

@@ -122,13 +122,13 @@ static void rejects_all(bool hooked, bool stop)
     for (int i = 0; i < 2; i++)
         execute_job(&r, &jobs[i]);
     check_all_rejected(&r);
-    CHECK_OK(stop ? hora_pool_stop(r.pool, &list) : hora_pool_shutdown(r.pool));
+    CHECK_OK(stop ? hora_pool_shutdown_now(r.pool, &list) : hora_pool_shutdown(r.pool));
     CHECK_INT(list.count, stop ? 1 : 0);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     CHECK(!hora_pool_is_terminated(r.pool));
     check_all_rejected(&r);
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     check_all_rejected(&r);
     CHECK_INT(rig_stats(&r).completed, stop ? 1 : 2);
     if (hooked)
@@ -205,7 +205,7 @@ TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
     hora_queue *queue;
 
-    CHECK_OK(hora_array_queue_new(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .reject = HORA_REJECT_DISCARD_OLDEST));
     execute_job(&r, &blocker);
     CHECK_OK(hora_queue_close(queue));
@@ -222,7 +222,7 @@ TEST(pool_standard_rules_do_what_they_say, "ThreadPoolExecutorTest.testStandardR
 
     rig_prepare(&r, true);
     r.factory_error = HORA_EAGAIN;
-    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .factory = rig_factory));
+    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .thread_factory = rig_factory));
     check_aborted(&r);
     check_settled(&r, HORA_REJECT_DISCARD, 0);
     check_settled(&r, HORA_REJECT_CALLER_RUNS, 1);
@@ -436,7 +436,7 @@ TEST(pool_submitter_that_waits_is_turned_away_at_shutdown, "")
         open_full_pool(&r, blockers, 0);
         start_execute(&call, &r, &job);
         CHECK_BLOCKED(&call);
-        CHECK_OK(stop ? hora_pool_stop(r.pool, NULL) : hora_pool_shutdown(r.pool));
+        CHECK_OK(stop ? hora_pool_shutdown_now(r.pool, NULL) : hora_pool_shutdown(r.pool));
         CHECK_RETURNS(&call, HORA_EREJECTED);
         CHECK_ERROR(hora_pool_execute(r.pool, JOB(&job)), HORA_EREJECTED);
         CHECK_INT(job.drops, 0);

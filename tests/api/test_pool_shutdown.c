@@ -18,7 +18,7 @@ ON_BOTH_POOLS(is_shut_down_right_after_shutdown, "testIsShutdown", "CP-TPE2")
 
 static int run_await_termination(struct call *call)
 {
-    return hora_pool_await_termination(call->object, call->timeout);
+    return hora_pool_await_termination_for(call->object, call->timeout);
 }
 
 TEST(pool_wait_for_termination_times_out, "ThreadPoolExecutorTest.testAwaitTermination_timesOut CP-TPE29")
@@ -28,7 +28,7 @@ TEST(pool_wait_for_termination_times_out, "ThreadPoolExecutorTest.testAwaitTermi
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 10));
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_pool_await_termination(r.pool, expired[i]), HORA_ETIMEDOUT);
+        CHECK_ERROR(hora_pool_await_termination_for(r.pool, expired[i]), HORA_ETIMEDOUT);
     start_pool_call(&call, &r, run_await_termination, 999999);
     CHECK_TIMES_OUT(&call, 999999);
     start_pool_call(&call, &r, run_await_termination, A_WHILE);
@@ -40,7 +40,7 @@ TEST(pool_wait_for_termination_times_out, "ThreadPoolExecutorTest.testAwaitTermi
     CHECK_RETURNS(&call, 0);
     CHECK(hora_pool_is_terminated(r.pool));
     for (int i = 0; i < 5; i++)
-        CHECK_OK(hora_pool_await_termination(r.pool, any_timeout[i]));
+        CHECK_OK(hora_pool_await_termination_for(r.pool, any_timeout[i]));
     rig_close(&r);
 }
 
@@ -52,15 +52,15 @@ TEST(pool_wait_for_termination_looks_at_interrupts_last, "CP-TPE29")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     interrupt_self();
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_pool_await_termination(r.pool, expired[i]), HORA_ETIMEDOUT);
-    CHECK_ERROR(hora_pool_await_termination(r.pool, A_WHILE), HORA_EINTERRUPTED);
+        CHECK_ERROR(hora_pool_await_termination_for(r.pool, expired[i]), HORA_ETIMEDOUT);
+    CHECK_ERROR(hora_pool_await_termination_for(r.pool, A_WHILE), HORA_EINTERRUPTED);
     CHECK(!hora_interrupted());
     start_pool_call(&call, &r, run_await_termination, HORA_FOREVER);
     CHECK_INTERRUPTIBLE(&call);
     CHECK_OK(hora_pool_shutdown(r.pool));
     interrupt_self();
     for (int i = 0; i < 5; i++)
-        CHECK_OK(hora_pool_await_termination(r.pool, any_timeout[i]));
+        CHECK_OK(hora_pool_await_termination_for(r.pool, any_timeout[i]));
     CHECK(hora_interrupted());
     rig_close(&r);
 }
@@ -88,7 +88,7 @@ static void check_terminates(bool hooked)
     CHECK(hora_pool_is_terminating(r.pool) && !hora_pool_is_terminated(r.pool));
     CHECK(strcmp(rig_stats(&r).state, "Shutting down") == 0);
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, A_LONG_WHILE));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, A_LONG_WHILE));
     CHECK(!hora_pool_is_terminating(r.pool) && hora_pool_is_terminated(r.pool));
     CHECK(hora_pool_is_shutdown(r.pool));
     CHECK(strcmp(rig_stats(&r).state, "Terminated") == 0);
@@ -116,13 +116,13 @@ TEST(pool_states_never_go_back, "CP-TPE1")
         execute_job(&r, &jobs[i]);
     settle(&r.f);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_OK(hora_pool_shutdown(r.pool));
     CHECK(strcmp(rig_stats(&r).state, "Stopping") == 0);
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK(strcmp(rig_stats(&r).state, "Terminated") == 0);
     CHECK_JOB(&jobs[1], 0);
     rig_close(&r);
@@ -139,12 +139,12 @@ ON_BOTH_POOLS(stop_hands_back_what_is_queued, "testShutdownNow", "CP-TPE19 CP-TP
     execute_jobs(&r, jobs, 5);
     CHECK_INT(rig_stats(&r).active, 2);
     CHECK_INT(rig_stats(&r).completed, 0);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK(hora_pool_is_shutdown(r.pool));
     CHECK_EMPTY(hora_pool_queue(r.pool));
     CHECK_INT(list.count, 3);
-    CHECK_ERROR(hora_pool_stop(r.pool, &list), HORA_EINVAL);
-    CHECK_OK(hora_pool_await_termination(r.pool, A_LONG_WHILE));
+    CHECK_ERROR(hora_pool_shutdown_now(r.pool, &list), HORA_EINVAL);
+    CHECK_OK(hora_pool_await_termination_for(r.pool, A_LONG_WHILE));
     for (int i = 0; i < 5; i++) {
         ran += jobs[i].runs;
         CHECK_INT(jobs[i].interrupts, jobs[i].runs);
@@ -153,7 +153,7 @@ ON_BOTH_POOLS(stop_hands_back_what_is_queued, "testShutdownNow", "CP-TPE19 CP-TP
     CHECK_INT(rig_stats(&r).completed, 2);
     CHECK_INT(rig_stats(&r).handed_back, 3);
     CHECK_NOT_DONE(list.first);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     CHECK_INT(list.count, 0);
     CHECK_POINTER(hora_future_list_take(&list), NULL);
     for (int i = 0; i < 5; i++)
@@ -172,7 +172,7 @@ TEST(pool_futures_that_are_handed_back_can_still_be_run, "CP-TPE26")
     execute_job(&r, &blocker);
     settle(&r.f);
     future = submit_job(&r, &job);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_POINTER(hora_future_list_take(&list), future);
     CHECK_POINTER(hora_future_list_take(&list), NULL);
     CHECK_INT(list.count, 0);
@@ -201,8 +201,8 @@ static int compare_addresses(const void *a, const void *b, void *context)
 static void open_delay_pool(struct rig *r)
 {
     rig_prepare(r, false);
-    CHECK_OK(hora_delay_queue_new(
-        HORA_QUEUE_OPTIONS(.remaining = due_in_a_while, .compare = compare_addresses, .context = r, .clock = r->f.view),
+    CHECK_OK(hora_queue_new_delay(
+        HORA_QUEUE_OPTIONS(.remaining = due_in_a_while, .compare = compare_addresses, .arg = r, .clock = r->f.view),
         &r->f.queue));
     rig_pool(r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = r->f.queue));
     CHECK_INT(hora_pool_prestart(r->pool), 1);
@@ -237,9 +237,9 @@ TEST(pool_stop_hands_back_tasks_that_are_not_due, "CP-TPE26")
     open_delay_pool(&r);
     execute_jobs(&r, jobs, 3);
     settle(&r.f);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, 3);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     rig_close(&r);
     for (int i = 0; i < 3; i++)
         CHECK_JOB(&jobs[i], 0);
@@ -287,7 +287,7 @@ TEST(pool_terminates_when_the_last_task_is_taken_out, "CP-TPE27 CP-TPE34")
         hora_future *future;
 
         rig_prepare(&r, false);
-        rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .factory = rig_factory, .keep_cancelled = way == 2));
+        rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = rig_factory, .keep_cancelled = way == 2));
         r.factory_error = HORA_EAGAIN;
         future = submit_job(&r, &job);
         CHECK_OK(hora_pool_shutdown(r.pool));
@@ -325,9 +325,9 @@ TEST(pool_task_given_to_a_new_worker_runs_even_if_stop_comes_first, "CP-TPE10 CP
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(count_interrupt, &job)));
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, 0);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_INT(job.runs, 1);
     CHECK_INT(job.interrupts, 1);
     rig_close(&r);

@@ -83,7 +83,7 @@ TEST(pool_that_spins_can_be_shut_down, "")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .spin = HORA_SPIN_MAX));
     execute_job(&r, &job);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_JOB(&job, 1);
     rig_close(&r);
 }

@@ -14,7 +14,7 @@ static void open_with_factory(struct rig *r, bool hooked, int threads, const hor
     rig_prepare(r, hooked);
     r->factory_threads = threads;
     r->factory_error = HORA_EAGAIN;
-    own.factory = rig_factory;
+    own.thread_factory = rig_factory;
     rig_pool(r, &own);
 }
 
@@ -131,9 +131,9 @@ static void look_at_the_end(hora_pool *pool, void *context)
     struct rig *r = context;
 
     CHECK(hora_pool_is_terminating(pool) && !hora_pool_is_terminated(pool));
-    CHECK_ERROR(hora_pool_await_termination(pool, 0), HORA_ETIMEDOUT);
+    CHECK_ERROR(hora_pool_await_termination_for(pool, 0), HORA_ETIMEDOUT);
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_stop(pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL));
     CHECK_INT(rig_stats_now(r).threads, 0);
     CHECK(strcmp(rig_stats_now(r).state, "Tidying") == 0);
     atomic_fetch_add(&r->terminated, 1);
@@ -173,7 +173,7 @@ TEST(pool_survives_failing_tasks_and_hooks, "jtreg.ThreadPoolExecutor/ThrowingTa
     }
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_pool_shutdown(r.pool));
-        CHECK_OK(hora_pool_stop(r.pool, NULL));
+        CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     }
     rig_close(&r);
     CHECK_INT(r.terminated, 1);
@@ -203,7 +203,7 @@ TEST_REAL(pool_threads_are_named_after_pool_and_thread, "")
     int first = 0, second = 0, thread = 0;
 
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_fixed_pool_new(1, NULL, &pools[i]));
+        CHECK_OK(hora_pool_new_fixed(1, NULL, &pools[i]));
     get_thread_name(pools[0], name);
     CHECK_INT(sscanf(name, "pool-%d-thread-%d", &first, &thread) >= 1, 1);
     if (strlen(name) < 15) /* the system cuts names of more than 15 characters */
@@ -220,7 +220,7 @@ TEST_REAL(pool_threads_are_named_as_wished, "")
     hora_pool *pool;
     char wish[] = "mill", name[32];
 
-    CHECK_OK(hora_fixed_pool_new(2, HORA_POOL_OPTIONS(.name = wish), &pool));
+    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = wish), &pool));
     wish[0] = '?'; /* it was copied */
     get_thread_name(pool, name);
     CHECK(strcmp(name, "mill-1") == 0);
@@ -236,9 +236,9 @@ TEST(pool_describes_itself, "")
     char text[200], start[10];
     int length;
 
-    CHECK_OK(hora_fixed_pool_new(2, HORA_POOL_OPTIONS(.name = "mill"), &pool));
+    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = "mill"), &pool));
     CHECK_OK(hora_pool_execute(pool, JOB(&job)));
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     length = hora_pool_describe(pool, text, sizeof(text));
     CHECK_INT(length, (int)strlen(text));
     CHECK(strstr(text, "mill") != NULL);
@@ -247,7 +247,7 @@ TEST(pool_describes_itself, "")
     CHECK_INT(strlen(start), sizeof(start) - 1);
     CHECK_INT(hora_pool_describe(pool, NULL, 0), length);
     CHECK_ERROR(hora_pool_describe(pool, NULL, 1), HORA_EINVAL);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     hora_pool_describe(pool, text, sizeof(text));
     CHECK(strstr(text, "Terminated, pool size = 0") != NULL);
     CHECK_OK(hora_pool_free(pool));
@@ -331,5 +331,5 @@ TEST_REAL(pool_helper_that_loses_its_thread_closes_both_books, "CP-TPE17")
 
 TEST(pool_default_threads_are_at_least_one, "")
 {
-    CHECK(hora_default_threads() >= 1);
+    CHECK(hora_available_processors() >= 1);
 }

@@ -2,9 +2,9 @@
 /* test_priority.c - levels of priority, and how waiting makes up for them */
 #include "steer_support.h"
 
-#define LOW    HORA_TERMS(.priority = HORA_PRIORITY_LOW)
-#define HIGH   HORA_TERMS(.priority = HORA_PRIORITY_HIGH)
-#define URGENT HORA_TERMS(.priority = HORA_PRIORITY_URGENT)
+#define LOW    HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_LOW)
+#define HIGH   HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH)
+#define URGENT HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_URGENT)
 
 static void one_after_the_other(struct trial *t)
 {

@@ -49,8 +49,7 @@ TEST(priority_has_no_bound, "PriorityBlockingQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(
-        hora_priority_queue_new(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .context = &up), &queue));
+    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
@@ -62,7 +61,7 @@ TEST(priority_initial_capacity_must_be_positive, "PriorityBlockingQueueTest.test
     hora_queue *queue = (hora_queue *)untouched;
 
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_priority_queue_new(capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue),
+        CHECK_ERROR(hora_queue_new_priority(capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue),
                     HORA_EINVAL);
     CHECK_POINTER(queue, untouched);
 }
@@ -73,8 +72,8 @@ TEST(priority_keeps_its_comparator_and_obeys_it, "PriorityBlockingQueueTest.test
 
     fixture_open(&f);
     CHECK_OK(
-        hora_priority_queue_new(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .context = &down), &f.queue));
-    CHECK(hora_priority_queue_comparator(f.queue) == compare_in_direction);
+        hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &down), &f.queue));
+    CHECK(hora_queue_comparator(f.queue) == compare_in_direction);
     f.kind = PRIORITY;
     fill(&f, SIZE);
     for (int i = SIZE - 1; i >= 0; i--)
@@ -87,10 +86,10 @@ TEST(priority_comparator_of_another_kind_is_null, "")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_linked_queue_new(1, NULL, &queue));
-    CHECK(hora_priority_queue_comparator(queue) == NULL);
+    CHECK_OK(hora_queue_new_linked(1, NULL, &queue));
+    CHECK(hora_queue_comparator(queue) == NULL);
     CHECK_OK(hora_queue_free(queue));
-    CHECK(hora_priority_queue_comparator(NULL) == NULL);
+    CHECK(hora_queue_comparator(NULL) == NULL);
 }
 
 /* Elements of equal rank leave in the order in which they came, also when others are removed from between them. */
@@ -197,7 +196,7 @@ SWEEP(priority_failed_growth_leaves_the_queue_unchanged)
     hora_queue *queue;
     int size = 0;
 
-    if (hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .context = &up), &queue) < 0)
+    if (hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue) < 0)
         return;
     for (int i = 7; i >= 0; i--) {
         some[i].value = i;

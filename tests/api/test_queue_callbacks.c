@@ -70,7 +70,7 @@ static void check_priority_reentry(void (*probe)(hora_queue *queue))
 
     fixture_open(&f);
     f.kind = PRIORITY;
-    CHECK_OK(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue));
+    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue));
     reentry.queue = f.queue;
     reentry.probe = probe;
     reentry.calls = 0;
@@ -88,7 +88,7 @@ static void check_delay_reentry(void (*probe)(hora_queue *queue))
 
     fixture_open(&f);
     f.kind = DELAY_ASKED;
-    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .context = &f, .clock = f.view),
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .arg = &f, .clock = f.view),
                                   &f.queue));
     reentry.queue = f.queue;
     reentry.probe = probe;
@@ -222,9 +222,9 @@ static void try_others(hora_queue *queue)
 /* Other objects refuse calls as well: two queues whose callbacks call each other could wait for one another. */
 TEST(compare_cannot_call_other_objects, "")
 {
-    CHECK_OK(hora_array_queue_new(1, NULL, &another_queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &another_queue));
     CHECK_OK(hora_latch_new(1, NULL, &a_latch));
-    CHECK_OK(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue));
+    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue));
     reentry.probe = try_others;
     reentry.calls = 0;
     CHECK_OK(hora_queue_offer(reentry.queue, item(1)));

@@ -382,7 +382,7 @@ TEST(delay_queue_drops_also_what_is_not_due, "")
 
     open_dropping(&f, DELAY);
     CHECK_OK(insert(&f, due_in(&f, 0, A_LONG_WHILE)));
-    CHECK_OK(hora_delay_queue_put(f.queue, item(1), INT64_MAX));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(1), INT64_MAX));
     CHECK_OK(hora_queue_clear(f.queue));
     check_drops(0, 1);
     CHECK_OK(insert(&f, due_in(&f, 2, A_LONG_WHILE)));

@@ -235,46 +235,46 @@ static void fd_is_something_to_wait_for_in_virtual_time(enum kind kind)
 BOTH(fd_is_something_to_wait_for_in_virtual_time)
 
 /* On the machine's clocks the kernel makes it readable, never before the time. */
-static void check_fd_on_system_clock(hora_timeline timeline)
+static void check_fd_on_system_clock(hora_clock_id timeline)
 {
-    const hora_clock *clock = hora_system_clock(timeline);
+    const hora_clock *clock = hora_clock_system(timeline);
     const hora_ns delay = HORA_MS(5);
     struct pollfd entry = {.events = POLLIN};
     hora_queue *queue;
     struct element element = {0};
 
-    CHECK_OK(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
     entry.fd = hora_queue_fd(queue);
     if (entry.fd == HORA_ENOTSUP) {
         CHECK_OK(hora_queue_free(queue));
         return;
     }
     hora_ns due = hora_clock_now(clock) + delay;
-    CHECK_OK(hora_delay_queue_put_at(queue, &element, due));
+    CHECK_OK(hora_queue_put_at(queue, &element, due));
     CHECK_INT(poll(&entry, 1, 60000), 1);
     CHECK(hora_clock_now(clock) >= due);
     CHECK_POLL(queue, &element);
     CHECK(!is_readable(entry.fd));
-    CHECK_OK(hora_delay_queue_put(queue, &element, HORA_HOURS(1)));
+    CHECK_OK(hora_queue_put_delayed(queue, &element, HORA_HOURS(1)));
     CHECK(!is_readable(entry.fd));
-    CHECK_OK(hora_delay_queue_put(queue, &element, 0));
+    CHECK_OK(hora_queue_put_delayed(queue, &element, 0));
     CHECK(is_readable(entry.fd));
     CHECK_OK(hora_queue_free(queue));
 }
 
 TEST_REAL(delay_queue_fd_obeys_the_monotonic_clock, "")
 {
-    check_fd_on_system_clock(HORA_MONOTONIC);
+    check_fd_on_system_clock(HORA_CLOCK_MONOTONIC);
 }
 
 TEST_REAL(delay_queue_fd_obeys_the_boot_time_clock, "")
 {
-    check_fd_on_system_clock(HORA_BOOTTIME);
+    check_fd_on_system_clock(HORA_CLOCK_BOOTTIME);
 }
 
 TEST_REAL(delay_queue_fd_obeys_the_wall_clock, "")
 {
-    check_fd_on_system_clock(HORA_WALL);
+    check_fd_on_system_clock(HORA_CLOCK_WALL);
 }
 
 static void put_into(void *queue)
@@ -289,7 +289,7 @@ TEST_REAL(queue_fd_wakes_a_thread_in_poll, "")
     hora_queue *queue;
     test_thread *thread;
 
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     entry.fd = hora_queue_fd(queue);
     thread = test_thread_start(NULL, put_into, queue);
     CHECK_INT(poll(&entry, 1, 60000), 1);
@@ -304,7 +304,7 @@ TEST_REAL(queue_fd_is_closed_on_exec_and_by_free, "")
     hora_queue *queue;
     int fd;
 
-    CHECK_OK(hora_array_queue_new(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
     fd = hora_queue_fd(queue);
     CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     CHECK_OK(hora_queue_free(queue));

@@ -29,7 +29,7 @@ TEST(registrar_keeps_what_is_declared, "")
     hora_trigger *trigger;
 
     office_open(&o, 1);
-    CHECK_OK(hora_periodic_trigger_new(SEC(1), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(1), NULL, &trigger));
     r[0] = DECLARE(&o, &ticks[0], .trigger = trigger);
     r[1] = DECLARE(&o, &ticks[1], EVERY_2_SECONDS);
     r[2] = DECLARE(&o, &ticks[2], .fixed_rate = SEC(1));
@@ -104,7 +104,7 @@ TEST(registrar_schedules_in_order, "")
     office_open(&o, 1);
     memset(diary, 0, sizeof diary);
     atomic_store(&pages, 0);
-    CHECK_OK(hora_periodic_trigger_new(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)), &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)), &trigger));
     const hora_declaration *declarations[5] = {HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(EVERY_2_SECONDS),
                                                HORA_DECLARATION(.fixed_rate = SEC(10), .initial_delay = SEC(2)),
                                                HORA_DECLARATION(.fixed_delay = SEC(10), .initial_delay = SEC(2)),
@@ -130,7 +130,7 @@ TEST(registrar_begins_in_order, "")
     office_open(&o, 1);
     memset(diary, 0, sizeof diary);
     atomic_store(&pages, 0);
-    CHECK_OK(hora_periodic_trigger_new(SEC(10), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(10), NULL, &trigger));
     const hora_declaration *declarations[4] = {
         HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(.fixed_rate = SEC(10)),
         HORA_DECLARATION(.fixed_delay = SEC(10)), HORA_DECLARATION(.initial_delay_text = "0")};
@@ -152,8 +152,8 @@ TEST(registrar_runs_cron, "")
 
     office_open(&o, 3);
     DECLARE(&o, &ticks[0], EVERY_2_SECONDS);
-    DECLARE(&o, &ticks[1], EVERY_2_SECONDS, .rules = HORA_SCHEDULE(.missed = HORA_MISSED_BURST));
-    DECLARE(&o, &ticks[2], EVERY_2_SECONDS, .rules = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE, .count = 3));
+    DECLARE(&o, &ticks[1], EVERY_2_SECONDS, .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_BURST));
+    DECLARE(&o, &ticks[2], EVERY_2_SECONDS, .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE, .count = 3));
     office_bind(&o);
     stage_pass(&o.s, 11);
     CHECK_STARTS(&ticks[0], 2, 8, 10);
@@ -168,7 +168,7 @@ TEST(registrar_runs_cron, "")
 TEST(registrar_runs_cron_of_crontab, "")
 {
     struct office o;
-    struct tick minutely = {.line = HORA_WALL};
+    struct tick minutely = {.line = HORA_CLOCK_WALL};
 
     office_open(&o, 1);
     DECLARE(&o, &minutely, .cron = "* * * * *", .zone = "+05:30", .dialect = HORA_CRON_UNIX);
@@ -186,7 +186,7 @@ TEST(registrar_runs_at_fixed_rate, "")
 
     office_open(&o, 2);
     DECLARE(&o, &late, .fixed_rate_text = "1s", .initial_delay_text = "1000");
-    DECLARE(&o, &skips, .fixed_rate_text = "1s", .rules = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE));
+    DECLARE(&o, &skips, .fixed_rate_text = "1s", .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE));
     office_bind(&o);
     stage_pass(&o.s, 5);
     CHECK_STARTS(&late, 1, 4, 4, 4, 5);
@@ -203,10 +203,10 @@ TEST(registrar_runs_by_rules, "")
 
     office_open(&o, 4);
     DECLARE(&o, &overlaps, .fixed_rate = SEC(2),
-            .rules = HORA_SCHEDULE(.overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2, .count = 3));
-    DECLARE(&o, &ends, .fixed_delay = SEC(1), .rules = HORA_SCHEDULE(.end = stage_instant(&o.s, 2)));
+            .schedule = HORA_SCHEDULE(.overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2, .count = 3));
+    DECLARE(&o, &ends, .fixed_delay = SEC(1), .schedule = HORA_SCHEDULE(.end = stage_instant(&o.s, 2)));
     hora_registration *failed =
-        DECLARE(&o, &stops, EVERY_2_SECONDS, .rules = HORA_SCHEDULE(.failure = HORA_FAILURE_STOP));
+        DECLARE(&o, &stops, EVERY_2_SECONDS, .schedule = HORA_SCHEDULE(.failure = HORA_FAILURE_STOP));
     office_bind(&o);
     stage_pass(&o.s, 9);
     CHECK_STARTS(&overlaps, 0, 2, 4);
@@ -257,7 +257,7 @@ TEST(registrar_runs_one_task_by_several_declarations, "")
 TEST(registrar_runs_cron_in_a_zone, "")
 {
     struct office o;
-    struct tick tick = {.line = HORA_WALL};
+    struct tick tick = {.line = HORA_CLOCK_WALL};
     enum { HOUR = 3600 };
 
     office_open(&o, 1); /* at midnight UTC it is ten o'clock there */
@@ -294,12 +294,12 @@ TEST(registrar_runs_once, "")
 TEST(registrar_runs_by_trigger, "")
 {
     struct office o;
-    struct tick tick = {.line = HORA_WALL};
+    struct tick tick = {.line = HORA_CLOCK_WALL};
     hora_trigger *trigger;
 
     office_open(&o, 1);
     hora_instant instants[] = {stage_instant(&o.s, 3), stage_instant(&o.s, 1)};
-    CHECK_OK(hora_instants_trigger_new(instants, 2, &trigger));
+    CHECK_OK(hora_trigger_new_instants(instants, 2, &trigger));
     hora_registration *registration = DECLARE(&o, &tick, .trigger = trigger);
     hora_trigger_unref(trigger);
     office_bind(&o);
@@ -320,10 +320,10 @@ TEST(registrar_takes_a_task_that_never_runs_for_one_that_is_over, "")
 
     office_open(&o, 1);
     hora_instant past = stage_instant(&o.s, -5);
-    CHECK_OK(hora_instants_trigger_new(&past, 1, &trigger));
+    CHECK_OK(hora_trigger_new_instants(&past, 1, &trigger));
     hora_registration *r[3];
     r[0] = DECLARE(&o, &never, .trigger = trigger);
-    r[1] = DECLARE(&o, &ended, .fixed_rate = SEC(1), .rules = HORA_SCHEDULE(.end = stage_instant(&o.s, -5)));
+    r[1] = DECLARE(&o, &ended, .fixed_rate = SEC(1), .schedule = HORA_SCHEDULE(.end = stage_instant(&o.s, -5)));
     DECLARE(&o, &good, .initial_delay = SEC(1));
     CHECK_INT(never.drops, 0);
     office_bind(&o);
@@ -375,7 +375,7 @@ TEST(registrar_binds_one_scheduler_only, "")
 
     office_open(&o, 1);
     DECLARE(&o, &tick, .fixed_rate = SEC(1));
-    CHECK_OK(hora_fixed_pool_new(1, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool));
     CHECK_ERROR(hora_registrar_bind(o.registrar, pool), HORA_EINVAL); /* which is no scheduler */
     CHECK_OK(hora_pool_free(pool));
     CHECK_ERROR(hora_registrar_bind(NULL, o.s.scheduler), HORA_EINVAL);
@@ -408,8 +408,8 @@ TEST(registrar_that_cannot_schedule_all_schedules_none, "")
 
     office_open(&o, 1);
     CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 2, .clock = o.s.f.view, .decorate = refuse_third, .context = &calls),
-        &other, NULL));
+        HORA_SCHEDULER_OPTIONS(.core_threads = 2, .clock = o.s.f.view, .decorate = refuse_third, .arg = &calls), &other,
+        NULL));
     for (int i = 0; i < 4; i++)
         DECLARE(&o, &ticks[i], .fixed_rate = SEC(1));
     CHECK_ERROR(hora_registrar_bind(o.registrar, other), -77);

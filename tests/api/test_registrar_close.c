@@ -206,8 +206,7 @@ TEST(registrar_calls_nobody_under_its_lock, "")
 
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     looked_at = NULL;
-    CHECK_OK(
-        hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .context = &looked_at), &looked_at));
+    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .arg = &looked_at), &looked_at));
     const hora_task *task = HORA_TASK(do_nothing, &drops, .drop = drop_and_look);
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.fixed_rate_text = "${rate}"), &registration, NULL));
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.cron = "-"), NULL, NULL));
@@ -248,7 +247,7 @@ TEST(registrar_refuses_bad_input, "")
     CHECK_POINTER(hora_registrar_find(NULL, "x"), NULL);
     CHECK_INT(strcmp(hora_registration_name(NULL), ""), 0);
     CHECK_ERROR(hora_registration_next(NULL, &next), HORA_EINVAL);
-    CHECK_ERROR(hora_registration_outcome(NULL, &outcome), HORA_EINVAL);
+    CHECK_ERROR(hora_registration_get_outcome(NULL, &outcome), HORA_EINVAL);
     CHECK_ERROR(hora_registration_cancel(NULL, false), HORA_EINVAL);
     CHECK_POINTER(hora_registration_future(NULL), NULL);
     CHECK_ERROR(hora_registration_describe(NULL, text, sizeof text), HORA_EINVAL);
@@ -258,7 +257,7 @@ TEST(registrar_refuses_bad_input, "")
                                 &registration, NULL));
     CHECK_POINTER(hora_registrar_find(registrar, NULL), NULL);
     CHECK_ERROR(hora_registration_next(registration, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_registration_outcome(registration, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_registration_get_outcome(registration, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_registration_describe(registration, NULL, 1), HORA_EINVAL);
     CHECK_OK(hora_registrar_free(registrar));
 }

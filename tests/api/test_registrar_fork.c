@@ -42,7 +42,7 @@ static void call_handle(hora_registration *registration)
     char text[64];
 
     CHILD_FORKED(hora_registration_next(registration, &next));
-    CHILD_FORKED(hora_registration_outcome(registration, &outcome));
+    CHILD_FORKED(hora_registration_get_outcome(registration, &outcome));
     CHILD_FORKED(hora_registration_cancel(registration, true));
     CHILD_CHECK(hora_registration_future(registration) == NULL);
     CHILD_CHECK(strcmp(hora_registration_name(registration), "tick") == 0); /* these never change */

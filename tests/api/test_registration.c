@@ -35,7 +35,7 @@ TEST(registration_says_when_it_runs_next, "")
     stage_pass(&o.s, 3);
     CHECK_INT(next_of(&o, r[0]), -1);
     hora_future *future = hora_registration_future(r[0]);
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     CHECK_INT(next_of(&o, r[0]), -1);
     hora_future_unref(future);
     office_close(&o);
@@ -131,9 +131,9 @@ TEST(registration_can_be_steered_by_its_future, "")
     hora_registration *registration = DECLARE(&o, &tick, .fixed_rate = SEC(10), .initial_delay = SEC(10));
     office_bind(&o);
     hora_future *future = hora_registration_future(registration);
-    CHECK(hora_scheduled_is_periodic(future));
+    CHECK(hora_future_is_periodic(future));
     CHECK_INT(strcmp(hora_future_task(future)->name, "tick"), 0);
-    CHECK_OK(hora_scheduled_retime(future, SEC(1), SEC(2)));
+    CHECK_OK(hora_future_reschedule(future, SEC(1), SEC(2)));
     stage_pass(&o.s, 3);
     CHECK_STARTS(&tick, 1, 3);
     CHECK_OK(hora_registrar_free(o.registrar));

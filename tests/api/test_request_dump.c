@@ -33,9 +33,8 @@ static void open_with_paper(struct rig *r, struct paper *paper, int dumps)
     memset(paper, 0, sizeof *paper);
     CHECK_OK(hora_latch_new(dumps, NULL, &paper->dumps));
     paper->pool = &r->pool;
-    rig_open(
-        r, false,
-        HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.dump = write_down, .dump_context = paper)));
+    rig_open(r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.dump = write_down, .dump_arg = paper)));
 }
 
 static void close_with_paper(struct rig *r, struct paper *paper)

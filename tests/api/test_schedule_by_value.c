@@ -18,7 +18,7 @@ static void schedule_jobs(struct rig *r, struct job *jobs)
 {
     for (int i = JOBS - 1; i >= 0; i--) {
         jobs[i] = (struct job)A_JOB(r);
-        CHECK_OK(hora_schedule(r->pool, JOB(&jobs[i]), (i + 1) * A_WHILE, NULL));
+        CHECK_OK(hora_scheduler_schedule(r->pool, JOB(&jobs[i]), (i + 1) * A_WHILE, NULL));
     }
 }
 
@@ -42,7 +42,7 @@ TEST(schedule_by_value_ends_by_its_code, "")
     open_plain(&r);
     for (int i = 0; i < 2 * CODES; i++) {
         jobs[i] = (struct job){.rig = &r, .code = codes[i / 2]};
-        CHECK_OK(i % 2 == 0 ? hora_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL)
+        CHECK_OK(i % 2 == 0 ? hora_scheduler_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL)
                             : hora_pool_execute(r.pool, JOB(&jobs[i])));
     }
     pass(&r, A_WHILE);
@@ -94,7 +94,7 @@ TEST(schedule_by_value_keeps_what_a_task_has, "")
         task.drop = i & 1 ? drop_bare : NULL;
         task.drop_result = i & 2 ? drop_bare_result : NULL;
         task.name = i & 4 ? "bare" : NULL;
-        CHECK_OK(hora_schedule(r.pool, &task, i < FORMS_OF_A_TASK ? A_WHILE : 2 * A_WHILE, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, &task, i < FORMS_OF_A_TASK ? A_WHILE : 2 * A_WHILE, NULL));
     }
     pass(&r, A_WHILE); /* one half as they are, the other as futures */
     CHECK_INT(bare_runs, FORMS_OF_A_TASK);
@@ -130,8 +130,8 @@ TEST_REAL(schedule_by_value_that_ends_its_thread_is_abandoned, "")
     struct job bad = A_JOB(&r), good = A_JOB(&r);
 
     open_plain(&r);
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(end_thread, &bad, .drop = job_drop), A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, JOB(&good), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(end_thread, &bad, .drop = job_drop), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&good), A_WHILE, NULL));
     pass(&r, A_WHILE);
     CHECK_JOB(&bad, 1);
     CHECK_JOB(&good, 1);
@@ -164,9 +164,10 @@ static void check_order(bool looks)
     for (int i = 0; i < JOBS; i++) {
         hora_ns delay = i < JOBS / 2 ? 2 * A_WHILE : A_WHILE;
         int first = i < JOBS / 2 ? 3 * (JOBS / 2 + i) : 3 * (i - JOBS / 2);
-        CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)first), delay, NULL));
-        CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 1)), delay, &futures[i]));
-        CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 2)), delay, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)first), delay, NULL));
+        CHECK_OK(
+            hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 1)), delay, &futures[i]));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 2)), delay, NULL));
     }
     if (looks)
         CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), 3 * JOBS);
@@ -213,7 +214,8 @@ static int schedule_very_many(struct rig *r)
     open_plain(r);
     for (int i = 0; i < count; i++) {
         int step = 1 + (int)(7919 * (int64_t)i % (count / 2));
-        CHECK_OK(hora_schedule(r->pool, HORA_TASK(note_step, (void *)(intptr_t)step), step * HORA_US(1), NULL));
+        CHECK_OK(
+            hora_scheduler_schedule(r->pool, HORA_TASK(note_step, (void *)(intptr_t)step), step * HORA_US(1), NULL));
     }
     return count;
 }
@@ -225,7 +227,8 @@ TEST(schedule_by_value_keeps_the_order_of_very_many, "")
     pass(&r, count / 8 * HORA_US(1));
     CHECK_INT(steps, count / 8 * 2);
     for (int i = 1; i <= COMERS; i++) /* while others come */
-        CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_step, (void *)(intptr_t)(count / 8 + i)), i * HORA_US(1), NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_step, (void *)(intptr_t)(count / 8 + i)),
+                                         i * HORA_US(1), NULL));
     pass(&r, count / 8 * HORA_US(1));
     CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), count - count / 8 * 4); /* from now on there are futures */
     pass_in_steps(&r, count / 8 * HORA_US(1), 2);
@@ -238,7 +241,7 @@ TEST(schedule_by_value_of_very_many_is_abandoned_by_stop, "")
     struct rig r;
     int count = schedule_very_many(&r);
     pass(&r, count / 8 * HORA_US(1));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_INT(steps, count / 8 * 2);
     rig_close(&r);
 }
@@ -250,14 +253,14 @@ TEST(schedule_by_value_is_never_early, "")
 
     open_plain(&r);
     beat = (struct beat)A_BEAT(&r, 0);
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(beat_run, &beat), 3 * A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(beat_run, &beat), -1, NULL));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(beat_run, &beat), HORA_FOREVER, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(beat_run, &beat), 3 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(beat_run, &beat), -1, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(beat_run, &beat), HORA_FOREVER, NULL));
     settle(&r.f);
     pass_in_steps(&r, A_WHILE / 4, 20);
     CHECK_BEATS(&beat, 0, 3 * A_WHILE);
     CHECK_INT(rig_stats(&r).queued, 1);
-    CHECK_OK(hora_pool_stop(r.pool, NULL)); /* its time would never come */
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL)); /* its time would never come */
     rig_close(&r);
 }
 
@@ -271,7 +274,7 @@ TEST(schedule_by_value_runs_after_shutdown, "")
     open_plain(&r);
     schedule_jobs(&r, jobs);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_ERROR(hora_schedule(r.pool, JOB(&late), 0, NULL), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule(r.pool, JOB(&late), 0, NULL), HORA_EREJECTED);
     CHECK_INT(late.runs + late.drops, 0);
     CHECK(!hora_pool_is_terminated(r.pool));
     pass_in_steps(&r, A_WHILE, JOBS);
@@ -313,7 +316,7 @@ TEST(schedule_by_value_is_handed_back_by_stop_as_futures, "")
 
     open_plain(&r);
     schedule_jobs(&r, jobs);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, JOBS);
     CHECK_INT(rig_stats(&r).handed_back, JOBS);
     for (int i = 0; i < JOBS; i++) {
@@ -335,7 +338,7 @@ TEST(schedule_by_value_is_abandoned_by_stop_without_a_list, "")
 
     open_plain(&r);
     schedule_jobs(&r, jobs);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     check_jobs(jobs, 0);
     CHECK_INT(rig_stats(&r).abandoned, JOBS);
     rig_close(&r);
@@ -352,13 +355,13 @@ TEST(schedule_by_value_is_shown_as_futures, "")
     open_plain(&r);
     schedule_jobs(&r, jobs);
     hora_queue *queue = hora_pool_queue(r.pool);
-    CHECK_OK(hora_schedule(r.pool, JOB(&later), A_WHILE / 2, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&later), A_WHILE / 2, NULL));
     CHECK_INT(hora_queue_snapshot(queue, items, JOBS + 1), JOBS + 1);
     CHECK_POINTER(hora_future_task(items[0])->arg, &later);
     for (int i = 0; i < JOBS; i++) {
         hora_future *future = items[i + 1];
         CHECK_NOT_DONE(future);
-        CHECK(!hora_scheduled_is_periodic(future));
+        CHECK(!hora_future_is_periodic(future));
         CHECK_POINTER(hora_future_task(future)->arg, &jobs[i]);
         CHECK_INT(delay_of(future), (i + 1) * A_WHILE);
         CHECK_INT(hora_queue_contains(queue, future), 1);
@@ -397,9 +400,9 @@ TEST(schedule_by_value_counts_as_unfinished, "")
     schedule_jobs(&r, jobs);
     CHECK_INT(rig_stats(&r).accepted, JOBS);
     CHECK_INT(rig_stats(&r).queued, JOBS);
-    CHECK_ERROR(hora_pool_quiesce(r.pool, 0), HORA_ETIMEDOUT);
+    CHECK_ERROR(hora_pool_await_idle_for(r.pool, 0), HORA_ETIMEDOUT);
     pass_in_steps(&r, A_WHILE, JOBS);
-    CHECK_OK(hora_pool_quiesce(r.pool, 0));
+    CHECK_OK(hora_pool_await_idle_for(r.pool, 0));
     check_jobs(jobs, 1);
     rig_close(&r);
 }
@@ -430,7 +433,7 @@ TEST_REAL(schedule_by_value_of_many, "")
         for (int i = 0; i < MANY; i++) {
             hora_task task = {.run = count_run, .arg = &runs, .name = i % 3 == 0 ? "one of many" : NULL};
             task.drop = i % 5 == 0 ? count_drop : NULL;
-            CHECK_OK(hora_schedule(r.pool, &task, (i % 2 == 0 ? 1 : 2) * A_WHILE, NULL));
+            CHECK_OK(hora_scheduler_schedule(r.pool, &task, (i % 2 == 0 ? 1 : 2) * A_WHILE, NULL));
         }
         pass(&r, A_WHILE);
     }

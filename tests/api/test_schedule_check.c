@@ -19,49 +19,50 @@ static void on_failure(hora_scheduler *scheduler, hora_future *future, int code,
     (void)context;
 }
 
-#define SIZE_OF .struct_size = sizeof(hora_schedule_spec)
+#define SIZE_OF .struct_size = sizeof(hora_schedule)
 #define AN_ARG  .next_arg = untouched
 
 static const struct {
     const char *reason;
-    hora_schedule_spec spec;
+    hora_schedule spec;
 } refused[] = {
-    {"rate is negative", {SIZE_OF, .rate = -1}},
-    {"rate is negative", {SIZE_OF, .rate = INT64_MIN}},
-    {"gap is negative", {SIZE_OF, .gap = -1}},
-    {"gap is negative", {SIZE_OF, .gap = INT64_MIN}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .gap = 1}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .next = some_time}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .gap = 1, .next = some_time}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .gap = 1, .next = some_time}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .rate = 1, .cron = "@daily"}},
-    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .gap = 1, .cron = "@daily"}},
+    {"rate is negative", {SIZE_OF, .fixed_rate = -1}},
+    {"rate is negative", {SIZE_OF, .fixed_rate = INT64_MIN}},
+    {"gap is negative", {SIZE_OF, .fixed_delay = -1}},
+    {"gap is negative", {SIZE_OF, .fixed_delay = INT64_MIN}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .fixed_rate = 1, .fixed_delay = 1}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .fixed_rate = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .fixed_delay = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given",
+     {SIZE_OF, .fixed_rate = 1, .fixed_delay = 1, .next = some_time}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .fixed_rate = 1, .cron = "@daily"}},
+    {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .fixed_delay = 1, .cron = "@daily"}},
     {"only one of rate, gap, next, trigger and cron can be given", {SIZE_OF, .next = some_time, .cron = "@daily"}},
-    {"next_arg has no effect without next", {SIZE_OF, .rate = 1, AN_ARG}},
-    {"only one of delay and at can be given", {SIZE_OF, .delay = 1, .at = {1}}},
-    {"only one of delay and at can be given", {SIZE_OF, .delay = -1, .at = {-1}}},
-    {"clock is none of the HORA_SCHEDULE_CLOCK_ values", {SIZE_OF, .clock = (hora_schedule_clock)4}},
-    {"clock is none of the HORA_SCHEDULE_CLOCK_ values", {SIZE_OF, .clock = (hora_schedule_clock)-1}},
-    {"at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
-     {SIZE_OF, .at = {1}, .clock = HORA_SCHEDULE_CLOCK_MONOTONIC}},
-    {"at is a moment of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
-     {SIZE_OF, .at = {1}, .clock = HORA_SCHEDULE_CLOCK_BOOTTIME}},
-    {"count is negative", {SIZE_OF, .rate = 1, .count = -1}},
+    {"next_arg has no effect without next", {SIZE_OF, .fixed_rate = 1, AN_ARG}},
+    {"only one of delay and at can be given", {SIZE_OF, .initial_delay = 1, .at = {1}}},
+    {"only one of delay and at can be given", {SIZE_OF, .initial_delay = -1, .at = {-1}}},
+    {"clock is none of the HORA_CLOCK_ values", {SIZE_OF, .clock = (hora_clock_id)4}},
+    {"clock is none of the HORA_CLOCK_ values", {SIZE_OF, .clock = (hora_clock_id)-1}},
+    {"at is a moment of the wall clock: it needs HORA_CLOCK_WALL, or no clock",
+     {SIZE_OF, .at = {1}, .clock = HORA_CLOCK_MONOTONIC}},
+    {"at is a moment of the wall clock: it needs HORA_CLOCK_WALL, or no clock",
+     {SIZE_OF, .at = {1}, .clock = HORA_CLOCK_BOOTTIME}},
+    {"count is negative", {SIZE_OF, .fixed_rate = 1, .count = -1}},
     {"count and end have no effect on a task that runs once", {SIZE_OF, .count = 1}},
     {"count and end have no effect on a task that runs once", {SIZE_OF, .end = {1}}},
 
     {"zone has no effect without cron", {SIZE_OF, .zone = "UTC"}},
-    {"zone has no effect without cron", {SIZE_OF, .rate = 1, .zone = "UTC"}},
+    {"zone has no effect without cron", {SIZE_OF, .fixed_rate = 1, .zone = "UTC"}},
     {"dialect is none of the dialects of cron", {SIZE_OF, .cron = "@daily", .dialect = (hora_cron_dialect)2}},
     {"dialect is none of the dialects of cron", {SIZE_OF, .cron = "@daily", .dialect = (hora_cron_dialect)-1}},
-    {"dialect has no effect without cron", {SIZE_OF, .rate = 1, .dialect = HORA_CRON_UNIX}},
+    {"dialect has no effect without cron", {SIZE_OF, .fixed_rate = 1, .dialect = HORA_CRON_UNIX}},
     {"dst is none of the HORA_DST_ rules", {SIZE_OF, .cron = "@daily", .dst = (hora_dst)2}},
     {"dst is none of the HORA_DST_ rules", {SIZE_OF, .cron = "@daily", .dst = (hora_dst)-1}},
-    {"dst has no effect without cron", {SIZE_OF, .dst = HORA_DST_CRON}},
-    {"cron means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
-     {SIZE_OF, .cron = "@daily", .clock = HORA_SCHEDULE_CLOCK_MONOTONIC}},
-    {"cron means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock",
-     {SIZE_OF, .cron = "@daily", .clock = HORA_SCHEDULE_CLOCK_BOOTTIME}},
+    {"dst has no effect without cron", {SIZE_OF, .dst = HORA_DST_ONCE}},
+    {"cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock",
+     {SIZE_OF, .cron = "@daily", .clock = HORA_CLOCK_MONOTONIC}},
+    {"cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock",
+     {SIZE_OF, .cron = "@daily", .clock = HORA_CLOCK_BOOTTIME}},
     {"cron is no expression of its dialect: hora_cron_parse says why", {SIZE_OF, .cron = ""}},
     {"cron is no expression of its dialect: hora_cron_parse says why", {SIZE_OF, .cron = "* * * * *"}},
     {"cron is no expression of its dialect: hora_cron_parse says why",
@@ -70,42 +71,45 @@ static const struct {
     {"HORA_OVERLAP_QUEUE_ONE has no effect without rate",
      {SIZE_OF, .cron = "@daily", .overlap = HORA_OVERLAP_QUEUE_ONE}},
 
-    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)4}},
-    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .rate = 1, .missed = (hora_missed)-1}},
-    {"HORA_MISSED_AT_MOST needs a missed_max of at least 1", {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST}},
+    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)4}},
+    {"missed is none of the HORA_MISSED_ rules", {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)-1}},
+    {"HORA_MISSED_AT_MOST needs a missed_max of at least 1", {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_AT_MOST}},
     {"HORA_MISSED_AT_MOST needs a missed_max of at least 1",
-     {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = -1}},
-    {"missed_max has no effect without HORA_MISSED_AT_MOST", {SIZE_OF, .rate = 1, .missed_max = 1}},
+     {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = -1}},
+    {"missed_max has no effect without HORA_MISSED_AT_MOST", {SIZE_OF, .fixed_rate = 1, .missed_max = 1}},
     {"missed_max has no effect without HORA_MISSED_AT_MOST",
-     {SIZE_OF, .rate = 1, .missed = HORA_MISSED_SKIP, .missed_max = 1}},
+     {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_SKIP, .missed_max = 1}},
     {"missed has no effect without rate, next, trigger or cron", {SIZE_OF, .missed = HORA_MISSED_SKIP}},
-    {"missed has no effect without rate, next, trigger or cron", {SIZE_OF, .gap = 1, .missed = HORA_MISSED_BURST}},
+    {"missed has no effect without rate, next, trigger or cron",
+     {SIZE_OF, .fixed_delay = 1, .missed = HORA_MISSED_BURST}},
     {"grace is negative", {SIZE_OF, .grace = -1}},
 
-    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)3}},
-    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .rate = 1, .overlap = (hora_overlap)-1}},
+    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)3}},
+    {"overlap is none of the HORA_OVERLAP_ rules", {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)-1}},
     {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .overlap = HORA_OVERLAP_QUEUE_ONE}},
-    {"HORA_OVERLAP_QUEUE_ONE has no effect without rate", {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_QUEUE_ONE}},
+    {"HORA_OVERLAP_QUEUE_ONE has no effect without rate",
+     {SIZE_OF, .fixed_delay = 1, .overlap = HORA_OVERLAP_QUEUE_ONE}},
     {"HORA_OVERLAP_ALLOW has no effect without rate, next, trigger or cron",
-     {SIZE_OF, .gap = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
-    {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000", {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW}},
+     {SIZE_OF, .fixed_delay = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
     {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
-     {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1}},
+     {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW}},
     {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
-     {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001}},
-    {"overlap_max has no effect without HORA_OVERLAP_ALLOW", {SIZE_OF, .rate = 1, .overlap_max = 2}},
+     {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1}},
+    {"HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000",
+     {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001}},
+    {"overlap_max has no effect without HORA_OVERLAP_ALLOW", {SIZE_OF, .fixed_rate = 1, .overlap_max = 2}},
 
     {"failure is none of the HORA_FAILURE_ rules", {SIZE_OF, .failure = (hora_failure)3}},
     {"failure is none of the HORA_FAILURE_ rules", {SIZE_OF, .failure = (hora_failure)-1}},
-    {"stop_after is negative", {SIZE_OF, .rate = 1, .stop_after = -1}},
+    {"stop_after is negative", {SIZE_OF, .fixed_rate = 1, .stop_after = -1}},
     {"stop_after has no effect with HORA_FAILURE_STOP",
-     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_STOP, .stop_after = 1}},
+     {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_STOP, .stop_after = 1}},
     {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
      {SIZE_OF, .back_off = 1}},
     {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
      {SIZE_OF, .back_off_factor = 2}},
     {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
-     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_STOP, .back_off_max = 1}},
+     {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_STOP, .back_off_max = 1}},
     {"back_off or back_off_max is negative", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off = -1}},
     {"back_off or back_off_max is negative", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_max = -1}},
     {"back_off_max is less than back_off",
@@ -119,15 +123,15 @@ static const struct {
      {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = __builtin_inf()}},
     {"failed_context has no effect without failed", {SIZE_OF, .failed_context = untouched}},
     {"HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way",
-     {SIZE_OF, .rate = 1, .failure = HORA_FAILURE_BACK_OFF, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
+     {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_BACK_OFF, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
 
     {"slack is negative", {SIZE_OF, .slack = -1}},
     {"spread is negative", {SIZE_OF, .spread = -1}},
-    {"spread is greater than rate: the planned times would change places", {SIZE_OF, .rate = 1, .spread = 2}},
+    {"spread is greater than rate: the planned times would change places", {SIZE_OF, .fixed_rate = 1, .spread = 2}},
 
-    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT", {.rate = 1}},
-    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_SCHEDULE_INIT",
-     {.struct_size = sizeof(hora_schedule_spec) - 1, .rate = 1}},
+    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_INIT(hora_schedule)", {.fixed_rate = 1}},
+    {"struct_size is wrong: start from HORA_SCHEDULE or HORA_INIT(hora_schedule)",
+     {.struct_size = sizeof(hora_schedule) - 1, .fixed_rate = 1}},
 };
 
 TEST(schedule_check_says_why, "")
@@ -143,7 +147,7 @@ TEST(schedule_check_says_why, "")
         if (strcmp(reason, refused[i].reason) != 0)
             test_fail(__FILE__, __LINE__, "case %zu: \"%s\", not \"%s\"", i, reason, refused[i].reason);
         CHECK_ERROR(hora_schedule_check(&refused[i].spec, NULL), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), &refused[i].spec, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), &refused[i].spec, &future), HORA_EINVAL);
         CHECK_POINTER(future, untouched);
     }
     CHECK_INT(tick.runs, 0);
@@ -151,27 +155,27 @@ TEST(schedule_check_says_why, "")
     stage_close(&s);
 }
 
-static const hora_schedule_spec accepted[] = {
+static const hora_schedule accepted[] = {
     {SIZE_OF},
-    {SIZE_OF, .delay = -1},
-    {SIZE_OF, .delay = INT64_MAX, .rate = INT64_MAX},
-    {SIZE_OF, .at = {INT64_MIN}, .clock = HORA_SCHEDULE_CLOCK_WALL},
+    {SIZE_OF, .initial_delay = -1},
+    {SIZE_OF, .initial_delay = INT64_MAX, .fixed_rate = INT64_MAX},
+    {SIZE_OF, .at = {INT64_MIN}, .clock = HORA_CLOCK_WALL},
     {SIZE_OF, .next = some_time, AN_ARG},
-    {SIZE_OF, .rate = 1, .count = INT64_MAX, .end = {INT64_MIN}},
-    {SIZE_OF, .rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = INT32_MAX},
+    {SIZE_OF, .fixed_rate = 1, .count = INT64_MAX, .end = {INT64_MIN}},
+    {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = INT32_MAX},
     {SIZE_OF, .grace = INT64_MAX, .slack = INT64_MAX, .spread = INT64_MAX},
-    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
-    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1000},
+    {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
+    {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1000},
     {SIZE_OF, .next = some_time, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
-    {SIZE_OF, .rate = 1, .overlap = HORA_OVERLAP_QUEUE_ONE, .failure = HORA_FAILURE_BACK_OFF},
+    {SIZE_OF, .fixed_rate = 1, .overlap = HORA_OVERLAP_QUEUE_ONE, .failure = HORA_FAILURE_BACK_OFF},
     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 1, .back_off = 5, .back_off_max = 5},
     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = 1e9, .back_off = INT64_MAX},
-    {SIZE_OF, .rate = 1, .stop_after = INT32_MAX},
-    {SIZE_OF, .rate = 1, .spread = 1},
+    {SIZE_OF, .fixed_rate = 1, .stop_after = INT32_MAX},
+    {SIZE_OF, .fixed_rate = 1, .spread = 1},
     {SIZE_OF, .failed = on_failure, .failed_context = untouched},
     {SIZE_OF, .cron = "@daily"},
-    {SIZE_OF, .cron = "* * * * *", .dialect = HORA_CRON_UNIX, .zone = "+05:30", .dst = HORA_DST_CRON},
-    {SIZE_OF, .cron = "@daily", .delay = 1, .clock = HORA_SCHEDULE_CLOCK_WALL, .count = 1, .end = {1}},
+    {SIZE_OF, .cron = "* * * * *", .dialect = HORA_CRON_UNIX, .zone = "+05:30", .dst = HORA_DST_ONCE},
+    {SIZE_OF, .cron = "@daily", .initial_delay = 1, .clock = HORA_CLOCK_WALL, .count = 1, .end = {1}},
     {SIZE_OF, .cron = "@daily", .missed = HORA_MISSED_SKIP, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2},
     {SIZE_OF, .cron = "0 0 0 31 2 *",
      .zone = "Europe/Berlin"}, /* whether it ever comes is found out when it is scheduled */
@@ -202,7 +206,7 @@ TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
     for (size_t i = 0; i < sizeof(zones) / sizeof(*zones); i++) {
-        const hora_schedule_spec *spec = HORA_SCHEDULE(.cron = "@daily", .zone = zones[i].zone);
+        const hora_schedule *spec = HORA_SCHEDULE(.cron = "@daily", .zone = zones[i].zone);
         const char *reason = NULL, *own_reason = NULL;
         hora_zone *zone = NULL;
         hora_future *future = (hora_future *)untouched;
@@ -210,7 +214,7 @@ TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
         CHECK_ERROR(hora_schedule_check(spec, NULL), zones[i].error);
         CHECK_ERROR(hora_zone_new(zones[i].zone, NULL, &zone, &own_reason), zones[i].error);
         CHECK(reason != NULL && own_reason != NULL && strcmp(reason, own_reason) == 0);
-        CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), spec, &future), zones[i].error);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), spec, &future), zones[i].error);
         CHECK_POINTER(future, untouched);
     }
     CHECK_INT(tick.drops, 0);
@@ -222,23 +226,20 @@ TEST(schedule_check_knows_triggers, "")
 {
     hora_trigger *period = NULL, *function = NULL, *instants = NULL;
     const char *reason = untouched;
-    CHECK_OK(hora_periodic_trigger_new(1, NULL, &period));
+    CHECK_OK(hora_trigger_new_periodic(1, NULL, &period));
     CHECK_OK(hora_trigger_new(some_time, NULL, NULL, &function));
-    CHECK_OK(hora_instants_trigger_new(&(hora_instant){1}, 1, &instants));
+    CHECK_OK(hora_trigger_new_instants(&(hora_instant){1}, 1, &instants));
     hora_trigger *all[] = {period, function, instants};
     for (int i = 0; i < 3; i++) {
         CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i]), NULL));
-        CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_SCHEDULE_CLOCK_WALL), NULL));
-        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .rate = 1), NULL), HORA_EINVAL);
+        CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_CLOCK_WALL), NULL));
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .fixed_rate = 1), NULL), HORA_EINVAL);
         CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .cron = "@daily"), NULL), HORA_EINVAL);
         CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .zone = "UTC"), NULL), HORA_EINVAL);
-        int error =
-            hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_SCHEDULE_CLOCK_BOOTTIME), &reason);
+        int error = hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_CLOCK_BOOTTIME), &reason);
         CHECK_INT(error, i < 2 ? 0 : HORA_EINVAL);
     }
-    CHECK_INT(
-        strcmp(reason, "this trigger means times of the wall clock: it needs HORA_SCHEDULE_CLOCK_WALL, or no clock"),
-        0);
+    CHECK_INT(strcmp(reason, "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock"), 0);
     for (int i = 0; i < 3; i++)
         CHECK_POINTER(hora_trigger_unref(all[i]), NULL);
 }
@@ -247,15 +248,15 @@ TEST(schedule_check_knows_triggers, "")
 TEST(schedule_check_knows_its_own_size, "")
 {
     struct {
-        hora_schedule_spec known;
+        hora_schedule known;
         unsigned char unknown[16];
-    } larger = {.known = {.struct_size = sizeof(larger), .rate = 1}};
+    } larger = {.known = {.struct_size = sizeof(larger), .fixed_rate = 1}};
 
     CHECK_OK(hora_schedule_check(&larger.known, NULL));
     larger.unknown[15] = 1;
     CHECK_ERROR(hora_schedule_check(&larger.known, NULL), HORA_EINVAL);
-    const hora_schedule_spec init = HORA_SCHEDULE_INIT;
-    CHECK_INT(memcmp(&init, HORA_SCHEDULE(.delay = 0), sizeof(init)), 0);
+    const hora_schedule init = HORA_INIT(hora_schedule);
+    CHECK_INT(memcmp(&init, HORA_SCHEDULE(.initial_delay = 0), sizeof(init)), 0);
     CHECK_INT(init.struct_size, sizeof(init));
 }
 
@@ -278,17 +279,19 @@ TEST(schedule_with_refuses_bad_input, "")
     hora_scheduler *schedulers[] = {NULL, pool, s.scheduler, s.scheduler};
     const hora_task *tasks[] = {good, good, NULL, HORA_TASK(NULL, NULL)};
     for (int i = 0; i < 4; i++) {
-        CHECK_ERROR(hora_schedule_with(schedulers[i], tasks[i], NULL, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with(schedulers[i], tasks[i], HORA_SCHEDULE(.rate = 1), &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule(schedulers[i], tasks[i], 0, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_at_fixed_rate(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with_fixed_delay(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(schedulers[i], tasks[i], NULL, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(schedulers[i], tasks[i], HORA_SCHEDULE(.fixed_rate = 1), &future),
+                    HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule(schedulers[i], tasks[i], 0, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
     }
     CHECK_POINTER(future, untouched);
     CHECK_OK(hora_pool_shutdown(s.scheduler));
-    CHECK_ERROR(hora_schedule_with(s.scheduler, good, HORA_SCHEDULE(.rate = 1), &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, good, HORA_SCHEDULE(.fixed_rate = 1), &future),
+                HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     stage_close(&s);
 }

@@ -30,7 +30,7 @@ static void check_event(const char *file, int line, struct stage *s, int i, hora
 
 TEST(schedule_clock_is_the_schedulers_own_by_default, "")
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = HORA_CLOCK_MONOTONIC; i <= HORA_CLOCK_WALL; i++) {
         struct stage s;
         hora_virtual_clock *clock;
         hora_scheduler *scheduler;
@@ -39,10 +39,10 @@ TEST(schedule_clock_is_the_schedulers_own_by_default, "")
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         CHECK_OK(hora_virtual_clock_new(NULL, &clock));
         CHECK_OK(hora_scheduler_new(
-            HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, (hora_timeline)i)),
+            HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, (hora_clock_id)i)),
             &scheduler, NULL));
-        CHECK_OK(hora_schedule_with(scheduler, TICK(&tick), HORA_SCHEDULE(.delay = SEC(5)), &future));
-        CHECK_INT(info_of(future).timeline, i);
+        CHECK_OK(hora_scheduler_schedule_with(scheduler, TICK(&tick), HORA_SCHEDULE(.initial_delay = SEC(5)), &future));
+        CHECK_INT(info_of(future).clock, i);
         CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
         CHECK_POINTER(hora_future_unref(future), NULL);
         CHECK_OK(hora_pool_shutdown(scheduler));
@@ -56,18 +56,18 @@ TEST(schedule_clock_is_the_schedulers_own_by_default, "")
 /* The clock may be any of the three, whatever the scheduler's own. */
 TEST(schedule_clock_decides_what_a_suspended_machine_means, "")
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = HORA_CLOCK_MONOTONIC; i <= HORA_CLOCK_WALL; i++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        struct tick tick = {.stage = &s, .line = (hora_timeline)i};
-        hora_future *future = START(&s, &tick, .delay = SEC(10), .clock = (hora_schedule_clock)(i + 1));
-        CHECK_INT(info_of(future).timeline, i);
+        struct tick tick = {.stage = &s, .line = (hora_clock_id)i};
+        hora_future *future = START(&s, &tick, .initial_delay = SEC(10), .clock = (hora_clock_id)i);
+        CHECK_INT(info_of(future).clock, i);
         suspend(&s, SEC(7));
         CHECK_NO_START(&tick);
         stage_pass(&s, 2);
         CHECK_NO_START(&tick);
         stage_pass(&s, 1);
-        if (i == HORA_MONOTONIC) {
+        if (i == HORA_CLOCK_MONOTONIC) {
             CHECK_NO_START(&tick);
             stage_pass(&s, 7);
         }
@@ -79,14 +79,14 @@ TEST(schedule_clock_decides_what_a_suspended_machine_means, "")
 
 TEST(schedule_clock_decides_what_a_set_clock_means, "")
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = HORA_CLOCK_MONOTONIC; i <= HORA_CLOCK_WALL; i++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        struct tick tick = {.stage = &s, .line = (hora_timeline)i};
-        hora_future *future = START(&s, &tick, .delay = SEC(10), .clock = (hora_schedule_clock)(i + 1));
+        struct tick tick = {.stage = &s, .line = (hora_clock_id)i};
+        hora_future *future = START(&s, &tick, .initial_delay = SEC(10), .clock = (hora_clock_id)i);
         step(&s, SEC(7));
         stage_pass(&s, 3);
-        if (i != HORA_WALL) {
+        if (i != HORA_CLOCK_WALL) {
             CHECK_NO_START(&tick);
             stage_pass(&s, 7);
         }
@@ -99,14 +99,14 @@ TEST(schedule_clock_decides_what_a_set_clock_means, "")
 /* To the nanosecond: the wait of the thread is measured with another clock than the task. */
 TEST(schedule_on_another_clock_is_exact, "")
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = HORA_CLOCK_MONOTONIC; i <= HORA_CLOCK_WALL; i++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        struct tick tick = {.stage = &s, .line = (hora_timeline)i};
-        hora_future *future = START(&s, &tick, .delay = SEC(10), .clock = (hora_schedule_clock)(i + 1));
+        struct tick tick = {.stage = &s, .line = (hora_clock_id)i};
+        hora_future *future = START(&s, &tick, .initial_delay = SEC(10), .clock = (hora_clock_id)i);
         suspend(&s, SEC(2));
         step(&s, SEC(3));
-        hora_ns left = SEC(10) - stage_now(&s, (hora_timeline)i);
+        hora_ns left = SEC(10) - stage_now(&s, (hora_clock_id)i);
         stage_leap(&s, left - 1);
         CHECK_NO_START(&tick);
         stage_leap(&s, 1);
@@ -125,9 +125,9 @@ TEST(schedule_tasks_of_three_clocks_run_in_the_order_of_their_times, "")
     hora_future *futures[9];
 
     for (int i = 0; i < 9; i++) {
-        ticks[i] = (struct tick){.stage = &s, .line = (hora_timeline)(i % 3)};
-        futures[i] = START(&s, &ticks[i], .delay = SEC(9 - i), .clock = (hora_schedule_clock)(i % 3 + 1));
-        CHECK(i == 0 || hora_scheduled_compare(futures[i], futures[i - 1]) < 0);
+        ticks[i] = (struct tick){.stage = &s, .line = (hora_clock_id)(i % 3 + 1)};
+        futures[i] = START(&s, &ticks[i], .initial_delay = SEC(9 - i), .clock = (hora_clock_id)(i % 3 + 1));
+        CHECK(i == 0 || hora_future_compare_due(futures[i], futures[i - 1]) < 0);
     }
     for (int i = 8; i >= 0; i--) {
         stage_pass(&s, 1);
@@ -145,7 +145,7 @@ TEST(schedule_at_keeps_its_moment_when_the_clock_is_set_back, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
     hora_future *future = START(&s, &tick, .at = stage_instant(&s, 5));
     stage_pass(&s, 2);
@@ -163,13 +163,13 @@ TEST(schedule_rate_goes_on_when_the_clock_is_set_back, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(10), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL);
     stage_pass(&s, 32);
     CHECK_STARTS(&tick, 0, 10, 20, 30);
     step(&s, -SEC(27)); /* it is 5 now */
-    CHECK_INT(info_of(future).next, s.zero[HORA_WALL] + SEC(10));
+    CHECK_INT(info_of(future).next, s.zero[HORA_CLOCK_WALL] + SEC(10));
     stage_pass(&s, 16);
     CHECK_STARTS(&tick, 0, 10, 20, 30, 10, 20);
     CHECK_INT(info_of(future).skipped, 0);
@@ -182,9 +182,9 @@ TEST(schedule_rate_goes_on_when_the_clock_is_set_back_before_its_beginning, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(10), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL);
     stage_pass(&s, 1);
     step(&s, -SEC(1000) + SEC(1)); /* it is -998 */
     stage_pass(&s, 9);
@@ -198,12 +198,12 @@ TEST(schedule_first_run_keeps_its_moment_when_the_clock_is_set_back, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .at = stage_instant(&s, 30), .rate = SEC(10));
+    hora_future *future = START(&s, &tick, .at = stage_instant(&s, 30), .fixed_rate = SEC(10));
     stage_pass(&s, 2);
     step(&s, -SEC(1));
-    CHECK_INT(info_of(future).next, s.zero[HORA_WALL] + SEC(30));
+    CHECK_INT(info_of(future).next, s.zero[HORA_CLOCK_WALL] + SEC(30));
     stage_pass(&s, 28);
     CHECK_NO_START(&tick);
     stage_pass(&s, 1);
@@ -217,8 +217,8 @@ TEST(schedule_first_run_before_next_keeps_its_moment_when_the_clock_is_set_back,
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
-    struct timetable table = {.stage = &s, .line = HORA_WALL, .seconds = (int[]){5, 10, 35, -1}};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
+    struct timetable table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = (int[]){5, 10, 35, -1}};
 
     hora_future *future = START(&s, &tick, .at = stage_instant(&s, 30), .next = timetable_next, .next_arg = &table);
     stage_pass(&s, 2);
@@ -243,12 +243,12 @@ TEST(schedule_rate_goes_on_when_the_clock_is_set_back_during_a_run, "")
     for (int threads = 1; threads <= 2; threads++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = threads));
-        struct tick tick = {.stage = &s, .line = HORA_WALL, .lasts = 1}, far = A_TICK(&s);
+        struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts = 1}, far = A_TICK(&s);
         hora_future *future = NULL;
-        hora_future *other = START(&s, &far, .delay = HORA_HOURS(1));
+        hora_future *other = START(&s, &far, .initial_delay = HORA_HOURS(1));
 
-        CHECK_OK(hora_schedule_with(s.scheduler, HORA_TASK(set_back, &tick, .drop = tick_drop),
-                                    HORA_SCHEDULE(.rate = SEC(10), .clock = HORA_SCHEDULE_CLOCK_WALL), &future));
+        CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(set_back, &tick, .drop = tick_drop),
+                                              HORA_SCHEDULE(.fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL), &future));
         stage_pass(&s, 35);
         CHECK_STARTS(&tick, 0, -990, -980, -970);
         END(&tick, future);
@@ -261,17 +261,17 @@ TEST(schedule_rate_goes_on_when_the_clock_is_set_back_during_a_run, "")
 static hora_ns next_full_ten(const hora_trigger_context *context, void *arg)
 {
     const struct stage *s = arg;
-    hora_ns since = context->now - s->zero[HORA_WALL];
-    return s->zero[HORA_WALL] + (since / SEC(10) + 1) * SEC(10);
+    hora_ns since = context->now - s->zero[HORA_CLOCK_WALL];
+    return s->zero[HORA_CLOCK_WALL] + (since / SEC(10) + 1) * SEC(10);
 }
 
 TEST(schedule_next_is_asked_again_when_the_clock_is_set_back, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .next = next_full_ten, .next_arg = &s, .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *future = START(&s, &tick, .next = next_full_ten, .next_arg = &s, .clock = HORA_CLOCK_WALL);
     stage_pass(&s, 32);
     CHECK_STARTS(&tick, 10, 20, 30);
     step(&s, -SEC(27));
@@ -286,15 +286,15 @@ TEST(schedule_that_is_paused_while_the_clock_is_set_back_goes_on, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(10), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL);
     stage_pass(&s, 32);
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     step(&s, -SEC(27));
     stage_pass(&s, 1);
     CHECK_INT(tick.runs, 4);
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INT(hora_future_resume(future), 1);
     stage_pass(&s, 5);
     CHECK_STARTS(&tick, 0, 10, 20, 30, 10);
     END(&tick, future);
@@ -310,10 +310,10 @@ TEST(clock_event_says_how_long_the_machine_was_suspended, "")
     struct tick ticks[4] = {A_TICK(&s), A_TICK(&s), A_TICK(&s), A_TICK(&s)};
     hora_future *futures[4];
 
-    futures[0] = START(&s, &ticks[0], .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME);
-    futures[1] = START(&s, &ticks[1], .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_MONOTONIC);
-    futures[2] = START(&s, &ticks[2], .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_WALL);
-    futures[3] = START(&s, &ticks[3], .delay = SEC(50), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    futures[0] = START(&s, &ticks[0], .initial_delay = SEC(5), .clock = HORA_CLOCK_BOOTTIME);
+    futures[1] = START(&s, &ticks[1], .initial_delay = SEC(5), .clock = HORA_CLOCK_MONOTONIC);
+    futures[2] = START(&s, &ticks[2], .initial_delay = SEC(5), .clock = HORA_CLOCK_WALL);
+    futures[3] = START(&s, &ticks[3], .initial_delay = SEC(50), .clock = HORA_CLOCK_WALL);
     stage_pass(&s, 2);
     CHECK_INT(s.events, 0); /* time that only goes by is no event */
     suspend(&s, SEC(3));
@@ -335,8 +335,8 @@ TEST(clock_event_says_how_far_the_wall_clock_was_set, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick boot = A_TICK(&s), wall = A_TICK(&s);
 
-    hora_future *first = START(&s, &boot, .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME);
-    hora_future *second = START(&s, &wall, .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *first = START(&s, &boot, .initial_delay = SEC(5), .clock = HORA_CLOCK_BOOTTIME);
+    hora_future *second = START(&s, &wall, .initial_delay = SEC(5), .clock = HORA_CLOCK_WALL);
     step(&s, SEC(4));
     CHECK_INT(s.events, 1);
     CHECK_EVENT(&s, 0, 0, SEC(4), 0);
@@ -360,9 +360,9 @@ TEST(clock_event_tells_both_apart, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick busy = {.stage = &s, .lasts = 5}, wall = A_TICK(&s), boot = A_TICK(&s);
 
-    hora_future *first = START(&s, &busy, .delay = 0);
-    hora_future *second = START(&s, &wall, .delay = SEC(100), .clock = HORA_SCHEDULE_CLOCK_WALL);
-    hora_future *third = START(&s, &boot, .delay = SEC(100), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME);
+    hora_future *first = START(&s, &busy, .initial_delay = 0);
+    hora_future *second = START(&s, &wall, .initial_delay = SEC(100), .clock = HORA_CLOCK_WALL);
+    hora_future *third = START(&s, &boot, .initial_delay = SEC(100), .clock = HORA_CLOCK_BOOTTIME);
     stage_pass(&s, 1);
     suspend(&s, SEC(30));
     step(&s, SEC(80));
@@ -396,9 +396,9 @@ static void check_told_first(int threads)
 
     for (int i = 0; i < 4; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        CHECK_OK(hora_schedule_with(s.scheduler, HORA_TASK(check_was_told, &ticks[i], .drop = tick_drop),
-                                    HORA_SCHEDULE(.delay = SEC(10), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME),
-                                    &futures[i]));
+        CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(check_was_told, &ticks[i], .drop = tick_drop),
+                                              HORA_SCHEDULE(.initial_delay = SEC(10), .clock = HORA_CLOCK_BOOTTIME),
+                                              &futures[i]));
     }
     suspend(&s, HORA_HOURS(1));
     CHECK_INT(s.events, 1);
@@ -428,8 +428,8 @@ TEST(clock_event_counts_only_what_was_waiting, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick far = A_TICK(&s), busy = {.stage = &s, .lasts = 2}, late = A_TICK(&s);
 
-    hora_future *first = START(&s, &far, .delay = HORA_HOURS(9));
-    hora_future *second = START(&s, &busy, .delay = 0);
+    hora_future *first = START(&s, &far, .initial_delay = HORA_HOURS(9));
+    hora_future *second = START(&s, &busy, .initial_delay = 0);
     stage_settle(&s);
     CHECK_OK(hora_virtual_clock_suspend(s.f.clock, SEC(100)));
     hora_future *third = START(&s, &late, .at = stage_instant(&s, 60));
@@ -450,7 +450,7 @@ TEST(clock_event_of_absurd_changes, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .rate = HORA_HOURS(1), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *future = START(&s, &tick, .fixed_rate = HORA_HOURS(1), .clock = HORA_CLOCK_WALL);
     step(&s, INT64_MIN);
     step(&s, INT64_MAX);
     step(&s, INT64_MAX);
@@ -468,14 +468,14 @@ TEST(schedule_follows_a_set_clock_without_a_hook, "")
     struct fixture f;
     struct stage s = {.f = {0}};
     hora_scheduler *scheduler;
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
     hora_future *future = NULL;
 
     fixture_open(&f);
     s.f = f;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view), &scheduler, NULL));
-    CHECK_OK(hora_schedule_with(scheduler, TICK(&tick),
-                                HORA_SCHEDULE(.delay = HORA_HOURS(1), .clock = HORA_SCHEDULE_CLOCK_WALL), &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, TICK(&tick), HORA_SCHEDULE(.initial_delay = HORA_HOURS(1), .clock = HORA_CLOCK_WALL), &future));
     settle(&f);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, HORA_HOURS(2)));
     settle(&f);

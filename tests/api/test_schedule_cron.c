@@ -18,7 +18,7 @@ static void suspend(struct stage *s, hora_ns by)
     stage_settle(s);
 }
 
-#define ON_WALL(s) {.stage = (s), .line = HORA_WALL}
+#define ON_WALL(s) {.stage = (s), .line = HORA_CLOCK_WALL}
 
 /* ---- when ---- */
 
@@ -31,8 +31,8 @@ TEST(schedule_cron_runs_at_its_times, "")
 
     hora_future *future = START(&s, &tick, .cron = text, .zone = zone);
     text[0] = zone[0] = '\0'; /* both were copied */
-    CHECK_INT(info_of(future).timeline, HORA_WALL);
-    CHECK(hora_scheduled_is_periodic(future));
+    CHECK_INT(info_of(future).clock, HORA_CLOCK_WALL);
+    CHECK(hora_future_is_periodic(future));
     CHECK_INT(info_of(future).next, stage_instant(&s, 10).ns); /* strictly after now */
     stage_leap(&s, SEC(10) - 1);
     CHECK_NO_START(&tick);
@@ -84,7 +84,7 @@ TEST(schedule_cron_has_a_rule_for_set_clocks, "")
         hora_ns noon = HORA_SECONDS(INT64_C(1774695600)); /* 2026-03-28T11:00Z */
         step(&s, noon - stage_instant(&s, 0).ns);
         hora_future *future = START(&s, &tick, .cron = "0 30 2 * * *", .zone = "Europe/Berlin",
-                                    .dst = rule == 0 ? HORA_DST_SPRING : HORA_DST_CRON);
+                                    .dst = rule == 0 ? HORA_DST_LITERAL : HORA_DST_ONCE);
         hora_ns next = info_of(future).next - noon;
         CHECK_INT(next, rule == 0 ? HORA_HOURS(37) + HORA_MINUTES(30) : HORA_HOURS(14));
         END(&tick, future);
@@ -98,7 +98,7 @@ TEST(schedule_cron_follows_a_first_run_that_is_given, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick by_delay = ON_WALL(&s), by_moment = ON_WALL(&s);
 
-    hora_future *first = START(&s, &by_delay, .delay = SEC(3), .cron = "*/10 * * * * *", .zone = "UTC");
+    hora_future *first = START(&s, &by_delay, .initial_delay = SEC(3), .cron = "*/10 * * * * *", .zone = "UTC");
     hora_future *second = START(&s, &by_moment, .at = stage_instant(&s, 15), .cron = "*/10 * * * * *", .zone = "UTC");
     step(&s, -SEC(1)); /* it stays */
     stage_pass(&s, 32);
@@ -118,7 +118,7 @@ TEST(schedule_cron_at_reboot_runs_once, "")
     hora_future *future = START(&s, &tick, .cron = "@reboot", .dialect = HORA_CRON_UNIX);
     stage_pass(&s, 100000);
     CHECK_STARTS(&tick, 0);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_NORMAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_SUCCEEDED);
     END(&tick, future);
     stage_close(&s);
 }
@@ -132,19 +132,19 @@ TEST(schedule_cron_ends_by_count_and_end, "")
 
     hora_future *first = START(&s, &counted, .cron = "*/10 * * * * *", .zone = "UTC", .count = 2);
     hora_future *second = START(&s, &ended, .cron = "*/10 * * * * *", .zone = "UTC", .end = stage_instant(&s, 30));
-    CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&rare),
-                                   HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)),
-                                   &none),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    s.scheduler, TICK(&rare),
+                    HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)), &none),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"), &none),
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"), &none),
                 HORA_EINVAL);
     CHECK_POINTER(none, untouched);
     CHECK_INT(rare.drops, 0);
     stage_pass(&s, 100);
     CHECK_STARTS(&counted, 10, 20);
     CHECK_STARTS(&ended, 10, 20, 30);
-    CHECK_INT(hora_future_get_state(first), HORA_FUTURE_NORMAL);
-    CHECK_INT(hora_future_get_state(second), HORA_FUTURE_NORMAL);
+    CHECK_INT(hora_future_get_state(first), HORA_FUTURE_SUCCEEDED);
+    CHECK_INT(hora_future_get_state(second), HORA_FUTURE_SUCCEEDED);
     END(&counted, first);
     END(&ended, second);
     stage_close(&s);
@@ -154,7 +154,7 @@ TEST(schedule_cron_ends_by_count_and_end, "")
 
 enum { ONCE, BURST, SKIP, AT_MOST, RULE_COUNT };
 
-static hora_schedule_spec by_rule(int rule)
+static hora_schedule by_rule(int rule)
 {
     static const hora_missed rules[] = {HORA_MISSED_ONCE, HORA_MISSED_BURST, HORA_MISSED_SKIP, HORA_MISSED_AT_MOST};
     return *HORA_SCHEDULE(.cron = "*/2 * * * * *", .zone = "UTC", .missed = rules[rule],
@@ -196,17 +196,17 @@ static void miss(struct stage *s, hora_future *future, enum cause cause)
     }
     stage_pass(s, 3);
     if (cause == BUSY)
-        other = START(s, &blocker, .delay = 0);
+        other = START(s, &blocker, .initial_delay = 0);
     if (cause == SUSPEND)
         suspend(s, SEC(8));
     else if (cause == SET_FORWARD)
         step(s, SEC(8));
     else if (cause == PAUSE)
-        CHECK_INT(hora_scheduled_pause(future), 1);
+        CHECK_INT(hora_future_pause(future), 1);
     if (cause == BUSY || cause == PAUSE)
         stage_pass(s, 8);
     if (cause == PAUSE)
-        CHECK_INT(hora_scheduled_resume(future), 1);
+        CHECK_INT(hora_future_resume(future), 1);
     stage_pass(s, 1);
     if (cause == BUSY)
         END(&blocker, other);
@@ -218,8 +218,8 @@ TEST(schedule_cron_makes_up_for_missed_times_by_its_rule, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         enum cause cause = (enum cause)(i / RULE_COUNT);
-        struct tick tick = {.stage = &s, .line = HORA_WALL, .lasts_first = cause == LONG_RUN ? 9 : 0};
-        hora_schedule_spec spec = by_rule(i % RULE_COUNT);
+        struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts_first = cause == LONG_RUN ? 9 : 0};
+        hora_schedule spec = by_rule(i % RULE_COUNT);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         miss(&s, future, cause);
         stage_pass(&s, 3);
@@ -233,7 +233,7 @@ TEST(schedule_cron_that_is_too_late_is_skipped, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL, .lasts_first = 9};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts_first = 9};
     hora_future *future =
         START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC", .missed = HORA_MISSED_BURST, .grace = SEC(3));
     stage_pass(&s, 13);
@@ -249,7 +249,7 @@ TEST(schedule_cron_runs_may_overlap, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
-    struct tick tick = {.stage = &s, .line = HORA_WALL, .lasts = 5};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts = 5};
     hora_future *future =
         START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 13);
@@ -287,11 +287,11 @@ TEST(schedule_trigger_knows_nothing_of_the_spread, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL, .lasts = 1};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts = 1};
     hora_cron *cron = NULL;
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_cron_parse("*/10 * * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_cron_trigger_new(cron, NULL, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &trigger));
     hora_future *future = START(&s, &tick, .trigger = trigger, .spread = SEC(58), .name = "far");
     hora_ns offset = info_of(future).next - stage_instant(&s, 10).ns;
     CHECK(offset > SEC(20)); /* what this name gives */
@@ -312,14 +312,14 @@ TEST(schedule_cron_can_be_steered, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = ON_WALL(&s);
     hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC");
-    CHECK_ERROR(hora_scheduled_retime(future, 0, 1), HORA_EINVAL); /* it has no rate */
-    CHECK_OK(hora_scheduled_retime(future, SEC(13), 0));
+    CHECK_ERROR(hora_future_reschedule(future, 0, 1), HORA_EINVAL); /* it has no rate */
+    CHECK_OK(hora_future_reschedule(future, SEC(13), 0));
     stage_pass(&s, 22);
     CHECK_STARTS(&tick, 13, 20);
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     stage_pass(&s, 30);
     CHECK_INT(tick.runs, 2);
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INT(hora_future_resume(future), 1);
     stage_pass(&s, 10);
     CHECK_STARTS(&tick, 13, 20, 52, 60);
     CHECK_INT(info_of(future).skipped, 2);
@@ -331,7 +331,7 @@ TEST(schedule_cron_backs_off_and_goes_on, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL, .fails_from = 1, .fails_to = 2, .code = 5};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .fails_from = 1, .fails_to = 2, .code = 5};
     hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .failure = HORA_FAILURE_BACK_OFF,
                                 .back_off = SEC(25));
     stage_pass(&s, 111);
@@ -345,11 +345,11 @@ TEST(schedule_cron_ends_with_a_failure_if_told_so, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL, .fails_from = 2, .fails_to = 2, .code = 5};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .fails_from = 2, .fails_to = 2, .code = 5};
     hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .failure = HORA_FAILURE_STOP);
     stage_pass(&s, 60);
     CHECK_STARTS(&tick, 10, 20);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_EXCEPTIONAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_FAILED);
     END(&tick, future);
     stage_close(&s);
 }
@@ -398,7 +398,7 @@ TEST(schedule_cron_finds_its_time_when_the_clock_is_set_back_before_or_during_a_
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
-    struct tick first = ON_WALL(&s), running = {.stage = &s, .line = HORA_WALL, .lasts = 5};
+    struct tick first = ON_WALL(&s), running = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts = 5};
     hora_future *future = START(&s, &first, .cron = "0 0 * * * *", .zone = "UTC");
     hora_future *other = START(&s, &running, .cron = "0 * * * * *", .zone = "UTC");
     stage_pass(&s, 62);
@@ -421,7 +421,7 @@ TEST(schedule_cron_survives_a_clock_that_is_set_by_decades, "")
     stage_pass(&s, 1);
     step(&s, test_simulated() ? HORA_HOURS(1) : HORA_HOURS(24 * 365 * 50));
     CHECK_INT(tick.runs, 2);
-    CHECK_INT(info_of(future).last_planned, hora_clock_now(hora_virtual_clock_view(s.f.clock, HORA_WALL)));
+    CHECK_INT(info_of(future).last_planned, hora_clock_now(hora_virtual_clock_view(s.f.clock, HORA_CLOCK_WALL)));
     stage_pass(&s, 2);
     CHECK_INT(tick.runs, 4);
     END(&tick, future);

@@ -21,9 +21,9 @@ TEST(schedule_count_ends_a_series_with_success, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct timetable table = {.stage = &s, .seconds = (int[]){0, 2, 4, 6, 8, -1}};
-    const hora_schedule_spec *specs[] = {HORA_SCHEDULE(.rate = SEC(2), .count = 3),
-                                         HORA_SCHEDULE(.gap = SEC(2), .count = 3),
-                                         HORA_SCHEDULE(.next = timetable_next, .next_arg = &table, .count = 3)};
+    const hora_schedule *specs[] = {HORA_SCHEDULE(.fixed_rate = SEC(2), .count = 3),
+                                    HORA_SCHEDULE(.fixed_delay = SEC(2), .count = 3),
+                                    HORA_SCHEDULE(.next = timetable_next, .next_arg = &table, .count = 3)};
     struct tick ticks[3] = {A_TICK(&s), A_TICK(&s), A_TICK(&s)};
     hora_future *futures[3];
 
@@ -47,8 +47,8 @@ TEST(schedule_count_of_one_runs_once, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .rate = SEC(1), .count = 1);
-    CHECK(hora_scheduled_is_periodic(future));
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .count = 1);
+    CHECK(hora_future_is_periodic(future));
     stage_pass(&s, 3);
     CHECK_STARTS(&tick, 0);
     check_succeeded(&tick, future);
@@ -63,7 +63,7 @@ TEST(schedule_count_counts_runs_and_not_planned_times, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts_first = 5};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(2), .count = 3, .missed = HORA_MISSED_SKIP);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .count = 3, .missed = HORA_MISSED_SKIP);
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 0, 6, 8);
     CHECK_INT(info_of(future).skipped, 2);
@@ -79,8 +79,8 @@ TEST(schedule_end_is_inclusive, "")
     hora_instant end = stage_instant(&s, 4);
     hora_instant earlier = {end.ns - 1};
 
-    hora_future *first = START(&s, &before, .rate = SEC(2), .end = earlier);
-    hora_future *second = START(&s, &exactly, .rate = SEC(2), .end = end);
+    hora_future *first = START(&s, &before, .fixed_rate = SEC(2), .end = earlier);
+    hora_future *second = START(&s, &exactly, .fixed_rate = SEC(2), .end = end);
     stage_pass(&s, 2);
     check_succeeded(&before, first); /* as soon as it is known that no other time comes */
     CHECK(!hora_future_is_done(second));
@@ -98,13 +98,12 @@ TEST(schedule_end_is_a_moment_of_the_wall_clock, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    static const hora_schedule_clock clocks[] = {HORA_SCHEDULE_CLOCK_MONOTONIC, HORA_SCHEDULE_CLOCK_BOOTTIME,
-                                                 HORA_SCHEDULE_CLOCK_WALL};
+    static const hora_clock_id clocks[] = {HORA_CLOCK_MONOTONIC, HORA_CLOCK_BOOTTIME, HORA_CLOCK_WALL};
     struct tick ticks[3] = {A_TICK(&s), A_TICK(&s), A_TICK(&s)};
     hora_future *futures[3];
 
     for (int i = 0; i < 3; i++)
-        futures[i] = START(&s, &ticks[i], .rate = SEC(3), .clock = clocks[i], .end = stage_instant(&s, 7));
+        futures[i] = START(&s, &ticks[i], .fixed_rate = SEC(3), .clock = clocks[i], .end = stage_instant(&s, 7));
     stage_pass(&s, 12);
     for (int i = 0; i < 3; i++) {
         CHECK_STARTS(&ticks[i], 0, 3, 6);
@@ -121,7 +120,7 @@ TEST(schedule_gap_and_next_end_as_well, "")
     struct tick gap = {.stage = &s, .lasts = 1}, asked = A_TICK(&s);
     struct timetable table = {.stage = &s, .seconds = (int[]){1, 4, 8, 9, -1}};
 
-    hora_future *first = START(&s, &gap, .gap = SEC(2), .end = stage_instant(&s, 7));
+    hora_future *first = START(&s, &gap, .fixed_delay = SEC(2), .end = stage_instant(&s, 7));
     hora_future *second = START(&s, &asked, .next = timetable_next, .next_arg = &table, .end = stage_instant(&s, 7));
     stage_pass(&s, 12);
     CHECK_STARTS(&gap, 0, 3, 6);
@@ -140,15 +139,15 @@ TEST(schedule_whose_first_run_is_after_its_end_is_refused, "")
     struct tick tick = A_TICK(&s);
     struct timetable table = {.stage = &s, .seconds = (int[]){5, -1}};
     hora_instant end = stage_instant(&s, 4);
-    const hora_schedule_spec *specs[] = {
-        HORA_SCHEDULE(.rate = SEC(1), .end = {1}),
-        HORA_SCHEDULE(.delay = SEC(5), .rate = SEC(1), .end = end),
-        HORA_SCHEDULE(.at = stage_instant(&s, 5), .gap = SEC(1), .end = end),
+    const hora_schedule *specs[] = {
+        HORA_SCHEDULE(.fixed_rate = SEC(1), .end = {1}),
+        HORA_SCHEDULE(.initial_delay = SEC(5), .fixed_rate = SEC(1), .end = end),
+        HORA_SCHEDULE(.at = stage_instant(&s, 5), .fixed_delay = SEC(1), .end = end),
         HORA_SCHEDULE(.next = timetable_next, .next_arg = &table, .end = end),
     };
 
     for (int i = 0; i < 4; i++)
-        CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL), HORA_EINVAL);
     CHECK_INT(tick.drops, 0);
     stage_close(&s);
 }
@@ -160,8 +159,8 @@ TEST(schedule_end_is_about_planned_times, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s), blocker = {.stage = &s, .lasts = 10};
 
-    hora_future *first = START(&s, &blocker, .delay = 0);
-    hora_future *future = START(&s, &tick, .delay = SEC(3), .rate = SEC(5), .end = stage_instant(&s, 4));
+    hora_future *first = START(&s, &blocker, .initial_delay = 0);
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .fixed_rate = SEC(5), .end = stage_instant(&s, 4));
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 10);
     check_succeeded(&tick, future);
@@ -178,15 +177,16 @@ TEST(schedule_end_holds_for_times_that_are_put_off, "")
     struct tick tick = A_TICK(&s);
 
     /* "tick" has an offset that is not 0: see test_schedule_spread.c. */
-    hora_future *future = START(&s, &tick, .rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 8));
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 8));
     stage_pass(&s, 16);
     CHECK_INT(tick.runs, 2);
     for (int i = 0; i < tick.runs; i++)
         CHECK(tick.starts[i] <= SEC(8));
     CHECK(hora_future_is_done(future));
     END(&tick, future);
-    CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick),
-                                   HORA_SCHEDULE(.rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    s.scheduler, TICK(&tick),
+                    HORA_SCHEDULE(.fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL),
                 HORA_EINVAL);
     stage_close(&s);
 }
@@ -199,7 +199,7 @@ TEST(schedule_that_is_cancelled_does_not_succeed, "")
     struct tick tick = A_TICK(&s);
     void *result = untouched;
 
-    hora_future *future = START(&s, &tick, .rate = SEC(2), .count = 5);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .count = 5);
     stage_pass(&s, 3);
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     CHECK_ERROR(hora_future_get_for(future, 0, &result), HORA_ECANCELED);

@@ -25,7 +25,7 @@ TEST(schedule_failure_continues_by_default, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 2, .fails_to = 4, .code = 40, .counts = true};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(1));
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1));
     stage_pass(&s, 3);
     hora_schedule_info info = info_of(future);
     CHECK_INT(info.failures, 3);
@@ -54,7 +54,7 @@ TEST(schedule_failure_keeps_any_code, "")
 
     for (int i = 0; i < 6; i++) {
         struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 1, .code = codes[i]};
-        hora_future *future = START(&s, &tick, .rate = SEC(1), .failure = HORA_FAILURE_STOP);
+        hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .failure = HORA_FAILURE_STOP);
         stage_settle(&s);
         check_failed(future, codes[i]);
         CHECK_INT(info_of(future).last_code, codes[i]);
@@ -87,9 +87,9 @@ TEST(schedule_failure_stops, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct timetable table = {.stage = &s, .seconds = (int[]){0, 1, 2, 3, 4, 5, -1}};
-    const hora_schedule_spec *specs[] = {
-        HORA_SCHEDULE(.rate = SEC(1), .failure = HORA_FAILURE_STOP),
-        HORA_SCHEDULE(.gap = SEC(1), .failure = HORA_FAILURE_STOP),
+    const hora_schedule *specs[] = {
+        HORA_SCHEDULE(.fixed_rate = SEC(1), .failure = HORA_FAILURE_STOP),
+        HORA_SCHEDULE(.fixed_delay = SEC(1), .failure = HORA_FAILURE_STOP),
         HORA_SCHEDULE(.next = timetable_next, .next_arg = &table, .failure = HORA_FAILURE_STOP)};
     struct tick ticks[3];
     hora_future *futures[3];
@@ -117,8 +117,8 @@ TEST(schedule_failure_stops_after_so_many_in_a_row, "")
     struct tick first = {.stage = &s, .fails_from = 2, .fails_to = 3, .code = 5};
     struct tick second = {.stage = &s, .fails_from = 5, .fails_to = 99, .code = 50, .counts = true};
 
-    hora_future *one = START(&s, &first, .rate = SEC(1), .stop_after = 3);
-    hora_future *two = START(&s, &second, .rate = SEC(1), .stop_after = 3);
+    hora_future *one = START(&s, &first, .fixed_rate = SEC(1), .stop_after = 3);
+    hora_future *two = START(&s, &second, .fixed_rate = SEC(1), .stop_after = 3);
     stage_pass(&s, 12);
     CHECK_INT(first.runs, 13); /* two in a row are not three */
     CHECK(!hora_future_is_done(one));
@@ -142,7 +142,7 @@ TEST(schedule_back_off_of_a_rate_stays_on_its_planned_times, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 2, .fails_to = 5, .code = 5};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(3), .failure = HORA_FAILURE_BACK_OFF);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(3), .failure = HORA_FAILURE_BACK_OFF);
     stage_pass(&s, 40);
     /* 3 fails: not before 4, so 6; fails: not before 8, so 9; fails: not before 13, so 15; fails: not before 23, so 24. */
     CHECK_STARTS(&tick, 0, 3, 6, 9, 15, 24, 27, 30, 33, 36, 39);
@@ -159,7 +159,7 @@ TEST(schedule_back_off_of_a_gap_is_the_longer_of_the_two, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 1, .fails_from = 1, .fails_to = 4, .code = 5};
 
-    hora_future *future = START(&s, &tick, .gap = SEC(3), .failure = HORA_FAILURE_BACK_OFF);
+    hora_future *future = START(&s, &tick, .fixed_delay = SEC(3), .failure = HORA_FAILURE_BACK_OFF);
     stage_pass(&s, 30);
     /* Ends at 1: max(3, 1); at 5: max(3, 2); at 9: 4; at 14: 8; at 23 it succeeds: 3. */
     CHECK_STARTS(&tick, 0, 4, 8, 13, 22, 26, 30);
@@ -191,8 +191,8 @@ TEST(schedule_back_off_tries_a_single_task_again, "")
     struct tick tick = {.stage = &s, .lasts = 1, .fails_from = 1, .fails_to = 3, .code = 5};
     void *result = NULL;
 
-    hora_future *future = START(&s, &tick, .delay = SEC(1), .failure = HORA_FAILURE_BACK_OFF);
-    CHECK(!hora_scheduled_is_periodic(future));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(1), .failure = HORA_FAILURE_BACK_OFF);
+    CHECK(!hora_future_is_periodic(future));
     stage_pass(&s, 8);
     CHECK(!hora_future_is_done(future));
     stage_pass(&s, 8);
@@ -245,7 +245,7 @@ TEST(schedule_back_off_begins_anew_after_a_success, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 2, .code = 5};
 
-    hora_future *future = START(&s, &tick, .gap = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(3));
+    hora_future *future = START(&s, &tick, .fixed_delay = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(3));
     stage_pass(&s, 9);
     CHECK_STARTS(&tick, 0, 3, 9);
     tick.fails_from = 5;
@@ -305,7 +305,8 @@ TEST(schedule_failed_is_told_before_the_schedulers_own, "")
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 3, .code = 5, .counts = true};
     struct told told = {.stage = &s};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(1), .failed = tell, .failed_context = &told, .stop_after = 2);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(1), .failed = tell, .failed_context = &told, .stop_after = 2);
     stage_settle(&s);
     CHECK_INT(told.calls, 1);
     CHECK_INT(told.code, 6);
@@ -324,7 +325,7 @@ TEST(schedule_failed_is_told_before_the_schedulers_own, "")
     stage_close(&s);
 }
 
-/* The scheduler's callback is for tasks of the hora_schedule calls; not for those that were submitted. */
+/* The scheduler's callback is for tasks of the hora_scheduler_schedule calls; not for those that were submitted. */
 TEST(schedule_failed_is_told_of_scheduled_tasks_only, "")
 {
     struct stage s;
@@ -338,13 +339,13 @@ TEST(schedule_failed_is_told_of_scheduled_tasks_only, "")
     CHECK_INT(s.failures, 0);
     END(&tick, future);
     tick.drops = 0;
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), 0, &future));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), 0, &future));
     stage_settle(&s);
     CHECK_INT(s.failures, 1);
     check_told(&s, 0, future, 5, true);
     END(&tick, future);
     tick.drops = 0;
-    CHECK_OK(hora_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future));
     stage_settle(&s);
     CHECK_INT(s.failures, 2);
     check_told(&s, 1, future, 5, true);
@@ -360,8 +361,8 @@ TEST(schedule_last_run_that_fails_ends_the_series_so, "")
     struct tick counted = {.stage = &s, .fails_from = 2, .fails_to = 3, .code = 5, .counts = true};
     struct tick ended = {.stage = &s, .fails_from = 2, .fails_to = 3, .code = 5, .counts = true};
 
-    hora_future *one = START(&s, &counted, .rate = SEC(1), .count = 3);
-    hora_future *two = START(&s, &ended, .rate = SEC(1), .end = stage_instant(&s, 2));
+    hora_future *one = START(&s, &counted, .fixed_rate = SEC(1), .count = 3);
+    hora_future *two = START(&s, &ended, .fixed_rate = SEC(1), .end = stage_instant(&s, 2));
     stage_pass(&s, 4);
     check_failed(one, 8);
     check_failed(two, 8);
@@ -388,7 +389,7 @@ TEST(schedule_failed_may_cancel, "")
     struct tick tick = {.stage = &s, .fails_from = 2, .fails_to = 2, .code = 5};
     int cancelled = 0;
 
-    hora_future *future = START(&s, &tick, .rate = SEC(1), .failed = cancel_it, .failed_context = &cancelled);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .failed = cancel_it, .failed_context = &cancelled);
     stage_pass(&s, 4);
     CHECK_STARTS(&tick, 0, 1);
     CHECK(cancelled > 0);

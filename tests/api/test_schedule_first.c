@@ -6,13 +6,13 @@ TEST(schedule_of_defaults_runs_once_and_at_once, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    const hora_schedule_spec init = HORA_SCHEDULE_INIT;
-    const hora_schedule_spec *specs[] = {NULL, HORA_SCHEDULE(.delay = 0), &init};
+    const hora_schedule init = HORA_INIT(hora_schedule);
+    const hora_schedule *specs[] = {NULL, HORA_SCHEDULE(.initial_delay = 0), &init};
 
     for (int i = 0; i < 3; i++) {
         struct tick tick = A_TICK(&s);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, specs[i]);
-        CHECK(!hora_scheduled_is_periodic(future));
+        CHECK(!hora_future_is_periodic(future));
         stage_settle(&s);
         CHECK_STARTS(&tick, 0);
         void *result = NULL;
@@ -30,7 +30,7 @@ TEST(schedule_runs_after_its_delay, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .delay = SEC(3));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(3));
     stage_leap(&s, SEC(3) - 1);
     CHECK_NO_START(&tick);
     stage_leap(&s, 1);
@@ -47,10 +47,10 @@ TEST(schedule_with_a_negative_delay_runs_at_once, "")
 
     for (int i = 0; i < 2; i++) {
         struct tick tick = A_TICK(&s);
-        hora_future *future = START(&s, &tick, .delay = delays[i]);
+        hora_future *future = START(&s, &tick, .initial_delay = delays[i]);
         stage_settle(&s);
         CHECK_STARTS(&tick, 0);
-        CHECK_INT(info_of(future).last_planned, s.zero[HORA_MONOTONIC]);
+        CHECK_INT(info_of(future).last_planned, s.zero[HORA_CLOCK_MONOTONIC]);
         END(&tick, future);
     }
     stage_close(&s);
@@ -66,11 +66,11 @@ TEST(schedule_with_an_endless_delay_never_runs, "")
     for (int i = 0; i < 2; i++) {
         struct tick never = A_TICK(&s), tick = A_TICK(&s);
         hora_ns delay;
-        hora_future *future = START(&s, &never, .delay = delays[i], .rate = i * SEC(1));
-        hora_future *other = START(&s, &tick, .delay = SEC(1));
-        CHECK_OK(hora_scheduled_delay(future, &delay));
+        hora_future *future = START(&s, &never, .initial_delay = delays[i], .fixed_rate = i * SEC(1));
+        hora_future *other = START(&s, &tick, .initial_delay = SEC(1));
+        CHECK_OK(hora_future_delay(future, &delay));
         CHECK_INT(delay, HORA_FOREVER);
-        CHECK(hora_scheduled_compare(other, future) < 0);
+        CHECK(hora_future_compare_due(other, future) < 0);
         stage_pass(&s, 2);
         CHECK_INT(tick.runs, 1);
         CHECK_NO_START(&never);
@@ -84,13 +84,13 @@ TEST(schedule_at_is_a_moment_of_the_wall_clock, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    static const hora_schedule_clock clocks[] = {HORA_SCHEDULE_CLOCK_DEFAULT, HORA_SCHEDULE_CLOCK_WALL};
+    static const hora_clock_id clocks[] = {HORA_CLOCK_DEFAULT, HORA_CLOCK_WALL};
 
     for (int i = 0; i < 2; i++) {
-        struct tick tick = {.stage = &s, .line = HORA_WALL};
-        int now = (int)(stage_now(&s, HORA_WALL) / SEC(1));
+        struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
+        int now = (int)(stage_now(&s, HORA_CLOCK_WALL) / SEC(1));
         hora_future *future = START(&s, &tick, .at = stage_instant(&s, now + 4), .clock = clocks[i]);
-        CHECK_INT(info_of(future).timeline, HORA_WALL);
+        CHECK_INT(info_of(future).clock, HORA_CLOCK_WALL);
         stage_pass(&s, 3);
         CHECK_NO_START(&tick);
         stage_pass(&s, 1);
@@ -122,9 +122,9 @@ TEST(schedule_at_a_moment_that_has_passed_keeps_to_its_planned_times, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
 
-    hora_future *future = START(&s, &tick, .at = stage_instant(&s, -25), .rate = SEC(10));
+    hora_future *future = START(&s, &tick, .at = stage_instant(&s, -25), .fixed_rate = SEC(10));
     stage_pass(&s, 16);
     CHECK_STARTS(&tick, 0, 5, 15);
     CHECK_INT(info_of(future).skipped, 2);
@@ -157,7 +157,7 @@ TEST(schedule_first_run_is_when_next_says, "")
     CHECK_INT(table.last.last_planned, HORA_NEVER);
     CHECK_INT(table.last.last_start, HORA_NEVER);
     CHECK_INT(table.last.last_end, HORA_NEVER);
-    CHECK_INT(table.last.now, s.zero[HORA_MONOTONIC]);
+    CHECK_INT(table.last.now, s.zero[HORA_CLOCK_MONOTONIC]);
     CHECK_INT(table.last.runs, 0);
     stage_pass(&s, 4);
     CHECK_STARTS(&tick, 2, 3);
@@ -170,11 +170,11 @@ TEST(schedule_delay_comes_before_next, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = A_TICK(&s), dated = {.stage = &s, .line = HORA_WALL};
+    struct tick tick = A_TICK(&s), dated = {.stage = &s, .line = HORA_CLOCK_WALL};
     struct timetable table = {.stage = &s, .seconds = (int[]){2, 5, 7, -1}};
-    struct timetable calendar = {.stage = &s, .line = HORA_WALL, .seconds = (int[]){2, 5, 7, -1}};
+    struct timetable calendar = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = (int[]){2, 5, 7, -1}};
 
-    hora_future *future = START(&s, &tick, .delay = SEC(3), .next = timetable_next, .next_arg = &table);
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .next = timetable_next, .next_arg = &table);
     hora_future *other = START(&s, &dated, .at = stage_instant(&s, 4), .next = timetable_next, .next_arg = &calendar);
     CHECK_INT(table.calls + calendar.calls, 0);
     stage_pass(&s, 6);
@@ -199,7 +199,8 @@ TEST(schedule_whose_next_never_comes_is_refused, "")
     struct tick tick = A_TICK(&s);
     hora_future *future = (hora_future *)untouched;
 
-    CHECK_ERROR(hora_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future),
+                HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(tick.drops, 0); /* the caller still owns everything */
     stage_close(&s);
@@ -211,10 +212,10 @@ TEST(schedule_is_copied, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
 
-    spec.delay = SEC(1);
-    spec.rate = SEC(2);
+    spec.initial_delay = SEC(1);
+    spec.fixed_rate = SEC(2);
     spec.count = 3;
     hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
     unsigned char *bytes = (unsigned char *)&spec;
@@ -232,7 +233,8 @@ TEST(schedule_without_a_future_runs_all_the_same, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    CHECK_OK(hora_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.rate = SEC(1), .count = 3), NULL));
+    CHECK_OK(
+        hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 3), NULL));
     stage_pass(&s, 5);
     CHECK_STARTS(&tick, 0, 1, 2);
     CHECK_INT(tick.drops, 1);

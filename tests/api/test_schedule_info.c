@@ -50,7 +50,7 @@ TEST(info_of_a_single_task, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 2};
 
-    hora_future *future = START(&s, &tick, .delay = SEC(3));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(3));
     CHECK_INFO(&s, future, false, 0, 3, NONE, NONE, NONE, 0, 0, 0, 0, 0);
     stage_pass(&s, 4);
     CHECK_INFO(&s, future, false, 1, NONE, 3, 3, NONE, 0, 1, 0, 0, 0);
@@ -66,17 +66,17 @@ TEST(info_of_a_series, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 2, .lasts_first = 7, .fails_from = 2, .fails_to = 3, .code = 9};
 
-    hora_future *future = START(&s, &tick, .delay = SEC(3), .rate = SEC(3), .stop_after = 2);
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .fixed_rate = SEC(3), .stop_after = 2);
     CHECK_INFO(&s, future, false, 0, 3, NONE, NONE, NONE, 0, 0, 0, 0, 0);
     stage_pass(&s, 4);
     CHECK_INFO(&s, future, false, 1, NONE, 3, 3, NONE, 0, 1, 0, 0, 0); /* next is not known before this run ends */
     stage_pass(&s, 7);                                                 /* 3-10, then 9 makes up for 6 and 9 */
     CHECK_INFO(&s, future, false, 1, NONE, 9, 10, 10, 0, 2, 0, 0, 1);
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     CHECK_INFO(&s, future, true, 1, NONE, 9, 10, 10, 0, 2, 0, 0, 1);
     stage_pass(&s, 2);
     CHECK_INFO(&s, future, true, 0, NONE, 9, 10, 12, 9, 2, 1, 1, 1);
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INT(hora_future_resume(future), 1);
     stage_settle(&s); /* 12, late by 1 */
     CHECK_INFO(&s, future, false, 1, NONE, 12, 13, 12, 9, 3, 1, 1, 1);
     stage_pass(&s, 5); /* the second failure in a row ends it */
@@ -94,8 +94,8 @@ TEST(info_of_a_series_that_waits, "")
     struct timetable table = {.stage = &s, .seconds = (int[]){1, 9, 20, -1}};
     struct tick asked = A_TICK(&s);
 
-    hora_future *first = START(&s, &rate, .rate = SEC(7));
-    hora_future *second = START(&s, &gap, .gap = SEC(7));
+    hora_future *first = START(&s, &rate, .fixed_rate = SEC(7));
+    hora_future *second = START(&s, &gap, .fixed_delay = SEC(7));
     hora_future *third = START(&s, &asked, .next = timetable_next, .next_arg = &table);
     stage_pass(&s, 5);
     CHECK_INFO(&s, first, false, 0, 7, 0, 0, 0, 0, 1, 0, 0, 0);
@@ -116,7 +116,7 @@ TEST(info_of_a_series_with_overlap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .lasts = 5};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 3);
     CHECK_INFO(&s, future, false, 2, 4, 2, 2, NONE, 0, 2, 0, 0, 0);
     stage_pass(&s, 3); /* 4 finds two, 5 ends, 6 begins */
@@ -133,11 +133,11 @@ TEST(info_of_what_is_late, "")
     struct tick blocker = {.stage = &s, .lasts = 9}, tick = A_TICK(&s);
     hora_ns delay;
 
-    hora_future *first = START(&s, &blocker, .delay = 0);
-    hora_future *future = START(&s, &tick, .delay = SEC(2), .rate = SEC(20));
+    hora_future *first = START(&s, &blocker, .initial_delay = 0);
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(2), .fixed_rate = SEC(20));
     stage_pass(&s, 6);
     CHECK_INFO(&s, future, false, 0, 2, NONE, NONE, NONE, 0, 0, 0, 0, 0);
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK_OK(hora_future_delay(future, &delay));
     CHECK_INT(delay, -SEC(4)); /* since that long */
     stage_pass(&s, 4);
     CHECK_INFO(&s, future, false, 0, 22, 2, 9, 9, 0, 1, 0, 0, 0);
@@ -154,12 +154,12 @@ TEST(delay_while_a_run_is_going, "")
     struct tick tick = {.stage = &s, .lasts = 4};
     hora_ns delay;
 
-    hora_future *future = START(&s, &tick, .delay = SEC(2), .rate = SEC(10));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(2), .fixed_rate = SEC(10));
     stage_pass(&s, 5);
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK_OK(hora_future_delay(future, &delay));
     CHECK_INT(delay, -SEC(3));
     stage_pass(&s, 2);
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK_OK(hora_future_delay(future, &delay));
     CHECK_INT(delay, SEC(5));
     END(&tick, future);
     stage_close(&s);
@@ -176,30 +176,30 @@ TEST(info_of_other_futures_is_refused, "")
     hora_ns delay = 77;
 
     CHECK_OK(hora_future_new(HORA_TASK(tick_run, &tick), &futures[1]));
-    hora_future *good = START(&s, &tick, .delay = SEC(1));
+    hora_future *good = START(&s, &tick, .initial_delay = SEC(1));
     for (int i = 0; i < 2; i++) {
-        CHECK_ERROR(hora_scheduled_info(futures[i], &info), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduled_delay(futures[i], &delay), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduled_retime(futures[i], 1, 0), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduled_pause(futures[i]), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduled_resume(futures[i]), HORA_EINVAL);
-        CHECK(!hora_scheduled_is_periodic(futures[i]));
-        CHECK_INT(hora_scheduled_compare(futures[i], good), 0);
-        CHECK_INT(hora_scheduled_compare(good, futures[i]), 0);
+        CHECK_ERROR(hora_future_get_schedule_info(futures[i], &info), HORA_EINVAL);
+        CHECK_ERROR(hora_future_delay(futures[i], &delay), HORA_EINVAL);
+        CHECK_ERROR(hora_future_reschedule(futures[i], 1, 0), HORA_EINVAL);
+        CHECK_ERROR(hora_future_pause(futures[i]), HORA_EINVAL);
+        CHECK_ERROR(hora_future_resume(futures[i]), HORA_EINVAL);
+        CHECK(!hora_future_is_periodic(futures[i]));
+        CHECK_INT(hora_future_compare_due(futures[i], good), 0);
+        CHECK_INT(hora_future_compare_due(good, futures[i]), 0);
     }
     CHECK_INT(delay, 77);
-    CHECK_ERROR(hora_scheduled_info(good, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_delay(good, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_retime(good, 1, -1), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_retime(good, 1, INT64_MIN), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_retime(good, 1, 1), HORA_EINVAL); /* it runs only once */
-    CHECK_INT(hora_scheduled_compare(good, good), 0);
+    CHECK_ERROR(hora_future_get_schedule_info(good, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_delay(good, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_reschedule(good, 1, -1), HORA_EINVAL);
+    CHECK_ERROR(hora_future_reschedule(good, 1, INT64_MIN), HORA_EINVAL);
+    CHECK_ERROR(hora_future_reschedule(good, 1, 1), HORA_EINVAL); /* it runs only once */
+    CHECK_INT(hora_future_compare_due(good, good), 0);
     CHECK_POINTER(hora_future_unref(futures[1]), NULL);
     END(&tick, good);
     stage_close(&s);
 }
 
-/* By hora_schedule: without rules of its own it has other books, which must show the same. */
+/* By hora_scheduler_schedule: without rules of its own it has other books, which must show the same. */
 TEST(info_of_a_task_without_rules, "")
 {
     struct stage s;
@@ -207,20 +207,20 @@ TEST(info_of_a_task_without_rules, "")
     struct tick tick = {.stage = &s, .lasts = 2, .fails_from = 1, .fails_to = 1, .code = 9};
     hora_future *future = NULL;
 
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(3), &future));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(3), &future));
     CHECK_INFO(&s, future, false, 0, 3, NONE, NONE, NONE, 0, 0, 0, 0, 0);
-    CHECK(!hora_scheduled_is_periodic(future));
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK(!hora_future_is_periodic(future));
+    CHECK_INT(hora_future_pause(future), 1);
     CHECK_INFO(&s, future, true, 0, NONE, NONE, NONE, NONE, 0, 0, 0, 0, 0);
     stage_pass(&s, 5);
-    CHECK_OK(hora_scheduled_retime(future, SEC(4), 0));
-    CHECK_ERROR(hora_scheduled_retime(future, SEC(4), SEC(1)), HORA_EINVAL);
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_OK(hora_future_reschedule(future, SEC(4), 0));
+    CHECK_ERROR(hora_future_reschedule(future, SEC(4), SEC(1)), HORA_EINVAL);
+    CHECK_INT(hora_future_resume(future), 1);
     CHECK_INFO(&s, future, false, 0, 9, NONE, NONE, NONE, 0, 0, 0, 0, 0);
     stage_pass(&s, 5);
     CHECK_INFO(&s, future, false, 1, NONE, 9, 9, NONE, 0, 1, 0, 0, 0);
-    CHECK_ERROR(hora_scheduled_pause(future), HORA_EBUSY);
-    CHECK_ERROR(hora_scheduled_retime(future, SEC(4), 0), HORA_EBUSY);
+    CHECK_ERROR(hora_future_pause(future), HORA_EBUSY);
+    CHECK_ERROR(hora_future_reschedule(future, SEC(4), 0), HORA_EBUSY);
     stage_pass(&s, 3);
     CHECK_INFO(&s, future, false, 0, NONE, 9, 9, 11, 9, 1, 1, 1, 0);
     CHECK_INT(hora_future_failure(future), 9);
@@ -245,7 +245,7 @@ TEST(info_is_shown_to_a_hook, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .after = look_after));
     struct tick tick = {.stage = &s, .lasts = 2};
 
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&tick), SEC(3), NULL));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(3), NULL));
     stage_pass(&s, 9);
     CHECK_INT(seen_by_hook.runs, 1);
     CHECK_INT(since_zero(&s, &seen_by_hook, seen_by_hook.last_start), SEC(3));
@@ -263,10 +263,10 @@ TEST(info_after_a_shutdown, "")
                 waits[3] = {A_TICK(&s), A_TICK(&s), A_TICK(&s)};
     hora_future *first = NULL, *second = NULL, *others[3] = {NULL, NULL, NULL};
 
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&ran), SEC(1), &first));
-    CHECK_OK(hora_schedule(s.scheduler, TICK(&busy), SEC(2), &second));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&ran), SEC(1), &first));
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&busy), SEC(2), &second));
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_schedule(s.scheduler, TICK(&waits[i]), SEC(50), &others[i]));
+        CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&waits[i]), SEC(50), &others[i]));
     stage_pass(&s, 2);
     CHECK_INT(hora_future_cancel(first, false), HORA_CANCEL_RUNNING);
     stage_pass(&s, 4); /* the first one has ended, the second runs from 4 to 13 */
@@ -312,17 +312,18 @@ TEST(compare_orders_by_time_then_by_scheduling, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     stage_open(&other, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick ticks[5] = {A_TICK(&s), A_TICK(&s), A_TICK(&s), A_TICK(&s), A_TICK(&other)};
-    hora_future *futures[5] = {START(&s, &ticks[0], .delay = SEC(4)), START(&s, &ticks[1], .delay = SEC(5)),
-                               START(&s, &ticks[2], .delay = SEC(5), .clock = HORA_SCHEDULE_CLOCK_WALL),
-                               START(&s, &ticks[3], .delay = SEC(1)), START(&other, &ticks[4], .delay = SEC(1))};
+    hora_future *futures[5] = {
+        START(&s, &ticks[0], .initial_delay = SEC(4)), START(&s, &ticks[1], .initial_delay = SEC(5)),
+        START(&s, &ticks[2], .initial_delay = SEC(5), .clock = HORA_CLOCK_WALL),
+        START(&s, &ticks[3], .initial_delay = SEC(1)), START(&other, &ticks[4], .initial_delay = SEC(1))};
 
-    CHECK_INT(hora_scheduled_pause(futures[3]), 1);
+    CHECK_INT(hora_future_pause(futures[3]), 1);
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) {
-            int order = hora_scheduled_compare(futures[i], futures[j]);
+            int order = hora_future_compare_due(futures[i], futures[j]);
             CHECK_INT((order > 0) - (order < 0), (i > j) - (i < j));
         }
-    CHECK_INT(hora_scheduled_compare(futures[0], futures[4]), 0);
+    CHECK_INT(hora_future_compare_due(futures[0], futures[4]), 0);
     for (int i = 0; i < 5; i++)
         END(&ticks[i], futures[i]);
     stage_close(&other);

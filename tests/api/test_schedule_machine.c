@@ -62,10 +62,10 @@ TEST_REAL(schedule_on_a_loaded_machine_is_never_early, "")
     for (int i = 0; i < TASKS; i++) {
         hora_ns delay = HORA_US((hora_ns)test_random(2000000));
         tasks[i] = (struct timed){.due = hora_clock_now(NULL) + delay, .late = -1};
-        CHECK_OK(hora_schedule(scheduler, HORA_TASK(note_lateness, &tasks[i]), delay, NULL));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(note_lateness, &tasks[i]), delay, NULL));
     }
     CHECK_OK(hora_pool_shutdown(scheduler)); /* what runs once, later, runs in its time */
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     burning = false;
     for (int i = 0; i < BURNERS; i++)
         test_thread_join(burners[i]);
@@ -85,20 +85,20 @@ TEST_REAL(schedule_of_short_delays_is_never_early, "")
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL));
     for (hora_ns delay = 1; delay <= HORA_MS(10); delay = delay * 3 + 1)
         for (int line = 0; line < 3; line++) {
-            const hora_clock *clock = hora_system_clock((hora_timeline)line);
+            const hora_clock *clock = hora_clock_system((hora_clock_id)(line + 1));
             hora_future *future = NULL;
             struct timed timed = {.late = -1};
             void *result;
             hora_ns before = hora_clock_now(clock);
-            CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(note_lateness, &timed),
-                                        HORA_SCHEDULE(.delay = delay, .clock = (hora_schedule_clock)(line + 1)),
-                                        &future));
+            CHECK_OK(hora_scheduler_schedule_with(
+                scheduler, HORA_TASK(note_lateness, &timed),
+                HORA_SCHEDULE(.initial_delay = delay, .clock = (hora_clock_id)(line + 1)), &future));
             CHECK_OK(hora_future_get(future, &result));
             CHECK(info_of(future).last_start >= before + delay);
             CHECK(info_of(future).last_start >= info_of(future).last_planned);
             CHECK_POINTER(hora_future_unref(future), NULL);
         }
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
 }
 
@@ -111,16 +111,16 @@ TEST_REAL(schedule_of_a_nearer_task_wakes_the_thread_that_sleeps, "")
     void *result;
 
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL));
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(note_lateness, &timed), HORA_HOURS(10), &far));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(note_lateness, &timed), HORA_HOURS(10), &far));
     for (int i = 0; i < 20; i++) {
-        CHECK_OK(hora_schedule(scheduler, HORA_TASK(note_lateness, &timed), HORA_MS(1), &near));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(note_lateness, &timed), HORA_MS(1), &near));
         CHECK_OK(hora_future_get_for(near, test_scale(HORA_SECONDS(30)), &result));
         CHECK_POINTER(hora_future_unref(near), NULL);
     }
-    CHECK_OK(hora_scheduled_retime(far, HORA_MS(1), 0));
+    CHECK_OK(hora_future_reschedule(far, HORA_MS(1), 0));
     CHECK_OK(hora_future_get_for(far, test_scale(HORA_SECONDS(30)), &result));
     CHECK_POINTER(hora_future_unref(far), NULL);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
 }
 
@@ -144,11 +144,11 @@ static int never_run(void *arg, void **ret_result)
     return 0;
 }
 
-static void fill_and_empty(hora_scheduler *scheduler, hora_future **futures, int count, hora_schedule_spec *spec)
+static void fill_and_empty(hora_scheduler *scheduler, hora_future **futures, int count, hora_schedule *spec)
 {
     for (int i = 0; i < count; i++) {
-        spec->delay = HORA_HOURS(1) + HORA_SECONDS((hora_ns)test_random(1000000));
-        CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
+        spec->initial_delay = HORA_HOURS(1) + HORA_SECONDS((hora_ns)test_random(1000000));
+        CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
     }
     for (int i = 0; i < count; i++) {
         CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
@@ -157,14 +157,14 @@ static void fill_and_empty(hora_scheduler *scheduler, hora_future **futures, int
 }
 
 /* How much a pending task takes, and that nothing is left of it. */
-static size_t bytes_per_task(hora_scheduler *scheduler, hora_future **futures, const hora_schedule_spec *spec)
+static size_t bytes_per_task(hora_scheduler *scheduler, hora_future **futures, const hora_schedule *spec)
 {
     size_t before = memory_in_use();
     for (int i = 0; i < PENDING; i++)
         if (spec != NULL)
-            CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
+            CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
         else
-            CHECK_OK(hora_schedule(scheduler, HORA_TASK(never_run, NULL), HORA_HOURS(2), &futures[i]));
+            CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(never_run, NULL), HORA_HOURS(2), &futures[i]));
     size_t full = memory_in_use();
     for (int i = 0; i < PENDING; i++) {
         CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
@@ -178,7 +178,7 @@ TEST_REAL(schedule_a_million_and_cancel_leaves_nothing, "")
 {
     static hora_future *futures[PENDING];
     hora_scheduler *scheduler;
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     hora_pool_stats stats;
 
     if (BUILT_WITH_ASAN || BUILT_WITH_TSAN)
@@ -193,11 +193,12 @@ TEST_REAL(schedule_a_million_and_cancel_leaves_nothing, "")
     }
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK_INT(stats.queued, 0);
-    printf("bytes per pending task: %zu; with a schedule of its own %zu, with slack %zu\n",
-           bytes_per_task(scheduler, futures, NULL),
-           bytes_per_task(scheduler, futures, HORA_SCHEDULE(.delay = HORA_HOURS(2), .rate = HORA_HOURS(1))),
-           bytes_per_task(scheduler, futures, HORA_SCHEDULE(.delay = HORA_HOURS(2), .slack = HORA_HOURS(1))));
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    printf(
+        "bytes per pending task: %zu; with a schedule of its own %zu, with slack %zu\n",
+        bytes_per_task(scheduler, futures, NULL),
+        bytes_per_task(scheduler, futures, HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .fixed_rate = HORA_HOURS(1))),
+        bytes_per_task(scheduler, futures, HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .slack = HORA_HOURS(1))));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
 }
 

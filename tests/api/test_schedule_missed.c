@@ -12,13 +12,13 @@
      {.missed = HORA_MISSED_AT_MOST, .missed_max = 2}}
 enum { ONCE, BURST, SKIP, AT_MOST, RULE_COUNT };
 
-static const hora_schedule_spec rules[RULE_COUNT] = RULES;
+static const hora_schedule rules[RULE_COUNT] = RULES;
 
 /* The spec of a rate of 2 s by one of the rules. */
-static hora_schedule_spec by_rule(int rule)
+static hora_schedule by_rule(int rule)
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
-    spec.rate = SEC(2);
+    hora_schedule spec = HORA_INIT(hora_schedule);
+    spec.fixed_rate = SEC(2);
     spec.missed = rules[rule].missed;
     spec.missed_max = rules[rule].missed_max;
     return spec;
@@ -53,7 +53,7 @@ TEST(schedule_missed_since_a_run_took_too_long, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
         struct tick tick = {.stage = &s, .lasts_first = 9};
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 13);
         check_rule(&tick, future, rule);
@@ -68,9 +68,9 @@ TEST(schedule_missed_since_all_threads_were_busy, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = A_TICK(&s), blocker = {.stage = &s, .lasts = 8};
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
-        hora_future *other = START(&s, &blocker, .delay = SEC(1));
+        hora_future *other = START(&s, &blocker, .initial_delay = SEC(1));
         stage_pass(&s, 13);
         check_rule(&tick, future, rule);
         END(&tick, future);
@@ -81,14 +81,14 @@ TEST(schedule_missed_since_all_threads_were_busy, "")
 
 TEST(schedule_missed_since_the_machine_was_suspended, "")
 {
-    static const hora_schedule_clock clocks[] = {HORA_SCHEDULE_CLOCK_BOOTTIME, HORA_SCHEDULE_CLOCK_WALL};
-    static const hora_timeline lines[] = {HORA_BOOTTIME, HORA_WALL};
+    static const hora_clock_id clocks[] = {HORA_CLOCK_BOOTTIME, HORA_CLOCK_WALL};
+    static const hora_clock_id lines[] = {HORA_CLOCK_BOOTTIME, HORA_CLOCK_WALL};
 
     for (int i = 0; i < 2 * RULE_COUNT; i++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .line = lines[i % 2]};
-        hora_schedule_spec spec = by_rule(i / 2);
+        hora_schedule spec = by_rule(i / 2);
         spec.clock = clocks[i % 2];
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 1);
@@ -105,9 +105,9 @@ TEST(schedule_missed_since_the_clock_was_set_forward, "")
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        struct tick tick = {.stage = &s, .line = HORA_WALL};
-        hora_schedule_spec spec = by_rule(rule);
-        spec.clock = HORA_SCHEDULE_CLOCK_WALL;
+        struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
+        hora_schedule spec = by_rule(rule);
+        spec.clock = HORA_CLOCK_WALL;
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 1);
         CHECK_OK(hora_virtual_clock_step_wall(s.f.clock, SEC(8)));
@@ -124,13 +124,13 @@ TEST(schedule_missed_since_it_was_paused, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = A_TICK(&s);
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 1);
-        CHECK_INT(hora_scheduled_pause(future), 1);
+        CHECK_INT(hora_future_pause(future), 1);
         stage_pass(&s, 8);
         CHECK_STARTS(&tick, 0);
-        CHECK_INT(hora_scheduled_resume(future), 1);
+        CHECK_INT(hora_future_resume(future), 1);
         stage_pass(&s, 4);
         check_rule(&tick, future, rule);
         END(&tick, future);
@@ -146,8 +146,8 @@ TEST(schedule_missed_times_of_next, "")
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 9};
         struct timetable table = {.stage = &s, .seconds = (int[]){0, 2, 4, 6, 8, 10, 12, 14, -1}};
-        hora_schedule_spec spec = by_rule(rule);
-        spec.rate = 0;
+        hora_schedule spec = by_rule(rule);
+        spec.fixed_rate = 0;
         spec.next = timetable_next;
         spec.next_arg = &table;
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
@@ -165,7 +165,7 @@ TEST(schedule_a_little_late_is_not_missed, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 3};
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 6);
         CHECK_STARTS(&tick, 0, 3, 4, 6);
@@ -182,7 +182,7 @@ TEST(schedule_a_whole_period_late_is_missed, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 4};
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 6);
         if (rule == ONCE)
@@ -204,9 +204,9 @@ TEST(schedule_that_never_catches_up_stays_on_its_planned_times, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
     struct tick once = {.stage = &s, .lasts = 5}, skip = {.stage = &s, .lasts = 5}, burst = {.stage = &s, .lasts = 5};
 
-    hora_future *first = START(&s, &once, .rate = SEC(2));
-    hora_future *second = START(&s, &skip, .rate = SEC(2), .missed = HORA_MISSED_SKIP);
-    hora_future *third = START(&s, &burst, .rate = SEC(2), .missed = HORA_MISSED_BURST);
+    hora_future *first = START(&s, &once, .fixed_rate = SEC(2));
+    hora_future *second = START(&s, &skip, .fixed_rate = SEC(2), .missed = HORA_MISSED_SKIP);
+    hora_future *third = START(&s, &burst, .fixed_rate = SEC(2), .missed = HORA_MISSED_BURST);
     stage_pass(&s, 22);
     CHECK_STARTS(&once, 0, 5, 10, 15, 20);
     CHECK_STARTS(&skip, 0, 6, 12, 18);
@@ -225,7 +225,7 @@ TEST(schedule_at_most_counts_the_latest, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 9};
-        hora_future *future = START(&s, &tick, .rate = SEC(2), .missed = HORA_MISSED_AT_MOST, .missed_max = most);
+        hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .missed = HORA_MISSED_AT_MOST, .missed_max = most);
         stage_pass(&s, 9);
         int made_up = most < 4 ? most : 4;
         CHECK_INT(tick.runs, 1 + made_up);
@@ -248,7 +248,7 @@ TEST(schedule_grace_skips_what_is_too_late, "")
 
     for (int i = 0; i < 4; i++) {
         ticks[i] = (struct tick){.stage = &s, .lasts_first = 9};
-        futures[i] = START(&s, &ticks[i], .rate = SEC(2), .missed = HORA_MISSED_BURST, .grace = SEC(graces[i]));
+        futures[i] = START(&s, &ticks[i], .fixed_rate = SEC(2), .missed = HORA_MISSED_BURST, .grace = SEC(graces[i]));
     }
     stage_pass(&s, 9);
     for (int i = 0; i < 4; i++) {
@@ -266,8 +266,8 @@ TEST(schedule_grace_is_exact, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = A_TICK(&s), blocker = {.stage = &s, .lasts = 5};
-        hora_future *other = START(&s, &blocker, .delay = 0);
-        hora_future *future = START(&s, &tick, .delay = SEC(3) - late, .grace = SEC(2));
+        hora_future *other = START(&s, &blocker, .initial_delay = 0);
+        hora_future *future = START(&s, &tick, .initial_delay = SEC(3) - late, .grace = SEC(2));
         stage_pass(&s, 9);
         CHECK_INT(tick.runs, 1 - late);
         CHECK_INT(info_of(future).skipped, late);
@@ -285,7 +285,7 @@ TEST(schedule_grace_goes_before_the_rule, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 9};
-        hora_schedule_spec spec = by_rule(rule);
+        hora_schedule spec = by_rule(rule);
         spec.grace = HORA_MS(999);
         hora_future *future = start_tick(__FILE__, __LINE__, &s, &tick, &spec);
         stage_pass(&s, 12);
@@ -303,8 +303,8 @@ TEST(schedule_grace_of_a_gap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s), blocker = {.stage = &s, .lasts = 8};
 
-    hora_future *future = START(&s, &tick, .gap = SEC(4), .grace = SEC(2));
-    hora_future *other = START(&s, &blocker, .delay = SEC(1));
+    hora_future *future = START(&s, &tick, .fixed_delay = SEC(4), .grace = SEC(2));
+    hora_future *other = START(&s, &blocker, .initial_delay = SEC(1));
     stage_pass(&s, 20);
     CHECK_STARTS(&tick, 0, 13, 17); /* that of 4 would have begun at 9 */
     CHECK_INT(info_of(future).skipped, 1);
@@ -336,7 +336,7 @@ TEST(schedule_grace_may_be_the_end, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts_first = 9};
 
-    hora_future *future = START(&s, &tick, .rate = SEC(2), .grace = HORA_MS(500), .end = stage_instant(&s, 8));
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .grace = HORA_MS(500), .end = stage_instant(&s, 8));
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 0);
     CHECK(hora_future_is_done(future));
@@ -354,7 +354,7 @@ TEST(schedule_missed_for_a_year_is_counted_at_once, "")
     struct tick tick = A_TICK(&s);
     const hora_ns year = HORA_HOURS(24 * 365);
 
-    hora_future *future = START(&s, &tick, .rate = HORA_MS(1), .clock = HORA_SCHEDULE_CLOCK_BOOTTIME);
+    hora_future *future = START(&s, &tick, .fixed_rate = HORA_MS(1), .clock = HORA_CLOCK_BOOTTIME);
     stage_settle(&s);
     CHECK_OK(hora_virtual_clock_suspend(s.f.clock, year));
     stage_settle(&s);

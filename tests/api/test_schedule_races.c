@@ -2,7 +2,7 @@
 /* test_schedule_races.c - cancel, re-time, pause and fire at the same moment: no stale firing, and one final state
  *
  * A racer's time comes while another thread steers it. Whatever that call returned must be true: unless a run has begun, which
- * hora_scheduled_info shows, none begins by the old plan from then on. In the simulator the order of each step is tried out; on real threads the same is done very often. */
+ * hora_future_get_schedule_info shows, none begins by the old plan from then on. In the simulator the order of each step is tried out; on real threads the same is done very often. */
 #include <stdio.h>
 
 #include "schedule_support.h"
@@ -38,17 +38,17 @@ static bool act_on(hora_future *future, enum act act)
 {
     if (act == CANCEL)
         return hora_future_cancel(future, false) == HORA_CANCEL_REMOVED;
-    int result = act == RETIME ? hora_scheduled_retime(future, HORA_HOURS(1), 0) : hora_scheduled_pause(future);
+    int result = act == RETIME ? hora_future_reschedule(future, HORA_HOURS(1), 0) : hora_future_pause(future);
     CHECK(result == HORA_EBUSY || result == (act == RETIME ? 0 : 1));
     return result >= 0;
 }
 
-static void race(struct stage *s, enum act act, const hora_schedule_spec *spec)
+static void race(struct stage *s, enum act act, const hora_schedule *spec)
 {
     struct racer racer = {.stage = s};
     hora_future *future = NULL;
 
-    CHECK_OK(hora_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec, &future));
     stage_settle(s);
     CHECK_OK(hora_virtual_clock_advance(s->f.clock, SEC(1))); /* its time has come, and nobody waits for it to run */
     bool held = act_on(future, act) && info_of(future).runs == 0; /* else a run is going, or has been */
@@ -71,7 +71,7 @@ static void race_once(enum act act)
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
-    race(&s, act, HORA_SCHEDULE(.delay = SEC(1)));
+    race(&s, act, HORA_SCHEDULE(.initial_delay = SEC(1)));
     stage_close(&s);
 }
 
@@ -94,7 +94,7 @@ static void race_series(enum act act)
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
-    race(&s, act, HORA_SCHEDULE(.delay = SEC(1), .rate = HORA_HOURS(2)));
+    race(&s, act, HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = HORA_HOURS(2)));
     stage_close(&s);
 }
 
@@ -119,7 +119,8 @@ TEST(cancel_races_with_the_time_of_a_series_with_overlap, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     race(&s, CANCEL,
-         HORA_SCHEDULE(.delay = SEC(1), .rate = HORA_HOURS(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2));
+         HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = HORA_HOURS(2), .overlap = HORA_OVERLAP_ALLOW,
+                       .overlap_max = 2));
     stage_close(&s);
 }
 
@@ -144,8 +145,8 @@ TEST(all_race_for_one_final_state, "")
     test_thread *threads[2];
     hora_future *future = NULL;
 
-    CHECK_OK(hora_schedule_with(s.scheduler, HORA_TASK(race_run, &racer, .drop = race_drop),
-                                HORA_SCHEDULE(.delay = SEC(1)), &future));
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(race_run, &racer, .drop = race_drop),
+                                          HORA_SCHEDULE(.initial_delay = SEC(1)), &future));
     stage_settle(&s);
     for (int i = 0; i < 2; i++) {
         helpers[i].future = future;
@@ -159,8 +160,8 @@ TEST(all_race_for_one_final_state, "")
     CHECK_INT(racer.drops, 1);
     CHECK(racer.runs <= 1);
     hora_future_state state = hora_future_get_state(future);
-    CHECK(state == HORA_FUTURE_NORMAL || state == HORA_FUTURE_CANCELLED);
-    CHECK(state != HORA_FUTURE_NORMAL || racer.runs == 1);
+    CHECK(state == HORA_FUTURE_SUCCEEDED || state == HORA_FUTURE_CANCELLED);
+    CHECK(state != HORA_FUTURE_SUCCEEDED || racer.runs == 1);
     stage_leap(&s, HORA_HOURS(2));
     CHECK_INT(hora_future_get_state(future), state);
     CHECK(racer.runs <= 1);
@@ -202,7 +203,7 @@ static void start_shot(hora_scheduler *scheduler, struct shot *shot)
 {
     hora_ns delay = (hora_ns)test_random(20000); /* up to 20 us: about as long as it takes to steer all of them */
     *shot = (struct shot){.not_before = hora_clock_now(NULL) + delay};
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(shot_run, shot, .drop = shot_drop), delay, &shot->future));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(shot_run, shot, .drop = shot_drop), delay, &shot->future));
 }
 
 static void steer_shot(struct shot *shot, enum act act)
@@ -244,7 +245,7 @@ TEST_REAL(schedule_races_on_real_threads, "")
             steer_shot(&shots[i], (enum act)test_random(ACTS));
         for (int i = 0; i < AT_ONCE; i++)
             (void)hora_future_cancel(shots[i].future, false);
-        CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+        CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
         for (int i = 0; i < AT_ONCE; i++) {
             check_shot(&shots[i]);
             dropped += shots[i].drops;
@@ -255,7 +256,7 @@ TEST_REAL(schedule_races_on_real_threads, "")
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK_INT(stats.queued, 0);
     CHECK_INT(stats.accepted, dropped);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
     printf("%lld tasks raced, of which %lld ran\n", (long long)dropped, (long long)ran);
 }

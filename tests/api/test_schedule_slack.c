@@ -7,15 +7,15 @@
 /* Let time pass moment by moment, to the end; how many moments there were. */
 static int count_moments(struct stage *s, hora_ns time)
 {
-    hora_ns end = stage_now(s, HORA_MONOTONIC) + time;
+    hora_ns end = stage_now(s, HORA_CLOCK_MONOTONIC) + time;
     int moments = 0;
 
     stage_settle(s);
-    while (stage_now(s, HORA_MONOTONIC) < end) {
+    while (stage_now(s, HORA_CLOCK_MONOTONIC) < end) {
         hora_ns by;
         CHECK_OK(hora_virtual_clock_advance_to_next(s->f.clock, &by));
         stage_settle(s);
-        moments += stage_now(s, HORA_MONOTONIC) <= end;
+        moments += stage_now(s, HORA_CLOCK_MONOTONIC) <= end;
     }
     return moments;
 }
@@ -24,7 +24,7 @@ static int count_moments(struct stage *s, hora_ns time)
 static hora_future *start_bound(struct stage *s, struct tick *tick, hora_ns at)
 {
     *tick = (struct tick)A_TICK(s);
-    return START(s, tick, .delay = at);
+    return START(s, tick, .initial_delay = at);
 }
 
 TEST(schedule_without_slack_wakes_for_each_time, "")
@@ -36,7 +36,7 @@ TEST(schedule_without_slack_wakes_for_each_time, "")
 
     for (int i = 0; i < 8; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        futures[i] = START(&s, &ticks[i], .delay = SEC(10 + i));
+        futures[i] = START(&s, &ticks[i], .initial_delay = SEC(10 + i));
     }
     hora_future *last = start_bound(&s, &bound, SEC(30));
     CHECK_INT(count_moments(&s, SEC(30)), 8 + 1);
@@ -58,7 +58,7 @@ TEST(schedule_with_slack_merges_wake_ups, "")
 
     for (int i = 0; i < 8; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        futures[i] = START(&s, &ticks[i], .delay = SEC(10 + i), .slack = SEC(8));
+        futures[i] = START(&s, &ticks[i], .initial_delay = SEC(10 + i), .slack = SEC(8));
     }
     hora_future *last = start_bound(&s, &bound, SEC(30));
     CHECK_INT(count_moments(&s, SEC(30)), 1 + 1);
@@ -77,10 +77,10 @@ TEST(schedule_with_slack_joins_a_precise_task_and_does_not_delay_it, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick precise = A_TICK(&s), before = A_TICK(&s), at = A_TICK(&s), after = A_TICK(&s), bound;
 
-    hora_future *first = START(&s, &before, .delay = SEC(9), .slack = SEC(10));
-    hora_future *second = START(&s, &at, .delay = SEC(12), .slack = SEC(10));
-    hora_future *third = START(&s, &after, .delay = SEC(12) + 1, .slack = SEC(10) - 1);
-    hora_future *fourth = START(&s, &precise, .delay = SEC(12));
+    hora_future *first = START(&s, &before, .initial_delay = SEC(9), .slack = SEC(10));
+    hora_future *second = START(&s, &at, .initial_delay = SEC(12), .slack = SEC(10));
+    hora_future *third = START(&s, &after, .initial_delay = SEC(12) + 1, .slack = SEC(10) - 1);
+    hora_future *fourth = START(&s, &precise, .initial_delay = SEC(12));
     hora_future *last = start_bound(&s, &bound, SEC(30));
     CHECK_INT(count_moments(&s, SEC(30)), 2 + 1);
     CHECK_STARTS(&precise, 12);
@@ -102,7 +102,7 @@ TEST(schedule_with_slack_does_not_drift, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .delay = SEC(10), .rate = SEC(10), .slack = SEC(3));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(10), .fixed_rate = SEC(10), .slack = SEC(3));
     stage_pass(&s, 50);
     CHECK_STARTS(&tick, 13, 23, 33, 43);
     hora_schedule_info info = info_of(future);
@@ -127,7 +127,7 @@ TEST(schedule_with_slack_saves_most_wake_ups, "")
     for (int i = 0; i < TASKS; i++) {
         delays[i] = HORA_MS((hora_ns)test_random(60000));
         ticks[i] = (struct tick)A_TICK(&s);
-        futures[i] = START(&s, &ticks[i], .delay = delays[i], .rate = SEC(60), .slack = SEC(5));
+        futures[i] = START(&s, &ticks[i], .initial_delay = delays[i], .fixed_rate = SEC(60), .slack = SEC(5));
     }
     CHECK(count_moments(&s, SEC(180)) <= 36);
     for (int i = 0; i < TASKS; i++) {
@@ -147,9 +147,9 @@ TEST(schedule_with_slack_on_other_clocks, "")
     for (int i = 0; i < 3; i++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        struct tick tick = {.stage = &s, .line = (hora_timeline)i};
+        struct tick tick = {.stage = &s, .line = (hora_clock_id)(i + 1)};
         hora_future *future =
-            START(&s, &tick, .delay = SEC(10), .slack = SEC(5), .clock = (hora_schedule_clock)(i + 1));
+            START(&s, &tick, .initial_delay = SEC(10), .slack = SEC(5), .clock = (hora_clock_id)(i + 1));
         stage_pass(&s, 14);
         CHECK_NO_START(&tick);
         stage_pass(&s, 1);
@@ -165,8 +165,8 @@ TEST(schedule_with_endless_slack_waits_for_another, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick lax = A_TICK(&s), precise = A_TICK(&s);
 
-    hora_future *first = START(&s, &lax, .delay = SEC(1), .slack = INT64_MAX);
-    hora_future *second = START(&s, &precise, .delay = SEC(500));
+    hora_future *first = START(&s, &lax, .initial_delay = SEC(1), .slack = INT64_MAX);
+    hora_future *second = START(&s, &precise, .initial_delay = SEC(500));
     stage_pass(&s, 499);
     CHECK_NO_START(&lax);
     stage_pass(&s, 1);
@@ -184,9 +184,9 @@ TEST(schedule_with_slack_is_steered, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s), gone = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .delay = SEC(100), .slack = SEC(5));
-    hora_future *other = START(&s, &gone, .delay = SEC(1), .slack = SEC(5));
-    CHECK_OK(hora_scheduled_retime(future, SEC(10), 0));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(100), .slack = SEC(5));
+    hora_future *other = START(&s, &gone, .initial_delay = SEC(1), .slack = SEC(5));
+    CHECK_OK(hora_future_reschedule(future, SEC(10), 0));
     CHECK_INT(hora_future_cancel(other, false), HORA_CANCEL_REMOVED);
     stage_pass(&s, 14);
     CHECK_NO_START(&tick);

@@ -5,15 +5,15 @@
 #include "schedule_support.h"
 
 /* The offset of a name, as it is seen from outside. */
-static hora_ns offset_of(struct stage *s, const char *name, const hora_schedule_spec *given)
+static hora_ns offset_of(struct stage *s, const char *name, const hora_schedule *given)
 {
     struct tick tick = A_TICK(s);
-    hora_schedule_spec spec = *given;
+    hora_schedule spec = *given;
     hora_ns delay = 0;
 
     spec.name = name;
     hora_future *future = start_tick(__FILE__, __LINE__, s, &tick, &spec);
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK_OK(hora_future_delay(future, &delay));
     END(&tick, future);
     return delay;
 }
@@ -24,7 +24,7 @@ TEST(schedule_spread_puts_all_times_off_by_the_same, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .rate = SEC(60), .spread = SEC(60), .name = "poll");
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(60), .spread = SEC(60), .name = "poll");
     hora_schedule_info info = info_of(future);
     hora_ns offset = since_zero(&s, &info, info.next);
     CHECK_INT(offset, INT64_C(10281910671)); /* it comes from the name alone: see tests/unit/test_plan.c */
@@ -46,12 +46,12 @@ TEST(schedule_spread_is_the_same_for_the_same_name, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     char copy[] = "backup";
 
-    hora_ns offset = offset_of(&s, "backup", HORA_SCHEDULE(.rate = SEC(60), .spread = SEC(60)));
+    hora_ns offset = offset_of(&s, "backup", HORA_SCHEDULE(.fixed_rate = SEC(60), .spread = SEC(60)));
     CHECK(offset > 0 && offset < SEC(60));
-    CHECK_INT(offset_of(&s, copy, HORA_SCHEDULE(.rate = SEC(60), .spread = SEC(60))), offset);
-    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.gap = SEC(7), .spread = SEC(60))), offset);
+    CHECK_INT(offset_of(&s, copy, HORA_SCHEDULE(.fixed_rate = SEC(60), .spread = SEC(60))), offset);
+    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.fixed_delay = SEC(7), .spread = SEC(60))), offset);
     CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.spread = SEC(60))), offset);
-    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.delay = SEC(5), .spread = SEC(60))), offset + SEC(5));
+    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.initial_delay = SEC(5), .spread = SEC(60))), offset + SEC(5));
     CHECK(offset_of(&s, "backuq", HORA_SCHEDULE(.spread = SEC(60))) != offset);
     stage_close(&s);
 }
@@ -69,7 +69,7 @@ TEST(schedule_spread_keeps_equal_tasks_apart, "")
 
     for (int i = 0; i < TASKS; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        futures[i] = START(&s, &ticks[i], .delay = SEC(10), .spread = SEC(100), .name = names[i]);
+        futures[i] = START(&s, &ticks[i], .initial_delay = SEC(10), .spread = SEC(100), .name = names[i]);
     }
     stage_pass(&s, 110);
     for (int i = 0; i < TASKS; i++) {
@@ -90,8 +90,8 @@ TEST(schedule_spread_does_not_put_off_what_is_late, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .delay = SEC(60), .rate = SEC(60), .spread = SEC(60), .name = "poll",
-                                .clock = HORA_SCHEDULE_CLOCK_BOOTTIME);
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(60), .fixed_rate = SEC(60), .spread = SEC(60),
+                                .name = "poll", .clock = HORA_CLOCK_BOOTTIME);
     stage_settle(&s);
     CHECK_OK(hora_virtual_clock_suspend(s.f.clock, SEC(1000)));
     stage_settle(&s);
@@ -132,8 +132,8 @@ TEST(schedule_spread_needs_a_name, "")
     struct tick tick = A_TICK(&s);
     hora_future *future = NULL;
 
-    CHECK_ERROR(hora_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
-                                   HORA_SCHEDULE(.rate = SEC(1), .spread = SEC(1)), &future),
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
+                                             HORA_SCHEDULE(.fixed_rate = SEC(1), .spread = SEC(1)), &future),
                 HORA_EINVAL);
     CHECK_POINTER(future, NULL);
     stage_close(&s);
@@ -145,8 +145,8 @@ TEST(schedule_name_stands_instead_of_the_tasks, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s), other = A_TICK(&s);
 
-    hora_future *future = START(&s, &tick, .delay = SEC(1), .name = "mine");
-    hora_future *plain = START(&s, &other, .delay = SEC(1));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(1), .name = "mine");
+    hora_future *plain = START(&s, &other, .initial_delay = SEC(1));
     CHECK_INT(strcmp(hora_future_task(future)->name, "mine"), 0);
     CHECK_INT(strcmp(hora_future_task(plain)->name, "tick"), 0);
     END(&tick, future);

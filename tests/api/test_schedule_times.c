@@ -8,8 +8,8 @@ TEST(schedule_rate_counts_from_planned_time_to_planned_time, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 3};
 
-    hora_future *future = START(&s, &tick, .delay = SEC(1), .rate = SEC(5));
-    CHECK(hora_scheduled_is_periodic(future));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(1), .fixed_rate = SEC(5));
+    CHECK(hora_future_is_periodic(future));
     stage_pass(&s, 22);
     CHECK_STARTS(&tick, 1, 6, 11, 16, 21);
     CHECK_INT(info_of(future).skipped, 0);
@@ -23,8 +23,8 @@ TEST(schedule_gap_counts_from_the_end_of_each_run, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 3, .lasts_first = 8};
 
-    hora_future *future = START(&s, &tick, .delay = SEC(1), .gap = SEC(5));
-    CHECK(hora_scheduled_is_periodic(future));
+    hora_future *future = START(&s, &tick, .initial_delay = SEC(1), .fixed_delay = SEC(5));
+    CHECK(hora_future_is_periodic(future));
     stage_pass(&s, 31);
     CHECK_STARTS(&tick, 1, 14, 22, 30);
     CHECK_INT(info_of(future).skipped, 0);
@@ -38,7 +38,7 @@ TEST(schedule_next_is_told_of_the_latest_run, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts = 2};
     struct timetable table = {.stage = &s, .seconds = (int[]){3, 10, 20, -1}};
-    hora_ns zero = s.zero[HORA_MONOTONIC];
+    hora_ns zero = s.zero[HORA_CLOCK_MONOTONIC];
 
     hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table);
     stage_pass(&s, 7);
@@ -60,9 +60,9 @@ TEST(schedule_next_is_told_when_a_run_really_began, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick blocker = {.stage = &s, .lasts = 10}, tick = {.stage = &s, .lasts = 1};
     struct timetable table = {.stage = &s, .seconds = (int[]){4, 30, -1}};
-    hora_ns zero = s.zero[HORA_MONOTONIC];
+    hora_ns zero = s.zero[HORA_CLOCK_MONOTONIC];
 
-    hora_future *first = START(&s, &blocker, .delay = 0);
+    hora_future *first = START(&s, &blocker, .initial_delay = 0);
     hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table);
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 10);
@@ -133,8 +133,8 @@ TEST(schedule_runs_see_what_the_one_before_has_done, "")
     struct plain plain = {0};
     hora_future *future = NULL;
 
-    CHECK_OK(hora_schedule_with(s.scheduler, HORA_TASK(count_plainly, &plain),
-                                HORA_SCHEDULE(.rate = SEC(1), .count = 20), &future));
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(count_plainly, &plain),
+                                          HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 20), &future));
     stage_pass(&s, 20);
     CHECK(hora_future_is_done(future));
     CHECK_INT(plain.runs, 20);
@@ -165,8 +165,9 @@ TEST(schedule_equal_times_run_in_the_order_of_scheduling, "")
     hora_future *futures[3];
 
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_schedule_with(s.scheduler, HORA_TASK(note_letter, &letters[i]),
-                                    HORA_SCHEDULE(.delay = SEC(i), .rate = SEC(2)), &futures[i]));
+        CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(note_letter, &letters[i]),
+                                              HORA_SCHEDULE(.initial_delay = SEC(i), .fixed_rate = SEC(2)),
+                                              &futures[i]));
     stage_pass(&s, 6);
     CHECK_INT(end - trace, 10);
     for (int i = 0; i < 10; i++)
@@ -185,9 +186,9 @@ TEST(schedule_with_the_longest_period_runs_once_and_waits, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick rate = A_TICK(&s), gap = A_TICK(&s), other = A_TICK(&s);
 
-    hora_future *first = START(&s, &rate, .rate = INT64_MAX);
-    hora_future *second = START(&s, &gap, .gap = INT64_MAX);
-    hora_future *third = START(&s, &other, .rate = SEC(1));
+    hora_future *first = START(&s, &rate, .fixed_rate = INT64_MAX);
+    hora_future *second = START(&s, &gap, .fixed_delay = INT64_MAX);
+    hora_future *third = START(&s, &other, .fixed_rate = SEC(1));
     stage_pass(&s, 3);
     CHECK_STARTS(&rate, 0);
     CHECK_STARTS(&gap, 0);

@@ -38,15 +38,14 @@ static void close_place(struct place *place)
 static hora_trigger *at_noon(struct place *place, hora_cron_mode mode)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_cron_trigger_new(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), &trigger));
+    CHECK_OK(hora_trigger_new_cron(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), &trigger));
     return trigger;
 }
 
-static hora_future *start_at_noon(struct stage *s, struct place *place, struct tick *tick,
-                                  const hora_schedule_spec *more)
+static hora_future *start_at_noon(struct stage *s, struct place *place, struct tick *tick, const hora_schedule *more)
 {
-    hora_schedule_spec spec = *more;
-    spec.trigger = at_noon(place, HORA_CRON_FIXED);
+    hora_schedule spec = *more;
+    spec.trigger = at_noon(place, HORA_CRON_MODE_FIXED);
     hora_future *future = start_tick(__FILE__, __LINE__, s, tick, &spec);
     CHECK_POINTER(hora_trigger_unref(spec.trigger), NULL);
     return future;
@@ -64,7 +63,7 @@ static hora_ns next_of(struct stage *s, hora_future *future)
     struct place place;                                                \
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = (threads))); \
     open_place(&place);                                                \
-    struct tick tick = {.stage = &s, .line = HORA_WALL}
+    struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL}
 
 #define FINISH(future)   \
     END(&tick, future);  \
@@ -157,7 +156,7 @@ TEST(refresh_while_the_worker_is_busy_loses_no_run, "")
     BEGIN(1);
     struct tick busy = {.stage = &s, .lasts = 4 * HOUR};
     hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
-    hora_future *other = START(&s, &busy, .delay = SEC(NOON - HOUR));
+    hora_future *other = START(&s, &busy, .initial_delay = SEC(NOON - HOUR));
     stage_pass(&s, NOON + HOUR);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);
     stage_pass(&s, 3 * HOUR);
@@ -213,11 +212,11 @@ TEST(refresh_reaches_a_paused_task_when_it_is_resumed, "")
 {
     BEGIN(1);
     hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
-    CHECK_INT(hora_scheduled_pause(future), 1);
+    CHECK_INT(hora_future_pause(future), 1);
     move(&place, 3);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 1);
     CHECK_INT(next_of(&s, future), HORA_NEVER / SEC(1));
-    CHECK_INT(hora_scheduled_resume(future), 1);
+    CHECK_INT(hora_future_resume(future), 1);
     CHECK_INT(next_of(&s, future), NOON - 3 * HOUR);
     FINISH(future);
 }
@@ -226,17 +225,17 @@ TEST(refresh_reaches_a_paused_task_when_it_is_resumed, "")
 TEST(refresh_leaves_given_times_alone, "")
 {
     BEGIN(1);
-    struct tick delayed = {.stage = &s, .line = HORA_WALL}, retimed = delayed, failing = delayed;
+    struct tick delayed = {.stage = &s, .line = HORA_CLOCK_WALL}, retimed = delayed, failing = delayed;
     failing.fails_from = failing.fails_to = 1;
     failing.code = 5;
     hora_future *futures[] = {
-        start_at_noon(&s, &place, &delayed, HORA_SCHEDULE(.delay = SEC(14 * HOUR))),
+        start_at_noon(&s, &place, &delayed, HORA_SCHEDULE(.initial_delay = SEC(14 * HOUR))),
         start_at_noon(&s, &place, &retimed, HORA_SCHEDULE(.count = 0)),
         start_at_noon(
             &s, &place, &failing,
             HORA_SCHEDULE(.failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_HOURS(5), .back_off_max = HORA_HOURS(5))),
     };
-    CHECK_OK(hora_scheduled_retime(futures[1], SEC(20 * HOUR), 0));
+    CHECK_OK(hora_future_reschedule(futures[1], SEC(20 * HOUR), 0));
     hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
     stage_pass(&s, NOON + 60);
     CHECK_STARTS(&failing, NOON);
@@ -262,15 +261,16 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
 {
     BEGIN(1);
     hora_calendar *calendar = NULL;
-    hora_trigger *noon = at_noon(&place, HORA_CRON_LENIENT), *hourly = NULL, *excluding = NULL, *either = NULL;
+    hora_trigger *noon = at_noon(&place, HORA_CRON_MODE_LENIENT), *hourly = NULL, *excluding = NULL, *either = NULL;
     hora_cron *cron = NULL;
-    struct tick second = {.stage = &s, .line = HORA_WALL};
+    struct tick second = {.stage = &s, .line = HORA_CLOCK_WALL};
     CHECK_OK(hora_cron_parse("0 0 * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_cron_trigger_new(cron, NULL, NULL, &hourly));
+    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &hourly));
     CHECK_OK(hora_calendar_new(
-        place.zone, HORA_CALENDAR_OPTIONS(.windows = &(hora_window){0, 12 * HOUR, 0}, .window_count = 1), &calendar));
-    CHECK_OK(hora_excluding_trigger_new(hourly, calendar, &excluding));
-    CHECK_OK(hora_first_of_trigger_new((hora_trigger *[]){noon}, 1, &either));
+        place.zone, HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){0, 12 * HOUR, 0}, .window_count = 1),
+        &calendar));
+    CHECK_OK(hora_trigger_new_excluding(hourly, calendar, &excluding));
+    CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){noon}, 1, &either));
     hora_future *future = START(&s, &tick, .trigger = excluding);
     hora_future *other = START(&s, &second, .trigger = either);
     CHECK_INT(next_of(&s, future), NOON);
@@ -292,9 +292,9 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
 TEST(refresh_looks_at_those_that_go_on, "")
 {
     BEGIN(1);
-    struct tick rate = {.stage = &s, .line = HORA_WALL};
+    struct tick rate = {.stage = &s, .line = HORA_CLOCK_WALL};
     hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
-    hora_future *other = START(&s, &rate, .rate = SEC(1000), .clock = HORA_SCHEDULE_CLOCK_WALL);
+    hora_future *other = START(&s, &rate, .fixed_rate = SEC(1000), .clock = HORA_CLOCK_WALL);
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     folder_put(&place.folder, NULL);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);

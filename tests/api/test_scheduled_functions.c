@@ -9,19 +9,19 @@
 
 static atomic_int secondly_runs, once_runs;
 
-HORA_SCHEDULED(secondly, .cron = "* * * * * *", .zone = "UTC")
+HORA_SCHEDULED_FUNCTION(secondly, .cron = "* * * * * *", .zone = "UTC")
 {
     return atomic_fetch_add(&secondly_runs, 1) == 1 ? 7 : 0;
 }
 
-HORA_SCHEDULED(renamed, .name = "once", .initial_delay = HORA_SECONDS(2),
-               .rules = HORA_SCHEDULE(.grace = HORA_HOURS(1)))
+HORA_SCHEDULED_FUNCTION(renamed, .name = "once", .initial_delay = HORA_SECONDS(2),
+                        .schedule = HORA_SCHEDULE(.grace = HORA_HOURS(1)))
 {
     atomic_fetch_add(&once_runs, 1);
     return 0;
 }
 
-HORA_SCHEDULED(switched_off, .cron = "${switch:-}")
+HORA_SCHEDULED_FUNCTION(switched_off, .cron = "${switch:-}")
 {
     test_fail(__FILE__, __LINE__, "this is disabled");
     return 0;

@@ -59,7 +59,7 @@ ON_BOTH_SCHEDULERS(runs_a_task_with_a_result_after_its_delay, "testSchedule1", "
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     future = schedule_job(&r, &job, A_WHILE);
     CHECK_INT(delay_of(future), A_WHILE);
-    CHECK(!hora_scheduled_is_periodic(future));
+    CHECK(!hora_future_is_periodic(future));
     pass(&r, A_WHILE - 1);
     CHECK_NOT_DONE(future);
     CHECK_INT(job.runs, 0);
@@ -90,7 +90,7 @@ ON_BOTH_SCHEDULERS(runs_a_task_without_a_result_after_its_delay, "testSchedule3"
     hora_future *future;
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(no_result, &runs), A_WHILE, &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(no_result, &runs), A_WHILE, &future));
     start_get_for(&call, &r.f, future, A_LONG_WHILE);
     CHECK_BLOCKED(&call);
     advance(&r.f, A_WHILE - 1);
@@ -113,7 +113,7 @@ static void first_run_of_a_series(bool decorated, enum form form)
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     future = schedule_series(&r, form, &job, A_WHILE, A_LONG_WHILE);
-    CHECK(hora_scheduled_is_periodic(future));
+    CHECK(hora_future_is_periodic(future));
     CHECK_INT(delay_of(future), A_WHILE);
     pass(&r, A_WHILE - 1);
     CHECK_INT(job.runs, 0);
@@ -197,7 +197,7 @@ ON_BOTH_SCHEDULERS(knows_its_largest_size, "testGetLargestPoolSize", "CP-STPE1")
     CHECK_INT(rig_stats(&r).queued, 1);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_INT(rig_stats(&r).largest, 3);
     CHECK_INT(rig_stats(&r).threads, 0);
     rig_close(&r);
@@ -215,7 +215,7 @@ ON_BOTH_SCHEDULERS(knows_its_size, "testGetPoolSize", "")
     CHECK_INT(look.seen.threads, 1);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_INT(rig_stats_now(&r).threads, 0);
     rig_close(&r);
 }
@@ -238,7 +238,7 @@ ON_BOTH_SCHEDULERS(counts_tasks, "testGetTaskCount", "")
     CHECK_INT(rig_stats(&r).tasks, 4);
     rig_open_gate(&r);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     for (int i = 1; i < 4; i++)
         CHECK_INT(looks[i].seen.tasks, 4);
     CHECK_INT(rig_stats(&r).tasks, 4);
@@ -381,7 +381,7 @@ TEST(scheduler_runs_in_order_of_time_then_of_scheduling, "CP-STPE5 CP-STPE16")
     for (int i = 0; i < 9; i++) {
         tasks[i] = (struct numbered){&order, i};
         if (i < 8)
-            CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_number, &tasks[i]), delays[i], NULL));
+            CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_number, &tasks[i]), delays[i], NULL));
         else
             CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(note_number, &tasks[i])));
     }
@@ -453,10 +453,10 @@ TEST(scheduler_delay_tells_how_long_a_task_is_overdue, "CP-STPE16")
     pass(&r, 3 * A_WHILE);
     CHECK_INT(delay_of(future), -2 * A_WHILE);
     CHECK_INT(delay_of(executed), -3 * A_WHILE);
-    CHECK(hora_scheduled_compare(executed, future) < 0);
-    CHECK(hora_scheduled_compare(future, executed) > 0);
-    CHECK_INT(hora_scheduled_compare(future, future), 0);
-    CHECK(!hora_scheduled_is_periodic(executed));
+    CHECK(hora_future_compare_due(executed, future) < 0);
+    CHECK(hora_future_compare_due(future, executed) > 0);
+    CHECK_INT(hora_future_compare_due(future, future), 0);
+    CHECK(!hora_future_is_periodic(executed));
     rig_open_gate(&r);
     CHECK_OK(hora_future_get(future, NULL));
     hora_future_unref(future);

@@ -9,9 +9,9 @@ static int make_scheduler(struct rig *r, enum named named, const hora_scheduler_
     hora_scheduler_options own = *options;
 
     own.clock = r->f.view;
-    own.context = r;
+    own.arg = r;
     if (named == SINGLE)
-        return hora_single_scheduler_new(&own, &r->pool);
+        return hora_scheduler_new_single(&own, &r->pool);
     own.core_threads = 2;
     own.frozen = named == FROZEN;
     return hora_scheduler_new(&own, &r->pool, NULL);
@@ -19,7 +19,7 @@ static int make_scheduler(struct rig *r, enum named named, const hora_scheduler_
 
 static void open_named(struct rig *r, enum named named)
 {
-    hora_scheduler_options options = HORA_SCHEDULER_OPTIONS_INIT;
+    hora_scheduler_options options = HORA_INIT(hora_scheduler_options);
 
     rig_prepare(r, false);
     CHECK_OK(make_scheduler(r, named, &options));
@@ -71,8 +71,8 @@ TEST(frozen_scheduler_runs_a_task_in_its_time, "ExecutorsTest.testUnconfigurable
 TEST(named_schedulers_need_a_place, "ExecutorsTest.testUnconfigurableScheduledExecutorServiceNPE")
 {
     CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.frozen = true), NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_single_scheduler_new(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_single_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL), HORA_EINVAL);
 }
 
 TEST(named_schedulers_time_out_waits_for_a_task_that_blocks, "ExecutorsTest.testTimedCallable")
@@ -139,7 +139,7 @@ TEST(single_scheduler_cannot_be_changed, "CP-EX1 CP-EX2")
     CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_factory(r.pool, rig_factory), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, rig_factory), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(r.pool, true), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_continue_periodic(r.pool, true), HORA_ENOTSUP);
@@ -169,7 +169,7 @@ TEST(single_scheduler_replaces_its_thread, "CP-EX2")
     rig_prepare(&r, false);
     CHECK_OK(make_scheduler(&r, SINGLE, HORA_SCHEDULER_OPTIONS(.before = refuse_once)));
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
     pass(&r, A_WHILE);
     CHECK_JOB(&jobs[0], 0);
     CHECK_JOB(&jobs[1], 1);
@@ -186,15 +186,15 @@ TEST(single_scheduler_takes_options_that_do_not_contradict, "CP-EX1")
     struct job job = A_JOB(&r);
     hora_scheduler *scheduler = (hora_scheduler *)untouched;
 
-    CHECK_ERROR(hora_single_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler), HORA_EINVAL);
-    CHECK_ERROR(hora_single_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler), HORA_EINVAL);
     CHECK_POINTER(scheduler, untouched);
-    CHECK_OK(hora_single_scheduler_new(NULL, &scheduler));
+    CHECK_OK(hora_scheduler_new_single(NULL, &scheduler));
     CHECK_OK(hora_pool_free(scheduler));
     rig_prepare(&r, false);
     CHECK_OK(make_scheduler(&r, SINGLE, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true)));
     CHECK(hora_scheduler_cancels_delayed(r.pool));
-    CHECK_OK(hora_schedule(r.pool, JOB(&job), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), A_WHILE, NULL));
     rig_close(&r);
     CHECK_JOB(&job, 0);
 }

@@ -17,21 +17,21 @@ static void call_scheduler(struct family *family)
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     hora_pool_stats stats;
 
-    CHILD_FORKED(hora_schedule(scheduler, JOB(&family->job), 0, &future));
-    CHILD_FORKED(hora_schedule(scheduler, JOB(&family->job), A_WHILE, NULL));
-    CHILD_FORKED(hora_schedule_at_fixed_rate(scheduler, JOB(&family->job), 0, A_WHILE, &future));
-    CHILD_FORKED(hora_schedule_with_fixed_delay(scheduler, JOB(&family->job), 0, A_WHILE, &future));
-    CHILD_FORKED(hora_schedule_with(scheduler, JOB(&family->job), NULL, &future));
+    CHILD_FORKED(hora_scheduler_schedule(scheduler, JOB(&family->job), 0, &future));
+    CHILD_FORKED(hora_scheduler_schedule(scheduler, JOB(&family->job), A_WHILE, NULL));
+    CHILD_FORKED(hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(&family->job), 0, A_WHILE, &future));
+    CHILD_FORKED(hora_scheduler_schedule_with_fixed_delay(scheduler, JOB(&family->job), 0, A_WHILE, &future));
+    CHILD_FORKED(hora_scheduler_schedule_with(scheduler, JOB(&family->job), NULL, &future));
     CHILD_FORKED(hora_scheduler_set_cancel_delayed(scheduler, true));
     CHILD_FORKED(hora_scheduler_set_continue_periodic(scheduler, true));
     CHILD_FORKED(hora_scheduler_set_keep_cancelled(scheduler, true));
     CHILD_FORKED(hora_pool_execute(scheduler, JOB(&family->job)));
     CHILD_FORKED(hora_pool_submit(scheduler, JOB(&family->job), &future));
     CHILD_FORKED(hora_pool_shutdown(scheduler));
-    CHILD_FORKED(hora_pool_stop(scheduler, &list));
-    CHILD_FORKED(hora_pool_await_termination(scheduler, HORA_FOREVER));
-    CHILD_FORKED(hora_pool_close(scheduler, HORA_FOREVER));
-    CHILD_FORKED(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_shutdown_now(scheduler, &list));
+    CHILD_FORKED(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_close_for(scheduler, HORA_FOREVER));
+    CHILD_FORKED(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHILD_FORKED(hora_pool_remove(scheduler, family->once));
     CHILD_FORKED(hora_pool_purge(scheduler));
     CHILD_FORKED(hora_pool_prestart(scheduler));
@@ -51,18 +51,18 @@ static void call_futures(struct family *family)
     hora_ns delay = -7;
 
     for (int i = 0; i < 3; i++) {
-        CHILD_FORKED(hora_scheduled_delay(futures[i], &delay));
-        CHILD_FORKED(hora_scheduled_info(futures[i], &info));
-        CHILD_FORKED(hora_scheduled_retime(futures[i], 0, 0));
-        CHILD_FORKED(hora_scheduled_pause(futures[i]));
-        CHILD_FORKED(hora_scheduled_resume(futures[i]));
+        CHILD_FORKED(hora_future_delay(futures[i], &delay));
+        CHILD_FORKED(hora_future_get_schedule_info(futures[i], &info));
+        CHILD_FORKED(hora_future_reschedule(futures[i], 0, 0));
+        CHILD_FORKED(hora_future_pause(futures[i]));
+        CHILD_FORKED(hora_future_resume(futures[i]));
         CHILD_FORKED(hora_future_cancel(futures[i], true));
         CHILD_FORKED(hora_future_get(futures[i], NULL));
         CHILD_FORKED(hora_future_run(futures[i]));
-        CHILD_CHECK(hora_scheduled_is_periodic(futures[i]) == (i == 1));
-        CHILD_CHECK(hora_scheduled_compare(futures[i], futures[i]) == 0);
+        CHILD_CHECK(hora_future_is_periodic(futures[i]) == (i == 1));
+        CHILD_CHECK(hora_future_compare_due(futures[i], futures[i]) == 0);
     }
-    (void)hora_scheduled_compare(family->once, family->series); /* it must return */
+    (void)hora_future_compare_due(family->once, family->series); /* it must return */
     CHILD_CHECK(delay == -7);
 }
 
@@ -79,8 +79,8 @@ static void use_new_scheduler(struct family *family)
     hora_future *future;
     void *result = NULL;
 
-    CHILD_CHECK(hora_single_scheduler_new(NULL, &scheduler) == 0);
-    CHILD_CHECK(hora_schedule(scheduler, HORA_TASK(succeed, family), HORA_MS(1), &future) == 0);
+    CHILD_CHECK(hora_scheduler_new_single(NULL, &scheduler) == 0);
+    CHILD_CHECK(hora_scheduler_schedule(scheduler, HORA_TASK(succeed, family), HORA_MS(1), &future) == 0);
     CHILD_CHECK(hora_future_get(future, &result) == 0);
     CHILD_CHECK(result == family);
     hora_future_unref(future);
@@ -131,9 +131,9 @@ static void call_scheduler_of_values(struct family *family)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
 
-    CHILD_FORKED(hora_schedule(family->r.pool, JOB(&family->job), 0, NULL));
+    CHILD_FORKED(hora_scheduler_schedule(family->r.pool, JOB(&family->job), 0, NULL));
     CHILD_FORKED(hora_pool_execute(family->r.pool, JOB(&family->job)));
-    CHILD_FORKED(hora_pool_stop(family->r.pool, &list));
+    CHILD_FORKED(hora_pool_shutdown_now(family->r.pool, &list));
     CHILD_FORKED(hora_pool_purge(family->r.pool));
     CHILD_CHECK(family->job.drops == 0 && family->job.runs == 0);
 }
@@ -144,7 +144,7 @@ TEST_REAL(schedule_by_value_stays_the_parents, "")
     struct family family = {.job = A_JOB(&family.r)};
 
     scheduler_open(&family.r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule(family.r.pool, JOB(&family.job), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(family.r.pool, JOB(&family.job), A_WHILE, NULL));
     in_child(call_scheduler_of_values, &family);
     pass(&family.r, A_WHILE);
     CHECK_JOB(&family.job, 1);

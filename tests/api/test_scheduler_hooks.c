@@ -20,7 +20,7 @@ TEST(scheduler_decorates_each_task_once, "jtreg.ThreadPoolExecutor/Custom CP-STP
     futures[0] = submit_job(&r, &jobs[1]);
     for (int form = ONCE; form < FORMS; form++)
         futures[1 + form] = schedule_series(&r, (enum form)form, &jobs[2 + form], A_WHILE, A_WHILE);
-    CHECK_OK(hora_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.delay = A_WHILE), &futures[4]));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.initial_delay = A_WHILE), &futures[4]));
     CHECK_INT(r.decorated, 6);
     for (int i = 1; i < 5; i++)
         CHECK(is_queued(&r, futures[i]));
@@ -65,7 +65,7 @@ TEST(scheduler_decorate_may_refuse_a_task, "")
     CHECK_ERROR(hora_pool_submit(r.pool, task, &future), HORA_ENOTSUP);
     for (int form = ONCE; form < FORMS; form++)
         CHECK_ERROR(schedule_form(&r, (enum form)form, task, A_WHILE, A_WHILE, &future), HORA_ENOTSUP);
-    CHECK_ERROR(hora_schedule_with(r.pool, task, NULL, &future), HORA_ENOTSUP);
+    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, task, NULL, &future), HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     CHECK_POINTER(task->arg, &job);
     CHECK_INT(job.runs + job.drops, 0);
@@ -108,7 +108,7 @@ static int schedule_another(hora_scheduler *scheduler, hora_task *task, void *co
 
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     if (atomic_fetch_add(&r->decorated, 1) == 0)
-        CHECK_OK(hora_schedule(scheduler, HORA_TASK(task->run, task->arg), 0, NULL));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(task->run, task->arg), 0, NULL));
     return 0;
 }
 
@@ -119,7 +119,7 @@ TEST(scheduler_decorate_may_call_the_scheduler, "")
 
     rig_prepare(&r, false);
     CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = schedule_another), NULL));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(job_run, &job), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(job_run, &job), A_WHILE, NULL));
     settle(&r.f);
     CHECK_INT(job.runs, 1);
     pass(&r, A_WHILE);
@@ -141,7 +141,7 @@ TEST(scheduler_hooks_are_called_around_each_run, "")
     beat = (struct beat)A_BEAT(&r, 0);
     beat.fails_at = 4;
     beat.code = CODE;
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, BEAT(&beat), A_WHILE, A_WHILE, &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, BEAT(&beat), A_WHILE, A_WHILE, &future));
     for (int i = 1; i <= 4; i++) {
         pass(&r, A_WHILE);
         CHECK_INT(r.before, i);
@@ -174,7 +174,7 @@ TEST(scheduler_before_hook_that_fails_ends_a_series, "")
     rig_prepare(&r, false);
     r.factory_threads = 5;
     CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .factory = rig_factory), NULL));
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .thread_factory = rig_factory), NULL));
     future = schedule_series(&r, RATE, &job, A_WHILE, A_WHILE);
     pass_in_steps(&r, A_WHILE, 4);
     CHECK_INT(job.runs, 1);
@@ -198,8 +198,8 @@ static int ask(hora_pool *pool, hora_future *future, void *context)
 
     (void)pool;
     (void)context;
-    CHECK(hora_scheduled_is_periodic(future));
-    CHECK_OK(hora_scheduled_delay(future, &delay));
+    CHECK(hora_future_is_periodic(future));
+    CHECK_OK(hora_future_delay(future, &delay));
     CHECK_INT(delay, 0);
     return 0;
 }
@@ -249,7 +249,7 @@ TEST(scheduler_tells_of_failures, "CP-STPE7")
     rig_prepare(&r, false);
     memset(&told, 0, sizeof(told));
     CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = note_failure), NULL));
-    CHECK_OK(hora_schedule(r.pool, JOB(&ok), 0, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&ok), 0, NULL));
     CHECK_OK(hora_pool_execute(r.pool, JOB(&submitted)));
     settle(&r.f);
     CHECK_INT(told.calls, 0);
@@ -262,7 +262,7 @@ TEST(scheduler_tells_of_failures, "CP-STPE7")
     beat = (struct beat)A_BEAT(&r, 0);
     beat.fails_at = 2;
     beat.code = CODE + 1;
-    CHECK_OK(hora_schedule_with_fixed_delay(r.pool, BEAT(&beat), 0, A_WHILE, &series));
+    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, BEAT(&beat), 0, A_WHILE, &series));
     pass_in_steps(&r, A_WHILE, 3);
     CHECK_INT(told.calls, 2);
     CHECK_INT(told.code, CODE + 1);

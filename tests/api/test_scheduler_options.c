@@ -39,7 +39,7 @@ TEST(scheduler_refuses_options_that_cannot_work, "")
     CHECK_REFUSED("reject", .core_threads = 1, .reject = (hora_reject)(HORA_REJECT_CALLBACK + 1));
     CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK);
     CHECK_REFUSED("reject_handler", .core_threads = 1, .reject_handler = some_handler);
-    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 1 << 20, .factory = rig_factory);
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 1 << 20, .thread_factory = rig_factory);
 }
 
 TEST(scheduler_refuses_options_of_the_wrong_size, "")
@@ -47,7 +47,7 @@ TEST(scheduler_refuses_options_of_the_wrong_size, "")
     struct {
         hora_scheduler_options known;
         int new_wish;
-    } options = {.known = HORA_SCHEDULER_OPTIONS_INIT, .new_wish = 1};
+    } options = {.known = HORA_INIT(hora_scheduler_options), .new_wish = 1};
     const char *reason = NULL;
 
     options.known.struct_size = 0;
@@ -76,7 +76,7 @@ TEST(scheduler_accepts_unknown_options_that_are_not_set, "")
 /* All zero, by the macro, and NULL: a scheduler without core threads. */
 TEST(scheduler_options_of_all_zero_work, "CP-STPE2")
 {
-    hora_scheduler_options init = HORA_SCHEDULER_OPTIONS_INIT;
+    hora_scheduler_options init = HORA_INIT(hora_scheduler_options);
     const hora_scheduler_options *options[2] = {&init, NULL};
 
     for (int i = 0; i < 2; i++) {
@@ -85,7 +85,7 @@ TEST(scheduler_options_of_all_zero_work, "CP-STPE2")
         struct job job = A_JOB(NULL);
 
         CHECK_OK(hora_scheduler_new(options[i], &scheduler, NULL));
-        CHECK_OK(hora_schedule(scheduler, JOB(&job), 1000, &future));
+        CHECK_OK(hora_scheduler_schedule(scheduler, JOB(&job), 1000, &future));
         CHECK_OK(hora_future_get(future, NULL));
         hora_future_unref(future);
         CHECK_OK(hora_pool_free(scheduler));
@@ -102,7 +102,7 @@ TEST(scheduler_settings_are_those_of_its_options, "CP-STPE1")
     CHECK_OK(try_scheduler(&r,
                            HORA_SCHEDULER_OPTIONS(.core_threads = 3, .keep_alive = HORA_MS(70), .core_time_out = true,
                                                   .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler,
-                                                  .factory = rig_factory, .cancel_delayed = true,
+                                                  .thread_factory = rig_factory, .cancel_delayed = true,
                                                   .continue_periodic = true, .keep_cancelled = true),
                            NULL));
     stats = rig_stats(&r);
@@ -112,7 +112,7 @@ TEST(scheduler_settings_are_those_of_its_options, "CP-STPE1")
     CHECK(stats.core_time_out);
     CHECK_INT(stats.reject, HORA_REJECT_CALLBACK);
     CHECK(stats.reject_handler == some_handler);
-    CHECK(stats.factory == rig_factory);
+    CHECK(stats.thread_factory == rig_factory);
     CHECK(strcmp(stats.state, "Running") == 0);
     CHECK_INT(stats.threads + stats.active + stats.largest + stats.queued + stats.thread_failures, 0);
     CHECK_INT(stats.accepted + stats.done + stats.completed + stats.tasks, 0);
@@ -153,14 +153,14 @@ TEST(scheduler_that_is_frozen_cannot_be_changed, "CP-EX2")
     CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_factory(r.pool, rig_factory), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, rig_factory), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
     after = rig_stats(&r);
     CHECK_INT(after.core_threads, before.core_threads);
     CHECK_INT(after.max_threads, before.max_threads);
     CHECK_INT(after.keep_alive, before.keep_alive);
     CHECK_INT(after.core_time_out, before.core_time_out);
-    CHECK(after.factory == before.factory);
+    CHECK(after.thread_factory == before.thread_factory);
     CHECK_INT(after.reject, before.reject);
     rig_close(&r);
 }
@@ -180,8 +180,9 @@ ON_BOTH_SCHEDULERS(takes_no_null_task, "testNullTaskSubmission", "CP-STPE3")
         for (int t = 0; t < 5; t++)
             for (int form = ONCE; form < FORMS; form++)
                 CHECK_ERROR(schedule_form(&r, (enum form)form, bad[i], any_timeout[t], A_WHILE, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with(r.pool, bad[i], NULL, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with(r.pool, bad[i], HORA_SCHEDULE(.rate = A_WHILE), &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(r.pool, bad[i], NULL, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(r.pool, bad[i], HORA_SCHEDULE(.fixed_rate = A_WHILE), &future),
+                    HORA_EINVAL);
     }
     CHECK_ERROR(hora_pool_execute_future(r.pool, NULL), HORA_EINVAL);
     CHECK_POINTER(future, untouched);
@@ -198,15 +199,15 @@ TEST(scheduler_takes_no_period_of_zero_or_less, "CP-STPE3")
 
     scheduler_open(&r, true, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     for (int i = 0; i < 3; i++) {
-        CHECK_ERROR(hora_schedule_at_fixed_rate(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_with_fixed_delay(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
     }
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_INT(rig_stats(&r).accepted, 0);
     CHECK_INT(r.decorated, 0);
     CHECK_OK(hora_pool_shutdown(r.pool)); /* wrong is wrong, also after shutdown */
-    CHECK_ERROR(hora_schedule_at_fixed_rate(r.pool, JOB(&job), 0, 0, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(r.pool, JOB(&job), 0, 0, &future), HORA_EINVAL);
     rig_close(&r);
 }
 
@@ -222,7 +223,7 @@ TEST(scheduler_calls_refuse_a_plain_pool, "")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     for (int form = ONCE; form < FORMS; form++)
         CHECK_ERROR(schedule_form(&r, (enum form)form, JOB(&job), 0, A_WHILE, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with(r.pool, JOB(&job), NULL, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, JOB(&job), NULL, &future), HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(r.pool, true), HORA_EINVAL);
@@ -231,13 +232,13 @@ TEST(scheduler_calls_refuse_a_plain_pool, "")
     CHECK(!hora_scheduler_cancels_delayed(r.pool) && !hora_scheduler_continues_periodic(r.pool));
     CHECK(!hora_scheduler_keeps_cancelled(r.pool));
     plain = submit_job(&r, &job);
-    CHECK_ERROR(hora_scheduled_delay(plain, &delay), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_info(plain, &info), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_retime(plain, 0, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_pause(plain), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_resume(plain), HORA_EINVAL);
-    CHECK_INT(hora_scheduled_compare(plain, plain), 0);
-    CHECK(!hora_scheduled_is_periodic(plain));
+    CHECK_ERROR(hora_future_delay(plain, &delay), HORA_EINVAL);
+    CHECK_ERROR(hora_future_get_schedule_info(plain, &info), HORA_EINVAL);
+    CHECK_ERROR(hora_future_reschedule(plain, 0, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_future_pause(plain), HORA_EINVAL);
+    CHECK_ERROR(hora_future_resume(plain), HORA_EINVAL);
+    CHECK_INT(hora_future_compare_due(plain, plain), 0);
+    CHECK(!hora_future_is_periodic(plain));
     CHECK_INT(delay, -7);
     hora_future_unref(plain);
     rig_close(&r);
@@ -262,10 +263,10 @@ TEST(scheduler_calls_refuse_null, "")
     hora_ns delay = -7;
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_ERROR(hora_schedule(NULL, JOB(&job), 0, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_at_fixed_rate(NULL, JOB(&job), 0, 1, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with_fixed_delay(NULL, JOB(&job), 0, 1, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with(NULL, JOB(&job), NULL, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule(NULL, JOB(&job), 0, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(NULL, JOB(&job), 0, 1, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(NULL, JOB(&job), 0, 1, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(NULL, JOB(&job), NULL, &future), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(NULL, true), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_set_continue_periodic(NULL, true), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_set_keep_cancelled(NULL, true), HORA_EINVAL);
@@ -273,17 +274,17 @@ TEST(scheduler_calls_refuse_null, "")
     CHECK(!hora_scheduler_keeps_cancelled(NULL));
     CHECK_POINTER(future, untouched);
     scheduled = schedule_job(&r, &job, A_WHILE);
-    CHECK_ERROR(hora_scheduled_delay(scheduled, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_delay(NULL, &delay), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_info(scheduled, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_info(NULL, &info), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_retime(NULL, 0, 0), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_pause(NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduled_resume(NULL), HORA_EINVAL);
-    CHECK_INT(hora_scheduled_compare(NULL, NULL), 0);
-    CHECK_INT(hora_scheduled_compare(scheduled, NULL), 0);
-    CHECK_INT(hora_scheduled_compare(NULL, scheduled), 0);
-    CHECK(!hora_scheduled_is_periodic(NULL));
+    CHECK_ERROR(hora_future_delay(scheduled, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_delay(NULL, &delay), HORA_EINVAL);
+    CHECK_ERROR(hora_future_get_schedule_info(scheduled, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_get_schedule_info(NULL, &info), HORA_EINVAL);
+    CHECK_ERROR(hora_future_reschedule(NULL, 0, 0), HORA_EINVAL);
+    CHECK_ERROR(hora_future_pause(NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_resume(NULL), HORA_EINVAL);
+    CHECK_INT(hora_future_compare_due(NULL, NULL), 0);
+    CHECK_INT(hora_future_compare_due(scheduled, NULL), 0);
+    CHECK_INT(hora_future_compare_due(NULL, scheduled), 0);
+    CHECK(!hora_future_is_periodic(NULL));
     CHECK_INT(delay, -7);
     pass(&r, A_WHILE);
     CHECK_DONE(scheduled, 0, &job);
@@ -297,18 +298,18 @@ TEST(scheduler_refuses_schedules_that_cannot_be, "")
     struct rig r;
     struct job job = A_JOB(&r);
     hora_future *future = (hora_future *)untouched;
-    hora_schedule_spec small = HORA_SCHEDULE_INIT;
-    const hora_schedule_spec *bad[] = {
-        HORA_SCHEDULE(.rate = -1),
-        HORA_SCHEDULE(.gap = -1),
-        HORA_SCHEDULE(.rate = 1, .gap = 1),
+    hora_schedule small = HORA_INIT(hora_schedule);
+    const hora_schedule *bad[] = {
+        HORA_SCHEDULE(.fixed_rate = -1),
+        HORA_SCHEDULE(.fixed_delay = -1),
+        HORA_SCHEDULE(.fixed_rate = 1, .fixed_delay = 1),
         HORA_SCHEDULE(.count = -1),
         HORA_SCHEDULE(.grace = -1),
-        HORA_SCHEDULE(.rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1),
-        HORA_SCHEDULE(.rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001),
-        HORA_SCHEDULE(.rate = 1, .missed = HORA_MISSED_AT_MOST),
-        HORA_SCHEDULE(.rate = 1, .missed = (hora_missed)77),
-        HORA_SCHEDULE(.clock = (hora_schedule_clock)77),
+        HORA_SCHEDULE(.fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1),
+        HORA_SCHEDULE(.fixed_rate = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 1001),
+        HORA_SCHEDULE(.fixed_rate = 1, .missed = HORA_MISSED_AT_MOST),
+        HORA_SCHEDULE(.fixed_rate = 1, .missed = (hora_missed)77),
+        HORA_SCHEDULE(.clock = (hora_clock_id)77),
         &small,
     };
 
@@ -319,7 +320,7 @@ TEST(scheduler_refuses_schedules_that_cannot_be, "")
 
         CHECK_ERROR(hora_schedule_check(bad[i], &reason), HORA_EINVAL);
         CHECK(reason != NULL && reason[0] != 0);
-        CHECK_ERROR(hora_schedule_with(r.pool, JOB(&job), bad[i], &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(r.pool, JOB(&job), bad[i], &future), HORA_EINVAL);
     }
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
@@ -336,10 +337,10 @@ TEST(scheduler_stats_count_every_end, "")
     hora_pool_stats stats;
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
-    CHECK_OK(hora_schedule(r.pool, JOB(&ok), A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, JOB(&bad), A_WHILE, NULL));
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, JOB(&series), A_WHILE, A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, JOB(&far), A_LONG_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&ok), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&bad), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, JOB(&series), A_WHILE, A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&far), A_LONG_WHILE, NULL));
     future = schedule_job(&r, &removed, A_LONG_WHILE);
     stats = rig_stats(&r);
     CHECK_INT(stats.queued, 5);
@@ -357,7 +358,7 @@ TEST(scheduler_stats_count_every_end, "")
     CHECK_INT(stats.accepted, 5);
     CHECK_OK(hora_pool_shutdown(r.pool));
     CHECK_INT(rig_stats(&r).cancelled, 1);
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_INT(rig_stats(&r).abandoned, 1);
     CHECK_BOOKS(r.pool);
     hora_future_unref(future);

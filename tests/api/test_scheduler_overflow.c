@@ -19,10 +19,10 @@ static void run_now(struct rig *r, int way, struct job *job)
         hora_future_unref(future);
         break;
     case NOW_SCHEDULE:
-        CHECK_OK(hora_schedule(r->pool, JOB(job), 0, NULL));
+        CHECK_OK(hora_scheduler_schedule(r->pool, JOB(job), 0, NULL));
         break;
     default:
-        CHECK_OK(hora_schedule_at_fixed_rate(r->pool, JOB(job), 0, HORA_HOURS(1), NULL));
+        CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r->pool, JOB(job), 0, HORA_HOURS(1), NULL));
         break;
     }
 }
@@ -33,16 +33,17 @@ static hora_future *run_far(struct rig *r, int way, struct job *job)
 
     switch (way) {
     case FAR_SCHEDULE:
-        CHECK_OK(hora_schedule(r->pool, JOB(job), INT64_MAX, &future));
+        CHECK_OK(hora_scheduler_schedule(r->pool, JOB(job), INT64_MAX, &future));
         break;
     case FAR_RATE:
-        CHECK_OK(hora_schedule_at_fixed_rate(r->pool, JOB(job), INT64_MAX, INT64_MAX, &future));
+        CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r->pool, JOB(job), INT64_MAX, INT64_MAX, &future));
         break;
     case FAR_GAP:
-        CHECK_OK(hora_schedule_with_fixed_delay(r->pool, JOB(job), INT64_MAX, INT64_MAX, &future));
+        CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r->pool, JOB(job), INT64_MAX, INT64_MAX, &future));
         break;
     default:
-        CHECK_OK(hora_schedule_with(r->pool, JOB(job), HORA_SCHEDULE(.delay = INT64_MAX, .rate = INT64_MAX), &future));
+        CHECK_OK(hora_scheduler_schedule_with(
+            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = INT64_MAX, .fixed_rate = INT64_MAX), &future));
         break;
     }
     return future;
@@ -117,7 +118,7 @@ static void endless_gap(bool decorated, int way)
     hora_future *future;
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_with_fixed_delay(r.pool, HORA_TASK(give_one_now, &first), 0, INT64_MAX, &future));
+    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(give_one_now, &first), 0, INT64_MAX, &future));
     settle(&r.f);
     CHECK_INT(first.runs, 1);
     CHECK_INT(first.now.runs, 1);
@@ -180,10 +181,10 @@ TEST(scheduler_far_tasks_keep_their_order, "CP-STPE4 CP-STPE5")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
     for (int i = 0; i < 4; i++)
         futures[i] = schedule_job(&r, &jobs[i], delays[i]);
-    CHECK(hora_scheduled_compare(futures[2], futures[0]) < 0);
-    CHECK(hora_scheduled_compare(futures[2], futures[1]) < 0);
-    CHECK(hora_scheduled_compare(futures[0], futures[3]) < 0);
-    CHECK(hora_scheduled_compare(futures[3], futures[0]) > 0);
+    CHECK(hora_future_compare_due(futures[2], futures[0]) < 0);
+    CHECK(hora_future_compare_due(futures[2], futures[1]) < 0);
+    CHECK(hora_future_compare_due(futures[0], futures[3]) < 0);
+    CHECK(hora_future_compare_due(futures[3], futures[0]) > 0);
     CHECK_INT(delay_of(futures[2]), INT64_MAX / 2);
     CHECK_PEEK(hora_pool_queue(r.pool), futures[2]);
     for (int i = 0; i < 4; i++)

@@ -179,7 +179,7 @@ TEST(scheduler_that_is_frozen_keeps_its_policies, "CP-EX2")
     CHECK_OK(hora_pool_shutdown(t.r.pool));
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(t.r.pool, true), HORA_ENOTSUP);
     CHECK_INT(rig_stats(&t.r).queued, FORMS);
-    CHECK_OK(hora_pool_stop(t.r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(t.r.pool, NULL));
     three_close(&t);
 }
 
@@ -312,12 +312,13 @@ TEST(scheduler_shut_down_by_its_factory_cancels_the_late_task, "CP-STPE12 CP-STP
         rig_prepare(&r, false);
         r.factory_threads = 2;
         CHECK_OK(try_scheduler(
-            &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .factory = shut_down_first), NULL));
+            &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .thread_factory = shut_down_first),
+            NULL));
         future = schedule_series(&r, (enum form)form, &job, A_LONG_WHILE, A_LONG_WHILE);
         CHECK_DONE(future, HORA_ECANCELED, NULL);
         CHECK_JOB(&job, 0);
         settle(&r.f);
-        CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+        CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
         hora_future_unref(future);
         rig_close(&r);
     }
@@ -339,7 +340,7 @@ TEST(scheduler_shut_down_by_decorate_rejects_the_task, "")
 
     rig_prepare(&r, false);
     CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = shut_down_in_decorate), NULL));
-    CHECK_ERROR(hora_schedule(r.pool, JOB(&job), A_WHILE, &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule(r.pool, JOB(&job), A_WHILE, &future), HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK(hora_pool_is_terminated(r.pool));
@@ -361,7 +362,7 @@ TEST(scheduler_stop_while_tasks_are_scheduled_loses_none, "CP-STPE12")
             lates[form].call = (struct call){.run = run_late, .object = &lates[form]};
             start_call(&lates[form].call, &r.f);
         }
-        CHECK_OK(hora_pool_stop(r.pool, &list));
+        CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
         for (int form = ONCE; form < FORMS; form++) {
             int error = RESULT_OF(&lates[form].call);
 
@@ -375,7 +376,7 @@ TEST(scheduler_stop_while_tasks_are_scheduled_loses_none, "CP-STPE12")
         settle(&r.f);
         CHECK(hora_pool_is_terminated(r.pool));
         CHECK(list.count <= taken); /* the others came late, and are cancelled */
-        hora_future_list_release(&list);
+        hora_future_list_cancel(&list);
         for (int form = ONCE; form < FORMS; form++)
             CHECK_INT(lates[form].job.runs, 0);
         CHECK_INT(rig_stats(&r).queued, 0);

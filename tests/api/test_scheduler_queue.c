@@ -77,10 +77,11 @@ TEST(scheduler_snapshot_is_in_the_order_in_which_tasks_are_due, "CP-STPE16")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     job = (struct job)A_JOB(&r);
     for (int i = 0; i < SCATTERED; i++)
-        CHECK_OK(hora_schedule_with(r.pool, HORA_TASK(job_run, &job),
-                                    HORA_SCHEDULE(.delay = scattered(i), .clock = (hora_schedule_clock)(i % 4),
-                                                  .slack = i % 3 == 0 ? HORA_SECONDS(5) : 0),
-                                    &futures[i]));
+        CHECK_OK(
+            hora_scheduler_schedule_with(r.pool, HORA_TASK(job_run, &job),
+                                         HORA_SCHEDULE(.initial_delay = scattered(i), .clock = (hora_clock_id)(i % 4),
+                                                       .slack = i % 3 == 0 ? HORA_SECONDS(5) : 0),
+                                         &futures[i]));
     for (int max = 0; max <= SCATTERED + 1; max++) {
         void *seen[SCATTERED + 1] = {0};
         CHECK_INT(hora_queue_snapshot(hora_pool_queue(r.pool), seen, max), SCATTERED);
@@ -314,7 +315,7 @@ TEST(scheduler_removal_from_anywhere_keeps_the_order, "CP-STPE14")
 
             out[i] = false;
             tasks[i] = (struct late){.rig = &r, .planned = hora_clock_now(r.f.view) + delay, .began = -1};
-            CHECK_OK(hora_schedule(r.pool, HORA_TASK(note_time, &tasks[i]), delay, &futures[i]));
+            CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_time, &tasks[i]), delay, &futures[i]));
         }
         for (int n = 0; n < MANY / 2; n++) {
             int i = (int)test_random(MANY);
@@ -351,8 +352,8 @@ TEST(scheduler_does_not_find_a_future_of_another, "CP-STPE14")
     CHECK_INT(hora_pool_remove(r.pool, loose), 0);
     CHECK_INT(hora_pool_remove(other.pool, mine), 0);
     CHECK(!is_queued(&r, theirs));
-    CHECK_INT(hora_scheduled_compare(mine, theirs), 0);
-    CHECK_INT(hora_scheduled_compare(mine, loose), 0);
+    CHECK_INT(hora_future_compare_due(mine, theirs), 0);
+    CHECK_INT(hora_future_compare_due(mine, loose), 0);
     CHECK_INT(rig_stats(&r).queued, 1);
     CHECK_INT(rig_stats(&other).queued, 1);
     pass(&r, A_WHILE);
@@ -418,7 +419,7 @@ TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
         hora_future *future = NULL;
 
         job.drops = 0;
-        CHECK_OK(hora_schedule(r.pool, JOB(&job), HORA_MINUTES(10), &future));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), HORA_MINUTES(10), &future));
         CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_REMOVED);
         CHECK_INT(job.drops, 1);
         hora_future_unref(future);
@@ -431,7 +432,7 @@ TEST(scheduler_cancelling_very_many_tasks_needs_no_memory,
     CHECK_INT(rig_stats(&r).queued, 0);
     CHECK_INT(rig_stats(&r).cancelled, many);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER)); /* no time passes here: at once */
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER)); /* no time passes here: at once */
     CHECK_INT(rig_stats(&r).tasks, 0);
     CHECK_INT(rig_stats(&r).completed, 0);
     CHECK_INT(job.runs, 0);
@@ -451,7 +452,7 @@ TEST(scheduler_ends_when_its_queue_is_closed, "")
     futures[1] = schedule_job(&r, &later, HORA_SECONDS(1));
     pass(&r, HORA_MS(1));
     CHECK_OK(hora_queue_close(hora_pool_queue(r.pool)));
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_DONE(futures[0], 0, &due);
     CHECK_DONE(futures[1], HORA_EABANDONED, NULL);
     for (int i = 0; i < 2; i++)

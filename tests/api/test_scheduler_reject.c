@@ -39,13 +39,14 @@ static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_
         error = hora_future_new(JOB(job), ret_future);
         return error < 0 ? error : hora_pool_execute_future(r->pool, *ret_future);
     case SCHEDULE:
-        return hora_schedule(r->pool, JOB(job), delay, ret_future);
+        return hora_scheduler_schedule(r->pool, JOB(job), delay, ret_future);
     case SCHEDULE_AT_RATE:
-        return hora_schedule_at_fixed_rate(r->pool, JOB(job), delay, A_WHILE, ret_future);
+        return hora_scheduler_schedule_at_fixed_rate(r->pool, JOB(job), delay, A_WHILE, ret_future);
     case SCHEDULE_WITH_DELAY:
-        return hora_schedule_with_fixed_delay(r->pool, JOB(job), delay, A_WHILE, ret_future);
+        return hora_scheduler_schedule_with_fixed_delay(r->pool, JOB(job), delay, A_WHILE, ret_future);
     case SCHEDULE_WITH:
-        return hora_schedule_with(r->pool, JOB(job), HORA_SCHEDULE(.delay = A_WHILE, .rate = A_WHILE), ret_future);
+        return hora_scheduler_schedule_with(r->pool, JOB(job),
+                                            HORA_SCHEDULE(.initial_delay = A_WHILE, .fixed_rate = A_WHILE), ret_future);
     case WAYS:
         break;
     }
@@ -137,11 +138,11 @@ static void rejects_all(bool decorated, bool stop)
     for (int i = 0; i < core; i++)
         execute_job(&r, &jobs[i]);
     CHECK_INT(rig_stats(&r).active, core);
-    CHECK_OK(stop ? hora_pool_stop(r.pool, NULL) : hora_pool_shutdown(r.pool));
+    CHECK_OK(stop ? hora_pool_shutdown_now(r.pool, NULL) : hora_pool_shutdown(r.pool));
     check_all_rejected(&r);
     CHECK(!hora_pool_is_terminated(r.pool));
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     check_all_rejected(&r);
     CHECK_INT(rig_stats(&r).completed, core);
     CHECK_INT(r.after, decorated ? core : 0);
@@ -227,7 +228,7 @@ TEST(scheduler_takes_any_number_of_tasks, "CP-STPE1")
     execute_job(&r, &blocker);
     settle(&r.f);
     for (int i = 0; i < many; i++)
-        CHECK_OK(hora_schedule(r.pool, HORA_TASK(job_run, &job), (hora_ns)test_random(1000), NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(job_run, &job), (hora_ns)test_random(1000), NULL));
     CHECK_INT(rig_stats(&r).queued, many);
     CHECK_INT(rig_stats(&r).threads, 1);
     CHECK_INT(hora_queue_remaining_capacity(hora_pool_queue(r.pool)), HORA_UNBOUNDED);

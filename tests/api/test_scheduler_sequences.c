@@ -246,7 +246,8 @@ TEST(scheduler_series_may_cancel_itself, "CP-STPE7")
     struct own own = {.runs = 0};
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, HORA_TASK(cancel_own_series, &own), A_WHILE, A_WHILE, &own.future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(cancel_own_series, &own), A_WHILE, A_WHILE,
+                                                   &own.future));
     pass_in_steps(&r, A_WHILE, 6);
     CHECK_INT(own.runs, 3);
     CHECK_DONE(own.future, HORA_ECANCELED, NULL);
@@ -291,10 +292,10 @@ TEST(scheduler_series_keeps_its_place_among_equals, "CP-STPE5")
     struct turn a = {text, &length, 'a'}, b = {text, &length, 'b'}, c = {text, &length, 'c'}, d = {text, &length, 'd'};
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &a), A_WHILE, A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(take_turn, &b), 3 * A_WHILE, NULL));
-    CHECK_OK(hora_schedule_with_fixed_delay(r.pool, HORA_TASK(take_turn, &c), 2 * A_WHILE, A_WHILE, NULL));
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &d), A_WHILE, 2 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &a), A_WHILE, A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(take_turn, &b), 3 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(take_turn, &c), 2 * A_WHILE, A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &d), A_WHILE, 2 * A_WHILE, NULL));
     pass_in_steps(&r, A_WHILE, 4);
     check_text(text, "adacabcdac", __LINE__);
     rig_close(&r);
@@ -358,7 +359,7 @@ TEST_REAL(scheduler_real_series_is_never_early, "CP-STPE6 CP-STPE17")
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_latch_new(50, NULL, &beats[i].enough));
         beats[i].zero = hora_clock_now(NULL);
-        CHECK_OK((i == 0 ? hora_schedule_at_fixed_rate : hora_schedule_with_fixed_delay)(
+        CHECK_OK((i == 0 ? hora_scheduler_schedule_at_fixed_rate : hora_scheduler_schedule_with_fixed_delay)(
             scheduler, HORA_TASK(real_beat_run, &beats[i]), 0, beats[i].period, NULL));
     }
     for (int i = 0; i < 2; i++)

@@ -55,7 +55,7 @@ TEST(scheduler_futures_belong_to_groups, "")
     CHECK_INT(hora_group_pending(group), 2);
     CHECK_INT(hora_group_failed(group), 0);
     CHECK_INT(hora_group_cancel(group, true), 2);
-    CHECK_OK(hora_group_wait(group));
+    CHECK_OK(hora_group_await(group));
     CHECK_INT(hora_group_failed(group), 2);
     CHECK_INT(rig_stats(&r).queued, 0);
     for (int form = ONCE; form < FORMS; form++)
@@ -68,7 +68,7 @@ TEST(scheduler_futures_belong_to_groups, "")
 
 static int run_group_wait(struct call *call)
 {
-    return hora_group_wait(call->object);
+    return hora_group_await(call->object);
 }
 
 TEST(scheduler_shutdown_ends_a_wait_for_a_group, "CP-STPE10")
@@ -200,7 +200,7 @@ TEST(scheduler_worker_that_waits_for_a_task_that_is_put_off_runs_it_later, "")
     struct inner inner;
 
     open_waiting_worker(&r, &inner, 1, HORA_FOREVER);
-    CHECK_OK(hora_scheduled_retime(inner.future, 3 * A_WHILE, 0));
+    CHECK_OK(hora_future_reschedule(inner.future, 3 * A_WHILE, 0));
     pass(&r, 3 * A_WHILE - 1);
     CHECK_INT(inner.job.runs, 0);
     pass(&r, 1);
@@ -215,7 +215,7 @@ TEST(scheduler_worker_that_waits_for_a_task_that_is_moved_up_runs_it_sooner, "")
     struct inner inner;
 
     open_waiting_worker(&r, &inner, 1, HORA_FOREVER);
-    CHECK_OK(hora_scheduled_retime(inner.future, A_WHILE, 0));
+    CHECK_OK(hora_future_reschedule(inner.future, A_WHILE, 0));
     pass(&r, A_WHILE);
     CHECK_JOB(&inner.job, 1);
     CHECK_OK(inner.result);
@@ -229,10 +229,10 @@ TEST(scheduler_worker_that_waits_for_a_task_that_is_paused_runs_it_when_it_goes_
     struct inner inner;
 
     open_waiting_worker(&r, &inner, 1, A_LONG_WHILE);
-    CHECK_INT(hora_scheduled_pause(inner.future), 1);
+    CHECK_INT(hora_future_pause(inner.future), 1);
     pass(&r, 3 * A_WHILE);
     CHECK_INT(inner.job.runs, 0);
-    CHECK_INT(hora_scheduled_resume(inner.future), 1);
+    CHECK_INT(hora_future_resume(inner.future), 1);
     settle(&r.f);
     CHECK_JOB(&inner.job, 1);
     CHECK_OK(inner.result);
@@ -292,8 +292,8 @@ static int free_own_scheduler(void *arg, void **ret_result)
 
     (void)ret_result;
     inner->result = hora_pool_free(inner->rig->pool);
-    CHECK_ERROR(hora_pool_await_termination(inner->rig->pool, HORA_FOREVER), HORA_EDEADLK);
-    CHECK_ERROR(hora_pool_quiesce(inner->rig->pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_termination_for(inner->rig->pool, HORA_FOREVER), HORA_EDEADLK);
+    CHECK_ERROR(hora_pool_await_idle_for(inner->rig->pool, HORA_FOREVER), HORA_EDEADLK);
     return 0;
 }
 
@@ -343,7 +343,7 @@ TEST(scheduler_is_not_freed_by_its_callbacks, "")
     CHECK_OK(try_scheduler(
         &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = free_when_failed, .terminated = free_when_terminated),
         NULL));
-    CHECK_OK(hora_schedule(r.pool, JOB(&job), 0, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 0, NULL));
     settle(&r.f);
     CHECK_INT(r.after, 1);
     rig_close(&r);
@@ -406,16 +406,16 @@ TEST(scheduler_futures_may_live_longer, "")
         hora_schedule_info info;
         hora_ns delay;
 
-        CHECK_OK(hora_scheduled_delay(futures[i], &delay));
-        CHECK_OK(hora_scheduled_info(futures[i], &info));
+        CHECK_OK(hora_future_delay(futures[i], &delay));
+        CHECK_OK(hora_future_get_schedule_info(futures[i], &info));
         CHECK_INT(info.runs, i == DONE);
-        CHECK_INT(hora_scheduled_is_periodic(futures[i]), i == SERIES);
-        CHECK_INT(hora_scheduled_compare(futures[i], futures[i]), 0);
+        CHECK_INT(hora_future_is_periodic(futures[i]), i == SERIES);
+        CHECK_INT(hora_future_compare_due(futures[i], futures[i]), 0);
         if (i == REMOVED)
             continue;
-        CHECK_ERROR(hora_scheduled_retime(futures[i], 0, 0), HORA_EBUSY);
-        CHECK_ERROR(hora_scheduled_pause(futures[i]), HORA_EBUSY);
-        CHECK_ERROR(hora_scheduled_resume(futures[i]), HORA_EBUSY);
+        CHECK_ERROR(hora_future_reschedule(futures[i], 0, 0), HORA_EBUSY);
+        CHECK_ERROR(hora_future_pause(futures[i]), HORA_EBUSY);
+        CHECK_ERROR(hora_future_resume(futures[i]), HORA_EBUSY);
         CHECK_DONE(futures[i], outcomes[i], &jobs[i]);
     }
     CHECK_NOT_DONE(futures[REMOVED]);
@@ -439,7 +439,7 @@ TEST(scheduler_futures_that_are_handed_back_can_still_be_run, "CP-STPE8")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     for (int form = ONCE; form < FORMS; form++)
         futures[form] = schedule_series(&r, (enum form)form, &jobs[form], A_WHILE, A_WHILE);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_OK(hora_pool_free(r.pool));
     r.pool = NULL;
     while ((future = hora_future_list_take(&list)) != NULL) {

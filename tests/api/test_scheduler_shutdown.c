@@ -39,7 +39,7 @@ static void check_terminates(bool decorated)
     CHECK(hora_pool_is_terminating(r.pool) && !hora_pool_is_terminated(r.pool));
     CHECK(strcmp(rig_stats(&r).state, "Shutting down") == 0);
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, A_LONG_WHILE));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, A_LONG_WHILE));
     CHECK(!hora_pool_is_terminating(r.pool) && hora_pool_is_terminated(r.pool));
     rig_close(&r);
 }
@@ -65,11 +65,11 @@ ON_BOTH_SCHEDULERS(stop_hands_back_what_is_queued, "testShutdownNow", "CP-STPE8 
     execute_jobs(&r, jobs, 5);
     CHECK_INT(rig_stats(&r).active, 2);
     CHECK_INT(rig_stats(&r).completed, 0);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK(hora_pool_is_shutdown(r.pool));
     CHECK_EMPTY(hora_pool_queue(r.pool));
     CHECK_INT(list.count, 3);
-    CHECK_OK(hora_pool_await_termination(r.pool, A_LONG_WHILE));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, A_LONG_WHILE));
     for (int i = 0; i < 5; i++) {
         ran += jobs[i].runs;
         CHECK_INT(jobs[i].interrupts, jobs[i].runs);
@@ -78,7 +78,7 @@ ON_BOTH_SCHEDULERS(stop_hands_back_what_is_queued, "testShutdownNow", "CP-STPE8 
     CHECK_INT(rig_stats(&r).completed, 2);
     CHECK_INT(rig_stats(&r).handed_back, 3);
     CHECK_NOT_DONE(list.first);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int i = 0; i < 5; i++)
         CHECK_INT(jobs[i].drops, 1);
     rig_close(&r);
@@ -111,10 +111,10 @@ ON_BOTH_SCHEDULERS(stop_hands_back_what_is_not_due, "testShutdownNow_delayedTask
         CHECK(is_queued(&r, futures[i]));
     }
     CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), ALL);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_EMPTY(hora_pool_queue(r.pool));
     CHECK_INT(list.count, ALL);
-    CHECK_OK(hora_pool_await_termination(r.pool, A_LONG_WHILE));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, A_LONG_WHILE));
     while ((future = hora_future_list_take(&list)) != NULL) {
         CHECK_INT(take_out(left, ALL, future), 1);
         CHECK_NOT_DONE(future);
@@ -243,7 +243,7 @@ TEST(scheduler_series_that_runs_at_shutdown_ends_cancelled, "CP-STPE11")
             scheduler_open(&r, true, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
             future = schedule_series(&r, (enum form)form, &job, 0, A_WHILE);
             settle(&r.f);
-            CHECK_OK(stop ? hora_pool_stop(r.pool, &list) : hora_pool_shutdown(r.pool));
+            CHECK_OK(stop ? hora_pool_shutdown_now(r.pool, &list) : hora_pool_shutdown(r.pool));
             CHECK_INT(list.count, 0);
             settle(&r.f);
             CHECK_NOT_DONE(future);
@@ -323,11 +323,11 @@ TEST(scheduler_stop_after_shutdown_hands_back_the_rest, "CP-STPE8")
         CHECK_OK(schedule_form(&r, (enum form)form, JOB(&jobs[form]), A_WHILE, A_WHILE, NULL));
     CHECK_OK(hora_pool_shutdown(r.pool));
     CHECK_INT(rig_stats(&r).queued, FORMS);
-    CHECK_OK(hora_pool_stop(r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
     CHECK_INT(list.count, FORMS);
     pass(&r, 3 * A_WHILE);
     CHECK(hora_pool_is_terminated(r.pool));
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int form = ONCE; form < FORMS; form++)
         CHECK_JOB(&jobs[form], 0);
     rig_close(&r);
@@ -337,7 +337,7 @@ TEST(scheduler_stop_after_shutdown_hands_back_the_rest, "CP-STPE8")
 
 static int run_close(struct call *call)
 {
-    return hora_pool_close(call->object, call->timeout);
+    return hora_pool_close_for(call->object, call->timeout);
 }
 
 /* What is not due at the deadline is abandoned. */
@@ -375,7 +375,7 @@ TEST(scheduler_close_waits_no_longer_than_it_must, "CP-STPE9")
     struct call call;
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule(r.pool, JOB(&job), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), A_WHILE, NULL));
     start_pool_call(&call, &r, run_close, A_LONG_WHILE);
     CHECK_WAITS_FOR(&call, A_WHILE, 0);
     CHECK_JOB(&job, 1);
@@ -404,7 +404,7 @@ TEST(scheduler_free_abandons_what_is_scheduled, "")
 
 static int run_quiesce(struct call *call)
 {
-    return hora_pool_quiesce(call->object, call->timeout);
+    return hora_pool_await_idle_for(call->object, call->timeout);
 }
 
 /* What is scheduled for later is queued: the scheduler is not idle before it has run. */
@@ -415,9 +415,9 @@ TEST(scheduler_quiesce_waits_for_what_is_scheduled, "")
     struct call calls[2];
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_pool_quiesce(r.pool, 0));
-    CHECK_OK(hora_schedule(r.pool, JOB(&job), 2 * A_WHILE, NULL));
-    CHECK_ERROR(hora_pool_quiesce(r.pool, 0), HORA_ETIMEDOUT);
+    CHECK_OK(hora_pool_await_idle_for(r.pool, 0));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 2 * A_WHILE, NULL));
+    CHECK_ERROR(hora_pool_await_idle_for(r.pool, 0), HORA_ETIMEDOUT);
     start_pool_call(&calls[0], &r, run_quiesce, A_WHILE);
     CHECK_TIMES_OUT(&calls[0], A_WHILE);
     start_pool_call(&calls[1], &r, run_quiesce, A_LONG_WHILE);

@@ -16,8 +16,8 @@ ON_BOTH_SCHEDULERS(knows_its_factory, "testGetThreadFactory", "")
 {
     struct rig r;
 
-    scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .factory = rig_factory));
-    CHECK(rig_stats(&r).factory == rig_factory);
+    scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory));
+    CHECK(rig_stats(&r).thread_factory == rig_factory);
     rig_close(&r);
 }
 
@@ -27,9 +27,9 @@ ON_BOTH_SCHEDULERS(factory_can_be_set, "testSetThreadFactory", "")
     struct job job = A_JOB(&r);
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK(rig_stats(&r).factory == NULL);
-    CHECK_OK(hora_pool_set_factory(r.pool, other_factory));
-    CHECK(rig_stats(&r).factory == other_factory);
+    CHECK(rig_stats(&r).thread_factory == NULL);
+    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory));
+    CHECK(rig_stats(&r).thread_factory == other_factory);
     r.factory_threads = 1;
     execute_job(&r, &job);
     settle(&r.f);
@@ -42,9 +42,9 @@ ON_BOTH_SCHEDULERS(factory_must_not_be_set_to_null, "testSetThreadFactoryNull", 
 {
     struct rig r;
 
-    scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .factory = rig_factory));
-    CHECK_ERROR(hora_pool_set_factory(r.pool, NULL), HORA_EINVAL);
-    CHECK(rig_stats(&r).factory == rig_factory);
+    scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory));
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL), HORA_EINVAL);
+    CHECK(rig_stats(&r).thread_factory == rig_factory);
     rig_close(&r);
 }
 
@@ -60,7 +60,7 @@ TEST(scheduler_starts_a_worker_for_each_task_up_to_its_core, "CP-STPE1")
     CHECK_INT(rig_stats(&r).threads, 0);
     CHECK_INT(rig_stats(&r).keep_alive, HORA_MS(10));
     for (int i = 0; i < 5; i++) {
-        CHECK_OK(hora_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
         CHECK_INT(rig_stats(&r).threads, i < 3 ? i + 1 : 3);
         CHECK_INT(rig_stats(&r).queued, i + 1); /* also the first of a worker is queued, and stays so */
         CHECK_INT(rig_stats(&r).active, 0);
@@ -145,7 +145,7 @@ TEST(scheduler_without_core_threads_has_one_worker_while_it_needs_one, "CP-STPE2
 
     rig_prepare(&r, false);
     r.factory_threads = MOST_FACTORY_THREADS;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 0, .factory = rig_factory), NULL));
+    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 0, .thread_factory = rig_factory), NULL));
     for (int i = 0; i < 4; i++) {
         jobs[i] = (struct job)A_JOB(&r);
         futures[i] = schedule_job(&r, &jobs[i], HORA_HOURS(i + 1));
@@ -160,7 +160,7 @@ TEST(scheduler_without_core_threads_has_one_worker_while_it_needs_one, "CP-STPE2
     pass(&r, HORA_MS(10));
     CHECK_INT(rig_stats(&r).threads, 0);
     jobs[0] = (struct job)A_JOB(&r);
-    CHECK_OK(hora_schedule(r.pool, JOB(&jobs[0]), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[0]), A_WHILE, NULL));
     CHECK_INT(rig_stats(&r).threads, 1);
     pass(&r, A_WHILE);
     CHECK_JOB(&jobs[0], 1);
@@ -176,7 +176,7 @@ TEST(scheduler_without_core_threads_runs_series, "CP-STPE2")
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 0));
     beat = (struct beat)A_BEAT(&r, 0);
-    CHECK_OK(hora_schedule_at_fixed_rate(r.pool, BEAT(&beat), A_WHILE, A_WHILE, &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, BEAT(&beat), A_WHILE, A_WHILE, &future));
     pass_in_steps(&r, A_WHILE, 5);
     CHECK_BEATS(&beat, A_WHILE, 2 * A_WHILE, 3 * A_WHILE, 4 * A_WHILE, 5 * A_WHILE);
     CHECK_INT(rig_stats(&r).largest, 1);
@@ -199,7 +199,7 @@ static void one_thread_for_a_far_task(bool core_time_out)
     r.factory_threads = MOST_FACTORY_THREADS;
     CHECK_OK(try_scheduler(&r,
                            HORA_SCHEDULER_OPTIONS(.core_threads = 10, .keep_alive = HORA_MS(1),
-                                                  .core_time_out = core_time_out, .factory = rig_factory),
+                                                  .core_time_out = core_time_out, .thread_factory = rig_factory),
                            NULL));
     future = schedule_job(&r, &job, HORA_HOURS(1));
     pass_in_steps(&r, HORA_MS(1), 30);
@@ -279,7 +279,7 @@ TEST(scheduler_without_a_thread_refuses_tasks, "")
 
     rig_prepare(&r, false);
     r.factory_error = HORA_EAGAIN;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .factory = rig_factory), NULL));
+    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory), NULL));
     for (int form = ONCE; form < FORMS; form++) {
         CHECK_ERROR(schedule_form(&r, (enum form)form, JOB(&jobs[form]), A_WHILE, A_WHILE, &future), HORA_EAGAIN);
         CHECK_POINTER(future, untouched);
@@ -290,7 +290,7 @@ TEST(scheduler_without_a_thread_refuses_tasks, "")
     CHECK_INT(rig_stats(&r).thread_failures, FORMS);
     CHECK_INT(rig_stats(&r).thread_error, HORA_EAGAIN);
     r.factory_threads = 1; /* later it can */
-    CHECK_OK(hora_schedule(r.pool, JOB(&jobs[ONCE]), A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[ONCE]), A_WHILE, NULL));
     pass(&r, A_WHILE);
     CHECK_JOB(&jobs[ONCE], 1);
     CHECK_INT(jobs[RATE].runs + jobs[GAP].runs, 0);
@@ -306,9 +306,9 @@ TEST(scheduler_with_fewer_threads_than_it_wants_works, "")
     rig_prepare(&r, false);
     r.factory_error = HORA_EAGAIN;
     r.factory_threads = 1;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 3, .factory = rig_factory), NULL));
+    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 3, .thread_factory = rig_factory), NULL));
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
     CHECK_INT(rig_stats(&r).threads, 1);
     CHECK_INT(rig_stats(&r).thread_failures, 2);
     pass(&r, A_WHILE);
@@ -416,7 +416,7 @@ static void check_sleeps(const hora_scheduler_options *options, int threads)
     list_threads(&others);
     CHECK_OK(hora_scheduler_new(options, &scheduler, NULL));
     (void)hora_pool_prestart_all(scheduler);
-    CHECK_OK(hora_schedule(scheduler, JOB(&job), HORA_HOURS(1), NULL));
+    CHECK_OK(hora_scheduler_schedule(scheduler, JOB(&job), HORA_HOURS(1), NULL));
     if (!comes_to_rest(scheduler, &others, threads))
         test_fail(__FILE__, __LINE__, "%d workers, which should be %d, never come to rest", threads_of(scheduler),
                   threads);
@@ -464,9 +464,9 @@ TEST_REAL(scheduler_real_tasks_are_never_early, "CP-STPE3")
     for (int i = 0; i < TASKS; i++) {
         tasks[i] =
             (struct real_task){.delay = (hora_ns)test_random(30000000), .asked = hora_clock_now(NULL), .all = all};
-        CHECK_OK(hora_schedule(scheduler, HORA_TASK(check_not_early, &tasks[i]), tasks[i].delay, NULL));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(check_not_early, &tasks[i]), tasks[i].delay, NULL));
     }
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER)); /* waits for all of them */
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER)); /* waits for all of them */
     for (int i = 0; i < TASKS; i++)
         CHECK_INT(tasks[i].runs, 1);
     CHECK_OK(hora_pool_free(scheduler));

@@ -20,12 +20,12 @@ static void open_scheduler(struct trial *t, int threads)
 }
 
 /* An act that waits, with a time. */
-static struct act *act_in(struct trial *t, hora_ns delay, const hora_terms *terms)
+static struct act *act_in(struct trial *t, hora_ns delay, const hora_task_options *terms)
 {
     struct act *act = act_new(t, true);
 
-    CHECK_OK(hora_schedule_with(t->r.pool, HORA_TASK(act_run, act), HORA_SCHEDULE(.delay = delay, .terms = terms),
-                                &act->future));
+    CHECK_OK(hora_scheduler_schedule_with(t->r.pool, HORA_TASK(act_run, act),
+                                          HORA_SCHEDULE(.initial_delay = delay, .options = terms), &act->future));
     return act;
 }
 
@@ -33,7 +33,7 @@ static int info_running(hora_future *future)
 {
     hora_schedule_info info = {0};
 
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     return info.running;
 }
 
@@ -43,8 +43,8 @@ TEST(steered_scheduler_keeps_the_limit_of_a_class, "")
 
     open_scheduler(&t, 4);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_in(&t, S(1), HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(2), HORA_TERMS(.task_class = one));
+    (void)act_in(&t, S(1), HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(2), HORA_TASK_OPTIONS(.task_class = one));
     (void)act_in(&t, S(3), NULL);
     time_passes(&t, S(1));
     CHECK_BEGUN(&t, 0);
@@ -64,10 +64,10 @@ TEST(steered_scheduler_keeps_the_order_of_a_key, "")
     struct trial t;
 
     open_scheduler(&t, 4);
-    (void)act_in(&t, S(2), HORA_TERMS(.key = 7));
-    (void)act_in(&t, S(1), HORA_TERMS(.key = 7)); /* in the order in which they are due */
-    (void)act_waiting(&t, HORA_TERMS(.key = 7));
-    (void)act_waiting(&t, HORA_TERMS(.key = 8));
+    (void)act_in(&t, S(2), HORA_TASK_OPTIONS(.key = 7));
+    (void)act_in(&t, S(1), HORA_TASK_OPTIONS(.key = 7)); /* in the order in which they are due */
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 8));
     CHECK_BEGUN(&t, 2, 3);
     time_passes(&t, S(3));
     CHECK_BEGUN(&t, 2, 3);
@@ -84,10 +84,10 @@ TEST(steered_scheduler_prefers_by_priority, "")
 
     open_scheduler(&t, 1);
     (void)act_waiting(&t, NULL);
-    (void)act_in(&t, HORA_MS(100), HORA_TERMS(.priority = HORA_PRIORITY_LOW));
+    (void)act_in(&t, HORA_MS(100), HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_LOW));
     (void)act_in(&t, HORA_MS(200), NULL);
-    (void)act_in(&t, HORA_MS(300), HORA_TERMS(.priority = HORA_PRIORITY_HIGH));
-    (void)act_in(&t, S(5), HORA_TERMS(.priority = HORA_PRIORITY_HIGH)); /* too late to overtake */
+    (void)act_in(&t, HORA_MS(300), HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH));
+    (void)act_in(&t, S(5), HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH)); /* too late to overtake */
     time_passes(&t, S(6));
     for (int i = 0; i < 5; i++)
         act_let_end(&t.acts[t.order[i]]);
@@ -103,8 +103,9 @@ TEST(steered_scheduler_keeps_the_rate_of_a_class, "")
     hora_class *polite = trial_class(&t, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = S(10)));
     for (int i = 0; i < 3; i++) {
         struct act *act = act_new(&t, false);
-        CHECK_OK(hora_schedule_with(t.r.pool, HORA_TASK(act_run, act),
-                                    HORA_SCHEDULE(.delay = S(1), .terms = HORA_TERMS(.task_class = polite)), NULL));
+        CHECK_OK(hora_scheduler_schedule_with(
+            t.r.pool, HORA_TASK(act_run, act),
+            HORA_SCHEDULE(.initial_delay = S(1), .options = HORA_TASK_OPTIONS(.task_class = polite)), NULL));
     }
     (void)act_in(&t, S(12), NULL);
     time_passes(&t, S(1));
@@ -129,12 +130,13 @@ TEST(steered_series_waits_for_its_turn, "")
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct beat beat = A_BEAT(&t.r, 0);
     hora_future *series;
-    CHECK_OK(hora_schedule_with(t.r.pool, BEAT(&beat),
-                                HORA_SCHEDULE(.delay = S(1), .rate = S(1), .terms = HORA_TERMS(.task_class = one)),
-                                &series));
+    CHECK_OK(hora_scheduler_schedule_with(
+        t.r.pool, BEAT(&beat),
+        HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1), .options = HORA_TASK_OPTIONS(.task_class = one)),
+        &series));
     time_passes(&t, S(1));
     time_passes(&t, S(1));
-    struct act *act = act_waiting(&t, HORA_TERMS(.task_class = one));
+    struct act *act = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     time_passes(&t, S(1));
     time_passes(&t, HORA_MS(500));
     CHECK_BEATS(&beat, S(1), S(2)); /* that of 3 s waits */
@@ -156,20 +158,20 @@ TEST(steered_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_tur
 
     open_scheduler(&t, 2);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    struct act *busy = act_waiting(&t, HORA_TERMS(.task_class = one));
+    struct act *busy = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     struct act *acts[3];
     for (int i = 0; i < 3; i++)
-        acts[i] = act_in(&t, S(1), HORA_TERMS(.task_class = one));
+        acts[i] = act_in(&t, S(1), HORA_TASK_OPTIONS(.task_class = one));
     time_passes(&t, S(2));
     CHECK_BEGUN(&t, 0);
     CHECK_INT(class_info(one).waiting, 3);
-    CHECK_INT(hora_scheduled_pause(acts[0]->future), 1);
-    CHECK_OK(hora_scheduled_retime(acts[1]->future, S(5), 0));
+    CHECK_INT(hora_future_pause(acts[0]->future), 1);
+    CHECK_OK(hora_future_reschedule(acts[1]->future, S(5), 0));
     CHECK_INT(hora_future_cancel(acts[2]->future, false), HORA_CANCEL_REMOVED);
     CHECK_INT(class_info(one).waiting, 0);
     act_let_end(busy);
     CHECK_BEGUN(&t, 0);
-    CHECK_INT(hora_scheduled_resume(acts[0]->future), 1);
+    CHECK_INT(hora_future_resume(acts[0]->future), 1);
     CHECK_BEGUN(&t, 0, 1);
     act_let_end(acts[0]);
     time_passes(&t, S(5));
@@ -184,12 +186,13 @@ TEST(steered_series_drops_a_run_that_waits_too_long_for_its_turn, "")
 
     open_scheduler(&t, 2);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    struct act *busy = act_waiting(&t, HORA_TERMS(.task_class = one));
+    struct act *busy = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     struct beat beat = A_BEAT(&t.r, 0);
     hora_future *series;
-    CHECK_OK(hora_schedule_with(
+    CHECK_OK(hora_scheduler_schedule_with(
         t.r.pool, BEAT(&beat),
-        HORA_SCHEDULE(.delay = S(10), .rate = S(10), .terms = HORA_TERMS(.task_class = one, .start_by = S(1))),
+        HORA_SCHEDULE(.initial_delay = S(10), .fixed_rate = S(10),
+                      .options = HORA_TASK_OPTIONS(.task_class = one, .start_within = S(1))),
         &series));
     time_passes(&t, S(10));
     time_passes(&t, S(5));
@@ -212,10 +215,11 @@ TEST(steered_runs_that_overlap_count_one_by_one, "")
     hora_class *two = trial_class(&t, HORA_CLASS_OPTIONS(.name = "two", .limit = 2));
     hora_class *other = trial_class(&t, HORA_CLASS_OPTIONS(.name = "other"));
     struct act *act = act_new(&t, true);
-    CHECK_OK(hora_schedule_with(t.r.pool, HORA_TASK(act_run, act),
-                                HORA_SCHEDULE(.delay = S(1), .rate = S(1), .overlap = HORA_OVERLAP_ALLOW,
-                                              .overlap_max = 3, .terms = HORA_TERMS(.task_class = two)),
-                                &act->future));
+    CHECK_OK(hora_scheduler_schedule_with(t.r.pool, HORA_TASK(act_run, act),
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1),
+                                                        .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
+                                                        .options = HORA_TASK_OPTIONS(.task_class = two)),
+                                          &act->future));
     for (int i = 0; i < 3; i++)
         time_passes(&t, S(1));
     CHECK_BEGUN(&t, 0, 0);
@@ -238,10 +242,11 @@ TEST(steered_runs_of_a_key_do_not_overlap, "")
 
     open_scheduler(&t, 4);
     struct act *act = act_new(&t, true);
-    CHECK_OK(hora_schedule_with(t.r.pool, HORA_TASK(act_run, act),
-                                HORA_SCHEDULE(.delay = S(1), .rate = S(1), .overlap = HORA_OVERLAP_ALLOW,
-                                              .overlap_max = 3, .terms = HORA_TERMS(.key = 9)),
-                                &act->future));
+    CHECK_OK(hora_scheduler_schedule_with(t.r.pool, HORA_TASK(act_run, act),
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1),
+                                                        .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
+                                                        .options = HORA_TASK_OPTIONS(.key = 9)),
+                                          &act->future));
     for (int i = 0; i < 3; i++)
         time_passes(&t, S(1));
     CHECK_BEGUN(&t, 0);
@@ -256,8 +261,8 @@ TEST(steered_series_that_runs_is_moved_to_another_class, "")
     open_scheduler(&t, 2);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct act *series = act_new(&t, true);
-    CHECK_OK(hora_schedule_with(t.r.pool, HORA_TASK(act_run, series), HORA_SCHEDULE(.delay = S(1), .gap = S(1)),
-                                &series->future));
+    CHECK_OK(hora_scheduler_schedule_with(t.r.pool, HORA_TASK(act_run, series),
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_delay = S(1)), &series->future));
     CHECK_OK(hora_future_set_class(series->future, one)); /* before it is due */
     CHECK_OK(hora_future_set_class(series->future, NULL));
     time_passes(&t, S(1));
@@ -265,7 +270,7 @@ TEST(steered_series_that_runs_is_moved_to_another_class, "")
     CHECK_OK(hora_future_set_class(series->future, one));
     CHECK_OK(hora_future_set_priority(series->future, HORA_PRIORITY_HIGH));
     CHECK_INT(class_info(one).running, 1);
-    struct act *single = act_in(&t, 0, HORA_TERMS(.task_class = one));
+    struct act *single = act_in(&t, 0, HORA_TASK_OPTIONS(.task_class = one));
     CHECK_BEGUN(&t, 0);
     CHECK_OK(hora_future_set_class(single->future, NULL));
     CHECK_BEGUN(&t, 0, 1);
@@ -283,14 +288,14 @@ TEST(steered_scheduler_hands_back_what_waits_for_its_turn, "")
 
     open_scheduler(&t, 2);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(9), HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(1), HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(2), HORA_TERMS(.task_class = one, .key = 4));
-    (void)act_in(&t, S(3), HORA_TERMS(.key = 4));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(9), HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(1), HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(2), HORA_TASK_OPTIONS(.task_class = one, .key = 4));
+    (void)act_in(&t, S(3), HORA_TASK_OPTIONS(.key = 4));
     time_passes(&t, S(4));
     CHECK_BEGUN(&t, 0);
-    CHECK_OK(hora_pool_stop(t.r.pool, &list));
+    CHECK_OK(hora_pool_shutdown_now(t.r.pool, &list));
     CHECK_INT(list.count, 4);
     static const int order[] = {2, 3, 4, 1};
     for (int i = 0; i < 4; i++) {
@@ -311,9 +316,9 @@ TEST(steered_scheduler_that_is_shut_down_runs_what_is_due, "")
     CHECK_OK(hora_scheduler_set_cancel_delayed(t.r.pool, true));
     CHECK_ERROR(hora_scheduler_set_keep_cancelled(t.r.pool, true), HORA_ENOTSUP);
     CHECK_OK(hora_scheduler_set_keep_cancelled(t.r.pool, false));
-    (void)act_waiting(&t, HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(1), HORA_TERMS(.task_class = one));
-    (void)act_in(&t, S(9), HORA_TERMS(.task_class = one));
+    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(1), HORA_TASK_OPTIONS(.task_class = one));
+    (void)act_in(&t, S(9), HORA_TASK_OPTIONS(.task_class = one));
     time_passes(&t, S(2));
     CHECK_OK(hora_pool_shutdown(t.r.pool));
     settle(&t.r.f);
@@ -349,12 +354,13 @@ TEST(steered_scheduler_runs_what_is_awaited_in_its_time, "")
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     for (int i = 0; i < 2; i++) {
         struct act *act = act_new(&t, false);
-        CHECK_OK(hora_schedule_with(t.r.pool, HORA_TASK(act_run, act),
-                                    HORA_SCHEDULE(.delay = S(1 + i), .terms = HORA_TERMS(.task_class = one, .key = 6)),
-                                    &act->future));
+        CHECK_OK(hora_scheduler_schedule_with(
+            t.r.pool, HORA_TASK(act_run, act),
+            HORA_SCHEDULE(.initial_delay = S(1 + i), .options = HORA_TASK_OPTIONS(.task_class = one, .key = 6)),
+            &act->future));
     }
     awaits.future = t.acts[1].future;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TERMS(.task_class = one), &outer));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TASK_OPTIONS(.task_class = one), &outer));
     time_passes(&t, S(2) - 1);
     CHECK_INT(t.begun, 0); /* it waits for the second, and is too early for that */
     time_passes(&t, 1);
@@ -394,21 +400,28 @@ TEST(schedule_with_terms_that_cannot_work_is_refused, "")
 
     open_scheduler(&t, 1);
     hora_pool *pool = t.r.pool;
-    CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.rate = 1, .terms = HORA_TERMS(.done_by = 1)), &reason), HORA_EINVAL);
+    CHECK_ERROR(
+        hora_schedule_check(HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &reason),
+        HORA_EINVAL);
     CHECK(strstr(reason, "done_by") != NULL);
-    CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.delay = 1, .terms = &(hora_terms){.struct_size = 1}), &reason),
+    CHECK_ERROR(hora_schedule_check(
+                    HORA_SCHEDULE(.initial_delay = 1, .options = &(hora_task_options){.struct_size = 1}), &reason),
                 HORA_EINVAL);
-    CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.delay = 1, .terms = HORA_TERMS(.done_by = 1)), &reason));
-    CHECK_ERROR(hora_schedule_with(pool, HORA_TASK(act_run, NULL),
-                                   HORA_SCHEDULE(.rate = 1, .terms = HORA_TERMS(.done_by = 1)), &future),
+    CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.initial_delay = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)),
+                                 &reason));
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    pool, HORA_TASK(act_run, NULL),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &future),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with(pool, HORA_TASK(act_run, NULL),
-                                   HORA_SCHEDULE(.rate = 1, .terms = HORA_TERMS(.run_for = -1)), &future),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    pool, HORA_TASK(act_run, NULL),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.run_limit = -1)), &future),
                 HORA_EINVAL);
     rig_prepare(&plain, false);
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = plain.f.view), &plain.pool, NULL));
-    CHECK_ERROR(hora_schedule_with(plain.pool, HORA_TASK(act_run, NULL),
-                                   HORA_SCHEDULE(.rate = 1, .terms = HORA_TERMS(.key = 1)), &future),
+    CHECK_ERROR(hora_scheduler_schedule_with(plain.pool, HORA_TASK(act_run, NULL),
+                                             HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.key = 1)),
+                                             &future),
                 HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     rig_close(&plain);
@@ -426,11 +439,11 @@ TEST(registrar_schedules_with_terms, "")
     CHECK_OK(hora_registrar_new(NULL, &registrar));
     struct act *acts[2] = {act_new(&t, true), act_new(&t, true)};
     for (int i = 0; i < 2; i++) {
-        hora_terms terms = HORA_TERMS_INIT;
+        hora_task_options terms = HORA_INIT(hora_task_options);
         terms.key = 5;
         CHECK_OK(hora_registrar_add(registrar, HORA_TASK(act_run, acts[i]),
                                     HORA_DECLARATION(.name = i == 0 ? "a" : "b", .initial_delay = S(1),
-                                                     .rules = HORA_SCHEDULE(.terms = &terms)),
+                                                     .schedule = HORA_SCHEDULE(.options = &terms)),
                                     &registration, NULL));
         terms.key = 99;
     }

@@ -142,8 +142,8 @@ TEST(stuck_by_the_terms_of_a_task, "")
     open_with_rule(&r, &seen, 1, SEC(100));
     hora_ns zero = hora_clock_now(r.f.view);
     hora_future *future;
-    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(get_on, &r, .name = "get on"), HORA_TERMS(.stuck_after = SEC(5)),
-                                   &future));
+    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(get_on, &r, .name = "get on"),
+                                   HORA_TASK_OPTIONS(.stuck_after = SEC(5)), &future));
     pass_in_steps(&r, SEC(1), 30);
     CHECK_INT(seen.stuck, 2);
     check_told(&seen, 0, zero + SEC(25), 1, SEC(25), SEC(5));
@@ -162,7 +162,7 @@ TEST(stuck_after_the_interrupt, "")
     limits_open(&r, &seen, 1);
     hora_ns zero = hora_clock_now(r.f.view);
     struct job job = A_DEAF_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TERMS(.run_for = SEC(3), .stuck_after = SEC(4)));
+    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(3), .stuck_after = SEC(4)));
     pass(&r, SEC(3) - 1);
     CHECK_INT(job.interrupts, 0);
     pass(&r, 1);
@@ -190,7 +190,7 @@ TEST(stuck_worker_is_replaced, "")
     struct job stuck = A_WAITING_JOB(&r);
     struct job next = A_JOB(&r);
     hora_future *futures[2];
-    futures[0] = submit_under(&r, &stuck, HORA_TERMS(.stuck_after = SEC(5), .replace = true));
+    futures[0] = submit_under(&r, &stuck, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
     futures[1] = submit_job(&r, &next);
     pass(&r, SEC(5) - 1);
     CHECK_NOT_DONE(futures[1]);
@@ -223,18 +223,18 @@ TEST(stuck_worker_that_is_replaced_is_waited_for, "")
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     struct job stuck = A_DEAF_JOB(&r);
-    hora_future *future = submit_under(&r, &stuck, HORA_TERMS(.stuck_after = SEC(5), .replace = true));
+    hora_future *future = submit_under(&r, &stuck, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
     pass(&r, SEC(5));
     CHECK_INT(rig_stats(&r).written_off, 1);
     CHECK_OK(hora_pool_shutdown(r.pool));
     settle(&r.f);
     CHECK(!hora_pool_is_terminated(r.pool));
-    CHECK_OK(hora_pool_stop(r.pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     settle(&r.f);
     CHECK_INT(stuck.interrupts, 1); /* as any other */
     CHECK(!hora_pool_is_terminated(r.pool));
     rig_open_gate(&r);
-    CHECK_OK(hora_pool_await_termination(r.pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(r.pool, HORA_FOREVER));
     CHECK_DONE(future, 0, &stuck);
     (void)hora_future_unref(future);
     CHECK_OK(hora_pool_free(r.pool));
@@ -253,7 +253,8 @@ static int wait_for_stuck(void *arg, void **ret_result)
 {
     struct outer *outer = arg;
     (void)ret_result;
-    hora_future *future = submit_under(outer->rig, outer->job, HORA_TERMS(.stuck_after = SEC(5), .replace = true));
+    hora_future *future =
+        submit_under(outer->rig, outer->job, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
     CHECK_OK(hora_future_get(future, NULL));
     (void)hora_future_unref(future);
     outer->ended = 1;
@@ -286,10 +287,12 @@ TEST(stuck_worker_of_a_scheduler_is_replaced, "")
     struct job stuck = A_WAITING_JOB(&r);
     struct beat beat = A_BEAT(&r, 0);
     hora_future *futures[2];
-    CHECK_OK(hora_schedule_with(
+    CHECK_OK(hora_scheduler_schedule_with(
         r.pool, JOB(&stuck),
-        HORA_SCHEDULE(.delay = SEC(1), .terms = HORA_TERMS(.stuck_after = SEC(5), .replace = true)), &futures[0]));
-    CHECK_OK(hora_schedule(r.pool, BEAT(&beat), SEC(2), &futures[1]));
+        HORA_SCHEDULE(.initial_delay = SEC(1),
+                      .options = HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true)),
+        &futures[0]));
+    CHECK_OK(hora_scheduler_schedule(r.pool, BEAT(&beat), SEC(2), &futures[1]));
     pass_in_steps(&r, SEC(1), 7);
     CHECK_BEATS(&beat, SEC(6));
     CHECK_INT(rig_stats(&r).written_off, 1);

@@ -4,15 +4,15 @@
 
 #include "steer_support.h"
 
-static int checked(hora_pool *pool, const hora_terms *terms, const char *why)
+static int checked(hora_pool *pool, const hora_task_options *terms, const char *why)
 {
     const char *reason = "none";
     hora_future *future = (hora_future *)untouched;
 
-    int error = hora_terms_check(pool, terms, &reason);
+    int error = hora_task_options_check(pool, terms, &reason);
     if (strstr(reason, why) == NULL)
         test_fail(__FILE__, __LINE__, "the reason is \"%s\", not \"%s\"", reason, why);
-    CHECK_ERROR(hora_terms_check(pool, terms, NULL), error);
+    CHECK_ERROR(hora_task_options_check(pool, terms, NULL), error);
     if (error < 0) { /* whoever submits is refused in the same way */
         CHECK_ERROR(hora_pool_submit_with(pool, HORA_TASK(act_run, NULL), terms, &future), error);
         CHECK_POINTER(future, untouched);
@@ -29,19 +29,19 @@ TEST(terms_that_cannot_work_are_refused_with_a_reason, "")
     trial_open(&other, 1, 0);
     hora_pool *pool = t.r.pool;
     hora_class *elsewhere = trial_class(&other, HORA_CLASS_OPTIONS(.name = "a"));
-    CHECK_OK(checked(pool, HORA_TERMS(.key = 1), ""));
-    CHECK_ERROR(checked(NULL, HORA_TERMS(.key = 1), "NULL"), HORA_EINVAL);
+    CHECK_OK(checked(pool, HORA_TASK_OPTIONS(.key = 1), ""));
+    CHECK_ERROR(checked(NULL, HORA_TASK_OPTIONS(.key = 1), "NULL"), HORA_EINVAL);
     CHECK_ERROR(checked(pool, NULL, "struct_size"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, &(hora_terms){.struct_size = 4}, "struct_size"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.priority = (hora_priority)-2), "priority"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.priority = (hora_priority)3), "priority"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.task_class = elsewhere), "another pool"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.start_by = -1), "start_by"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.run_for = -1), "run_for"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.stuck_after = -1), "stuck_after"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.done_by = -1), "done_by"), HORA_EINVAL);
-    CHECK_ERROR(checked(pool, HORA_TERMS(.replace = true), "replace"), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_submit_with(pool, NULL, HORA_TERMS(.key = 1), NULL), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, &(hora_task_options){.struct_size = 4}, "struct_size"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.priority = (hora_priority)-2), "priority"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.priority = (hora_priority)3), "priority"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.task_class = elsewhere), "another pool"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.start_within = -1), "start_by"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.run_limit = -1), "run_for"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.stuck_after = -1), "stuck_after"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.finish_within = -1), "done_by"), HORA_EINVAL);
+    CHECK_ERROR(checked(pool, HORA_TASK_OPTIONS(.replace_stuck = true), "replace"), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_submit_with(pool, NULL, HORA_TASK_OPTIONS(.key = 1), NULL), HORA_EINVAL);
     trial_close(&other);
     trial_close(&t);
 }
@@ -51,12 +51,12 @@ TEST(terms_need_oversight, "")
     struct rig r;
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_ERROR(checked(r.pool, HORA_TERMS(.priority = HORA_PRIORITY_HIGH), "no oversight"), HORA_ENOTSUP);
+    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "no oversight"), HORA_ENOTSUP);
     rig_close(&r);
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
-    CHECK_ERROR(checked(r.pool, HORA_TERMS(.priority = HORA_PRIORITY_HIGH), "not steered"), HORA_ENOTSUP);
-    CHECK_ERROR(checked(r.pool, HORA_TERMS(.key = 1), "not steered"), HORA_ENOTSUP);
-    CHECK_OK(checked(r.pool, HORA_TERMS(.carried = &r), ""));
+    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "not steered"), HORA_ENOTSUP);
+    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.key = 1), "not steered"), HORA_ENOTSUP);
+    CHECK_OK(checked(r.pool, HORA_TASK_OPTIONS(.context = &r), ""));
     rig_close(&r);
 }
 
@@ -66,7 +66,7 @@ TEST(terms_without_a_future_run_the_task, "")
 
     trial_open(&t, 1, 0);
     struct act *act = act_new(&t, false);
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, act), HORA_TERMS(.key = 1), NULL));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, act), HORA_TASK_OPTIONS(.key = 1), NULL));
     CHECK_BEGUN(&t, 0);
     trial_close(&t);
 }
@@ -87,8 +87,8 @@ TEST(steered_pool_refuses_what_has_no_effect, "")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    hora_oversight steered = HORA_INIT(hora_oversight);
     steered.steered = true;
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .oversight = &steered), "leave out queue");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .oversight = &steered), "room");

@@ -20,17 +20,17 @@ static int set_wall(struct fixture *f, hora_ns by)
 
 struct passing {
     int (*pass)(struct fixture *f, hora_ns by);
-    bool moves[3]; /* by hora_timeline */
+    bool moves[4]; /* by hora_clock_id */
 };
 
 static const struct passing passings[] = {
-    {let_time_pass, {true, true, true}},
-    {sleep_machine, {false, true, true}},
-    {set_wall, {false, false, true}},
+    {let_time_pass, {true, true, true, true}},
+    {sleep_machine, {false, false, true, true}},
+    {set_wall, {false, false, false, true}},
 };
 
 /* A call with a timeout of 10 has just been started: the passing of time must end it on the right lines only. */
-static void check_obeys(struct fixture *f, struct call *call, const struct passing *passing, hora_timeline timeline,
+static void check_obeys(struct fixture *f, struct call *call, const struct passing *passing, hora_clock_id timeline,
                         int want)
 {
     CHECK_BLOCKED(call);
@@ -46,7 +46,7 @@ static void check_obeys(struct fixture *f, struct call *call, const struct passi
     CHECK_RETURNS(call, want);
 }
 
-static void sleeps_obey(hora_timeline timeline)
+static void sleeps_obey(hora_clock_id timeline)
 {
     struct fixture f;
     struct call call;
@@ -59,7 +59,7 @@ static void sleeps_obey(hora_timeline timeline)
     fixture_close(&f);
 }
 
-static void latches_obey(hora_timeline timeline)
+static void latches_obey(hora_clock_id timeline)
 {
     struct fixture f;
     struct call call;
@@ -75,7 +75,7 @@ static void latches_obey(hora_timeline timeline)
     fixture_close(&f);
 }
 
-static void queues_obey(hora_timeline timeline)
+static void queues_obey(hora_clock_id timeline)
 {
     struct fixture f;
     struct call call;
@@ -94,7 +94,7 @@ static void queues_obey(hora_timeline timeline)
     fixture_close(&f);
 }
 
-static void delay_queues_obey(hora_timeline timeline)
+static void delay_queues_obey(hora_clock_id timeline)
 {
     struct fixture f;
     struct call call;
@@ -102,7 +102,7 @@ static void delay_queues_obey(hora_timeline timeline)
     fixture_open(&f);
     CHECK_OK(make_queue(&f, DELAY, 0, NULL, hora_virtual_clock_view(f.clock, timeline), &f.queue));
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(hora_delay_queue_put(f.queue, item(i), 10));
+        CHECK_OK(hora_queue_put_delayed(f.queue, item(i), 10));
         start_take(&call, &f);
         check_obeys(&f, &call, &passings[i], timeline, 0);
         CHECK_POINTER(call.item, item(i));
@@ -110,10 +110,10 @@ static void delay_queues_obey(hora_timeline timeline)
     fixture_close(&f);
 }
 
-#define EVERY_TIMELINE(promise)                      \
-    ONE_TIMELINE(promise, monotonic, HORA_MONOTONIC) \
-    ONE_TIMELINE(promise, boot_time, HORA_BOOTTIME)  \
-    ONE_TIMELINE(promise, wall, HORA_WALL)
+#define EVERY_TIMELINE(promise)                            \
+    ONE_TIMELINE(promise, monotonic, HORA_CLOCK_MONOTONIC) \
+    ONE_TIMELINE(promise, boot_time, HORA_CLOCK_BOOTTIME)  \
+    ONE_TIMELINE(promise, wall, HORA_CLOCK_WALL)
 
 #define ONE_TIMELINE(promise, suffix, timeline) \
     TEST(promise##_##suffix, "")                \
@@ -134,7 +134,7 @@ TEST(wall_set_back_prolongs_a_wait, "")
     const hora_clock *wall;
 
     fixture_open(&f);
-    wall = hora_virtual_clock_view(f.clock, HORA_WALL);
+    wall = hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL);
     start_sleep(&call, &f, wall, 10);
     CHECK_BLOCKED(&call);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, -5));
@@ -152,9 +152,9 @@ TEST(wall_set_back_makes_elements_wait_again, "")
     int fd;
 
     fixture_open(&f);
-    CHECK_OK(make_queue(&f, DELAY, 0, NULL, hora_virtual_clock_view(f.clock, HORA_WALL), &f.queue));
+    CHECK_OK(make_queue(&f, DELAY, 0, NULL, hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL), &f.queue));
     fd = hora_queue_fd(f.queue);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 10));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 10));
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, 10));
     CHECK(is_readable(fd));
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, -1));
@@ -175,10 +175,10 @@ TEST(wall_due_times_are_instants, "")
     const hora_clock *wall;
 
     fixture_open(&f);
-    wall = hora_virtual_clock_view(f.clock, HORA_WALL);
+    wall = hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL);
     CHECK_OK(make_queue(&f, DELAY, 0, NULL, wall, &f.queue));
     CHECK_OK(hora_clock_instant(wall, &now));
-    CHECK_OK(hora_delay_queue_put_at(f.queue, item(0), now.ns + HORA_HOURS(24)));
+    CHECK_OK(hora_queue_put_at(f.queue, item(0), now.ns + HORA_HOURS(24)));
     start_take(&call, &f);
     CHECK_BLOCKED(&call);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, HORA_HOURS(23)));
@@ -195,9 +195,9 @@ TEST(boot_time_descriptor_notices_suspend, "")
     int fd;
 
     fixture_open(&f);
-    CHECK_OK(make_queue(&f, DELAY, 0, NULL, hora_virtual_clock_view(f.clock, HORA_BOOTTIME), &f.queue));
+    CHECK_OK(make_queue(&f, DELAY, 0, NULL, hora_virtual_clock_view(f.clock, HORA_CLOCK_BOOTTIME), &f.queue));
     fd = hora_queue_fd(f.queue);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 10));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 10));
     CHECK_OK(hora_virtual_clock_suspend(f.clock, 9));
     CHECK(!is_readable(fd));
     CHECK_OK(hora_virtual_clock_suspend(f.clock, 1));

@@ -113,10 +113,10 @@ TEST(timer_keeps_its_place_among_all_others, "")
 
     open_plain(&r);
     start(&r, &first, 2 * A_WHILE);
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(note, NOTE(2)), 2 * A_WHILE, NULL));
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(note, NOTE(3)), 2 * A_WHILE, &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note, NOTE(2)), 2 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note, NOTE(3)), 2 * A_WHILE, &future));
     start(&r, &fourth, 2 * A_WHILE);
-    CHECK_OK(hora_schedule(r.pool, HORA_TASK(note, NOTE(5)), 2 * A_WHILE, &other));
+    CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note, NOTE(5)), 2 * A_WHILE, &other));
     start(&r, &last, 2 * A_WHILE);
     start(&r, &sooner, A_WHILE);
     pass_in_steps(&r, A_WHILE, 2);
@@ -145,12 +145,12 @@ TEST(timer_counts_by_its_code, "")
     }
     CHECK_INT(rig_stats(&r).queued, 3);
     CHECK_INT(rig_stats(&r).accepted, 3);
-    CHECK_ERROR(hora_pool_quiesce(r.pool, 0), HORA_ETIMEDOUT);
+    CHECK_ERROR(hora_pool_await_idle_for(r.pool, 0), HORA_ETIMEDOUT);
     pass(&r, A_WHILE);
     CHECK_INT(rig_stats(&r).done, 1);
     CHECK_INT(rig_stats(&r).failed, 1);
     CHECK_INT(rig_stats(&r).rejected, 1);
-    CHECK_OK(hora_pool_quiesce(r.pool, 0));
+    CHECK_OK(hora_pool_await_idle_for(r.pool, 0));
     rig_close(&r);
 }
 
@@ -244,7 +244,7 @@ TEST(timer_that_is_cancelled_does_not_run, "")
 
 static int run_quiesce(struct call *call)
 {
-    return hora_pool_quiesce(call->object, call->timeout);
+    return hora_pool_await_idle_for(call->object, call->timeout);
 }
 
 TEST(timer_is_cancelled_while_somebody_waits_for_quiet, "")
@@ -330,7 +330,7 @@ TEST(timer_refuses_what_cannot_be, "")
     CHECK_ERROR(hora_timer_cancel(NULL), HORA_EINVAL);
     CHECK(!hora_timer_is_pending(NULL));
     CHECK_INT(hora_timer_cancel(&timer), HORA_CANCEL_TOO_LATE);
-    CHECK_OK(hora_fixed_pool_new(1, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool));
     CHECK_ERROR(hora_timer_start(pool, &timer, 0), HORA_EINVAL);
     CHECK_OK(hora_pool_free(pool));
     CHECK(!hora_timer_is_pending(&timer));
@@ -369,7 +369,7 @@ static int decorate(hora_scheduler *scheduler, hora_task *task, void *context)
 
 TEST(timer_needs_a_scheduler_that_shows_no_futures, "")
 {
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    hora_oversight steered = HORA_INIT(hora_oversight);
     steered.steered = true;
     const hora_scheduler_options *options[] = {
         HORA_SCHEDULER_OPTIONS(.before = before), HORA_SCHEDULER_OPTIONS(.after = after),
@@ -413,7 +413,7 @@ TEST(timer_without_a_thread_is_refused, "")
     struct rig r;
     hora_timer timer = HORA_TIMER_INIT(note, NULL);
 
-    open_options(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .factory = no_threads));
+    open_options(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = no_threads));
     CHECK_ERROR(hora_timer_start(r.pool, &timer, A_WHILE), HORA_EAGAIN);
     CHECK(!hora_timer_is_pending(&timer));
     CHECK_INT(rig_stats(&r).queued, 0);
@@ -499,7 +499,7 @@ TEST_REAL(timer_storm_of_many_threads, "")
     }
     for (int i = 0; i < THREADS; i++)
         test_thread_join(threads[i]);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < THREADS; i++)
         for (int j = 0; j < EACH; j++)
             CHECK_INT(storms[i].runs[j] + storms[i].cancelled[j], storms[i].starts[j]);

@@ -112,7 +112,7 @@ TEST(timer_is_cancelled_with_what_is_delayed, "")
 
         open_options(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = later == 0));
         start_all(&r, timers);
-        CHECK_OK(hora_schedule(r.pool, JOB(&job), 2 * A_WHILE, &future));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 2 * A_WHILE, &future));
         pass(&r, A_WHILE);
         CHECK_OK(hora_pool_shutdown(r.pool));
         if (later) {
@@ -142,14 +142,14 @@ TEST(timer_is_cancelled_by_a_stop, "")
 
         open_plain(&r);
         start_all(&r, timers);
-        CHECK_OK(hora_schedule(r.pool, JOB(&jobs[0]), 2 * A_WHILE, &future));
-        CHECK_OK(hora_schedule(r.pool, JOB(&jobs[1]), 2 * A_WHILE, NULL));
-        CHECK_OK(hora_pool_stop(r.pool, listed ? &list : NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[0]), 2 * A_WHILE, &future));
+        CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[1]), 2 * A_WHILE, NULL));
+        CHECK_OK(hora_pool_shutdown_now(r.pool, listed ? &list : NULL));
         check_none_is_pending(timers);
         CHECK_INT(list.count, listed ? 2 : 0);
         CHECK_INT(rig_stats(&r).cancelled, TIMERS);
         CHECK_INT(rig_stats(&r).abandoned, listed ? 0 : 2);
-        hora_future_list_release(&list);
+        hora_future_list_cancel(&list);
         (void)hora_future_unref(future);
         rig_close(&r);
         CHECK_INT(placed, 0);
@@ -184,9 +184,9 @@ TEST(timer_is_counted_and_not_listed, "")
     hora_queue *queue = hora_pool_queue(r.pool);
     CHECK_INT(hora_queue_size(queue), 0);
     CHECK_ERROR(hora_queue_peek(queue, &item), HORA_EEMPTY);
-    CHECK_OK(hora_schedule(r.pool, JOB(&jobs[0]), 3 * A_WHILE, &future));
-    CHECK_OK(hora_schedule(r.pool, JOB(&jobs[1]), 2 * A_WHILE, &sooner));
-    CHECK_OK(hora_schedule(r.pool, JOB(&jobs[2]), 4 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[0]), 3 * A_WHILE, &future));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[1]), 2 * A_WHILE, &sooner));
+    CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[2]), 4 * A_WHILE, NULL));
     CHECK_INT(hora_queue_size(queue), 3);
     CHECK_INT(rig_stats(&r).queued, TIMERS + 3);
     CHECK_INT(hora_queue_snapshot(queue, items, 8), 3);

@@ -23,11 +23,11 @@ static hora_trigger *named(const char *name)
     if (strcmp(name, "cron-lenient") == 0)
         return a_cron_trigger(every_minute, NULL, NULL);
     if (strcmp(name, "cron-fixed") == 0)
-        return a_cron_trigger(every_minute, NULL, MODE(HORA_CRON_FIXED));
+        return a_cron_trigger(every_minute, NULL, MODE(HORA_CRON_MODE_FIXED));
     if (strcmp(name, "cron-resume-lenient") == 0)
-        return a_cron_trigger(every_minute, NULL, RESUME(HORA_CRON_LENIENT, RESUMED));
+        return a_cron_trigger(every_minute, NULL, RESUME(HORA_CRON_MODE_LENIENT, RESUMED));
     if (strcmp(name, "cron-resume-fixed") == 0)
-        return a_cron_trigger(every_minute, NULL, RESUME(HORA_CRON_FIXED, RESUMED));
+        return a_cron_trigger(every_minute, NULL, RESUME(HORA_CRON_MODE_FIXED, RESUMED));
     if (strcmp(name, "fixed-delay 60s initial 5s") == 0)
         return a_periodic_trigger(HORA_SECONDS(60), false, HORA_SECONDS(5));
     if (strcmp(name, "fixed-rate 60s initial 5s") == 0)
@@ -48,7 +48,7 @@ static void check_row(int number, char *row)
         if (*row != '\0')
             *row++ = '\0';
     }
-    hora_trigger_context context = {.timeline = HORA_WALL,
+    hora_trigger_context context = {.clock = HORA_CLOCK_WALL,
                                     .now = moment(columns[1]),
                                     .last_planned = moment(columns[2]),
                                     .last_start = moment(columns[3]),
@@ -81,11 +81,11 @@ TEST(trigger_answers_as_spring_does, "")
 TEST(trigger_cron_has_a_zone_in_every_mode, "")
 {
     hora_trigger *lenient = a_cron_trigger("0 0 9 * * *", "Europe/Berlin", NULL);
-    hora_trigger *fixed = a_cron_trigger("0 0 9 * * *", "Europe/Berlin", MODE(HORA_CRON_FIXED));
+    hora_trigger *fixed = a_cron_trigger("0 0 9 * * *", "Europe/Berlin", MODE(HORA_CRON_MODE_FIXED));
     hora_trigger *lenient_from =
-        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_LENIENT, "2026-03-27T12:00:00Z"));
+        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_MODE_LENIENT, "2026-03-27T12:00:00Z"));
     hora_trigger *fixed_from =
-        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_FIXED, "2026-03-27T12:00:00Z"));
+        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_MODE_FIXED, "2026-03-27T12:00:00Z"));
     hora_trigger_context first = first_at("2026-03-30T12:00:00Z");
 
     CHECK_NEXT(lenient, first, "2026-03-31T09:00:00+02:00");
@@ -109,9 +109,9 @@ TEST(trigger_cron_has_a_zone_in_every_mode, "")
 /* While it is found out which times have passed, the planned time runs ahead of the last end, or there is no end yet. */
 TEST(trigger_cron_can_be_asked_for_times_that_were_not_run, "")
 {
-    hora_trigger *modes[] = {a_cron_trigger("0 0 * * * *", NULL, NULL),
-                             a_cron_trigger("0 0 * * * *", NULL, MODE(HORA_CRON_FIXED)),
-                             a_cron_trigger("0 0 * * * *", NULL, RESUME(HORA_CRON_LENIENT, "2026-01-01T00:00:00Z"))};
+    hora_trigger *modes[] = {
+        a_cron_trigger("0 0 * * * *", NULL, NULL), a_cron_trigger("0 0 * * * *", NULL, MODE(HORA_CRON_MODE_FIXED)),
+        a_cron_trigger("0 0 * * * *", NULL, RESUME(HORA_CRON_MODE_LENIENT, "2026-01-01T00:00:00Z"))};
     for (int i = 0; i < 3; i++) {
         hora_trigger_context context = ran_at("2026-05-01T10:00:00Z", "2026-05-01T10:10:00Z");
         context.now = moment("2026-05-01T14:30:00Z");
@@ -140,7 +140,7 @@ TEST(trigger_cron_goes_on_when_the_clock_is_set_back, "")
         {"2025-05-01T09:30:10Z", "2025-05-01T09:31:00Z"},
     };
     hora_trigger *modes[] = {a_cron_trigger("0 * * * * *", NULL, NULL),
-                             a_cron_trigger("0 * * * * *", NULL, MODE(HORA_CRON_FIXED))};
+                             a_cron_trigger("0 * * * * *", NULL, MODE(HORA_CRON_MODE_FIXED))};
     for (int mode = 0; mode < 2; mode++) {
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
             hora_trigger_context context = ran_at("2026-05-01T10:00:00Z", "2026-05-01T10:00:05Z");
@@ -170,8 +170,9 @@ TEST(trigger_reboot_is_once_and_at_once, "")
     CHECK_OK(hora_cron_parse("@reboot", HORA_CRON_OPTIONS(.dialect = HORA_CRON_UNIX), &cron, NULL));
     for (int i = 0; i < 2; i++) {
         hora_trigger *trigger = NULL;
-        CHECK_OK(hora_cron_trigger_new(
-            cron, NULL, i == 0 ? MODE(HORA_CRON_FIXED) : RESUME(HORA_CRON_LENIENT, "2020-01-01T00:00:00Z"), &trigger));
+        CHECK_OK(hora_trigger_new_cron(
+            cron, NULL, i == 0 ? MODE(HORA_CRON_MODE_FIXED) : RESUME(HORA_CRON_MODE_LENIENT, "2020-01-01T00:00:00Z"),
+            &trigger));
         CHECK_TIMES(trigger, "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.5Z", "never");
         hora_trigger_context context = first_at("2026-01-01T00:00:00Z");
         context.last_planned = context.now - 1;
@@ -198,16 +199,16 @@ TEST(trigger_cron_refuses_bad_input, "")
 {
     hora_cron *cron = a_cron("0 0 9 * * *");
     hora_trigger *trigger = (hora_trigger *)untouched;
-    hora_cron_trigger_options wrong = HORA_CRON_TRIGGER_OPTIONS_INIT;
+    hora_cron_trigger_options wrong = HORA_INIT(hora_cron_trigger_options);
 
-    CHECK_ERROR(hora_cron_trigger_new(NULL, NULL, NULL, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_trigger_new(cron, NULL, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_trigger_new(cron, NULL, MODE((hora_cron_mode)2), &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_trigger_new(cron, NULL, MODE((hora_cron_mode)-1), &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_trigger_new(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger),
+    CHECK_ERROR(hora_trigger_new_cron(NULL, NULL, NULL, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)2), &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)-1), &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger),
                 HORA_EINVAL); /* it would have no effect */
     wrong.struct_size = 0;
-    CHECK_ERROR(hora_cron_trigger_new(cron, NULL, &wrong, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, &wrong, &trigger), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
     CHECK_POINTER(hora_cron_unref(cron), NULL);
 }
@@ -218,7 +219,7 @@ TEST(trigger_periodic_is_on_any_clock, "")
 {
     hora_trigger *rate = a_periodic_trigger(10, true, 3);
     hora_trigger *gap = a_periodic_trigger(10, false, 3);
-    hora_trigger_context context = {.timeline = HORA_MONOTONIC,
+    hora_trigger_context context = {.clock = HORA_CLOCK_MONOTONIC,
                                     .now = 100,
                                     .last_planned = HORA_NEVER,
                                     .last_start = HORA_NEVER,
@@ -227,13 +228,13 @@ TEST(trigger_periodic_is_on_any_clock, "")
     CHECK(!hora_trigger_is_wall(rate) && !hora_trigger_is_wall(gap));
     CHECK_INT(hora_trigger_next(rate, &context), 103);
     CHECK_INT(hora_trigger_next(gap, &context), 103);
-    context = (hora_trigger_context){HORA_MONOTONIC, 150, 103, 104, 130, 1};
+    context = (hora_trigger_context){HORA_CLOCK_MONOTONIC, 150, 103, 104, 130, 1};
     CHECK_INT(hora_trigger_next(rate, &context), 113);
     CHECK_INT(hora_trigger_next(gap, &context), 140);
     context.last_planned = 113; /* which was not run */
     CHECK_INT(hora_trigger_next(rate, &context), 123);
     CHECK_INT(hora_trigger_next(gap, &context), 140);
-    context = (hora_trigger_context){HORA_MONOTONIC, 150, 103, 104, HORA_NEVER, 1}; /* the first is still going */
+    context = (hora_trigger_context){HORA_CLOCK_MONOTONIC, 150, 103, 104, HORA_NEVER, 1}; /* the first is still going */
     CHECK_INT(hora_trigger_next(rate, &context), 113);
     CHECK_INT(hora_trigger_next(gap, &context), 113);
     context.runs = 0; /* the first was not run at all: a gap has no other */
@@ -262,8 +263,8 @@ TEST(trigger_periodic_goes_on_when_the_clock_is_set_back, "")
 TEST(trigger_periodic_takes_any_period, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_periodic_trigger_new(0, NULL, &trigger));
-    hora_trigger_context context = {HORA_WALL, 20, 10, 11, 12, 1};
+    CHECK_OK(hora_trigger_new_periodic(0, NULL, &trigger));
+    hora_trigger_context context = {HORA_CLOCK_WALL, 20, 10, 11, 12, 1};
     CHECK_INT(hora_trigger_next(trigger, &context), 12);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     trigger = a_periodic_trigger(HORA_FOREVER, true, HORA_FOREVER);
@@ -273,11 +274,11 @@ TEST(trigger_periodic_takes_any_period, "")
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 
     trigger = (hora_trigger *)untouched;
-    CHECK_ERROR(hora_periodic_trigger_new(-1, NULL, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_periodic_trigger_new(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger),
+    CHECK_ERROR(hora_trigger_new_periodic(-1, NULL, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_periodic_trigger_new(1, &(hora_periodic_trigger_options){0}, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_periodic_trigger_new(1, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, &(hora_periodic_trigger_options){0}, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
 }
 
@@ -313,8 +314,8 @@ TEST(trigger_instants_are_sorted_whatever_their_order, "")
         instants[i] = instants[j];
         instants[j] = instant;
     }
-    CHECK_OK(hora_instants_trigger_new(instants, COUNT, &trigger));
-    hora_trigger_context context = {HORA_WALL, -5, HORA_NEVER, HORA_NEVER, HORA_NEVER, 0};
+    CHECK_OK(hora_trigger_new_instants(instants, COUNT, &trigger));
+    hora_trigger_context context = {HORA_CLOCK_WALL, -5, HORA_NEVER, HORA_NEVER, HORA_NEVER, 0};
     for (int i = 0; i < COUNT; i++) {
         hora_ns next = hora_trigger_next(trigger, &context);
         if (next != i)
@@ -329,11 +330,11 @@ TEST(trigger_instants_refuse_bad_input, "")
 {
     hora_trigger *trigger = (hora_trigger *)untouched;
     hora_instant one = {1};
-    CHECK_ERROR(hora_instants_trigger_new(NULL, 1, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_instants_trigger_new(&one, 0, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_instants_trigger_new(&one, 1, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_instants_trigger_new(&one, SIZE_MAX / 4, &trigger), HORA_ENOMEM);
-    CHECK_ERROR(hora_instants_trigger_new(&one, SIZE_MAX, &trigger), HORA_ENOMEM);
+    CHECK_ERROR(hora_trigger_new_instants(NULL, 1, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_instants(&one, 0, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_instants(&one, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_instants(&one, SIZE_MAX / 4, &trigger), HORA_ENOMEM);
+    CHECK_ERROR(hora_trigger_new_instants(&one, SIZE_MAX, &trigger), HORA_ENOMEM);
     CHECK_POINTER(trigger, untouched);
 }
 
@@ -363,12 +364,12 @@ TEST(trigger_of_a_function_asks_it, "")
 {
     struct answer answer = {0};
     hora_trigger *trigger = NULL;
-    hora_trigger_context context = {HORA_BOOTTIME, 1, 2, 3, 4, 5};
+    hora_trigger_context context = {HORA_CLOCK_BOOTTIME, 1, 2, 3, 4, 5};
 
     CHECK_OK(hora_trigger_new(answer_next, &answer, drop_answer, &trigger));
     CHECK(hora_trigger_is_wall(trigger));
     CHECK_INT(hora_trigger_next(trigger, &context), 4711);
-    CHECK_INT(answer.context.timeline, HORA_BOOTTIME);
+    CHECK_INT(answer.context.clock, HORA_CLOCK_BOOTTIME);
     CHECK_INT(answer.context.now, 1);
     CHECK_INT(answer.context.last_planned, 2);
     CHECK_INT(answer.context.last_start, 3);
@@ -451,7 +452,7 @@ TEST(trigger_of_cron_says_what_the_expression_says, "")
     hora_trigger *trigger = NULL;
     char text[128];
     CHECK(hora_cron_describe(cron, paris, text, sizeof(text)) > 0);
-    CHECK_OK(hora_cron_trigger_new(cron, paris, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, paris, NULL, &trigger));
     CHECK_TEXT(trigger, text);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     CHECK_POINTER(hora_zone_unref(paris), NULL);

@@ -9,7 +9,7 @@ static char untouched[1];
 static hora_trigger *first_of(hora_trigger *a, hora_trigger *b)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_first_of_trigger_new((hora_trigger *[]){a, b}, 2, &trigger));
+    CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){a, b}, 2, &trigger));
     CHECK_POINTER(hora_trigger_unref(a), NULL);
     CHECK_POINTER(hora_trigger_unref(b), NULL);
     return trigger;
@@ -18,7 +18,7 @@ static hora_trigger *first_of(hora_trigger *a, hora_trigger *b)
 static hora_trigger *all_of(hora_trigger *a, hora_trigger *b)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_all_of_trigger_new((hora_trigger *[]){a, b}, 2, &trigger));
+    CHECK_OK(hora_trigger_new_all_of((hora_trigger *[]){a, b}, 2, &trigger));
     CHECK_POINTER(hora_trigger_unref(a), NULL);
     CHECK_POINTER(hora_trigger_unref(b), NULL);
     return trigger;
@@ -30,7 +30,7 @@ static hora_trigger *excluding(hora_trigger *inner, const char *zone, const hora
     hora_calendar *calendar = NULL;
     hora_zone *place = zone != NULL ? a_zone(zone) : NULL;
     CHECK_OK(hora_calendar_new(place, options, &calendar));
-    CHECK_OK(hora_excluding_trigger_new(inner, calendar, &trigger));
+    CHECK_OK(hora_trigger_new_excluding(inner, calendar, &trigger));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
     CHECK_POINTER(hora_trigger_unref(inner), NULL);
     CHECK_POINTER(hora_zone_unref(place), NULL);
@@ -118,7 +118,7 @@ TEST(trigger_all_of_three_agrees_with_a_walk, "")
     hora_trigger *parts[] = {a_cron_trigger("*/7 * * * * *", NULL, NULL), a_cron_trigger("*/5 */3 * * * *", NULL, NULL),
                              a_cron_trigger("14,15,35 * * * * *", NULL, NULL)};
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_all_of_trigger_new(parts, 3, &trigger));
+    CHECK_OK(hora_trigger_new_all_of(parts, 3, &trigger));
     hora_trigger_context context = first_at("2026-01-01T00:00:00Z");
     for (int second = 1; second < 3600; second++) {
         hora_ns at = moment("2026-01-01T00:00:00Z") + HORA_SECONDS(second);
@@ -148,7 +148,7 @@ TEST(trigger_all_of_those_that_never_agree_says_never, "")
 /* What has been missed is missed by all together. */
 TEST(trigger_all_of_says_times_that_have_passed, "")
 {
-    const hora_cron_trigger_options *fixed = HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_FIXED);
+    const hora_cron_trigger_options *fixed = HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED);
     hora_trigger *trigger =
         all_of(a_cron_trigger("0 0 * 13 * *", NULL, fixed), a_cron_trigger("0 0 12 * * FRI", NULL, fixed));
     hora_trigger_context context = ran_at("2026-02-13T12:00:00Z", "2026-06-01T00:00:00Z");
@@ -165,14 +165,14 @@ TEST(trigger_all_of_takes_what_names_moments, "")
     hora_cron *at_reboot = NULL;
     CHECK_OK(hora_trigger_new(every_ten, NULL, NULL, &function));
     CHECK_OK(hora_cron_parse("@reboot", HORA_CRON_OPTIONS(.dialect = HORA_CRON_UNIX), &at_reboot, NULL));
-    CHECK_OK(hora_cron_trigger_new(at_reboot, NULL, NULL, &reboot));
+    CHECK_OK(hora_trigger_new_cron(at_reboot, NULL, NULL, &reboot));
     hora_trigger *mixed = NULL;
-    CHECK_OK(hora_first_of_trigger_new((hora_trigger *[]){cron, period}, 2, &mixed));
+    CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){cron, period}, 2, &mixed));
     hora_trigger *others[] = {period, function, reboot, mixed};
     for (int i = 0; i < 4; i++) {
         hora_trigger *trigger = (hora_trigger *)untouched;
-        CHECK_ERROR(hora_all_of_trigger_new((hora_trigger *[]){cron, others[i]}, 2, &trigger), HORA_EINVAL);
-        CHECK_ERROR(hora_all_of_trigger_new(&others[i], 1, &trigger), HORA_EINVAL);
+        CHECK_ERROR(hora_trigger_new_all_of((hora_trigger *[]){cron, others[i]}, 2, &trigger), HORA_EINVAL);
+        CHECK_ERROR(hora_trigger_new_all_of(&others[i], 1, &trigger), HORA_EINVAL);
         CHECK_POINTER(trigger, untouched);
         CHECK_POINTER(hora_trigger_unref(others[i]), NULL);
     }
@@ -205,10 +205,10 @@ TEST(trigger_composed_says_in_words_what_it_is, "")
     trigger = all_of(an_instants_trigger("2026-01-01T00:00:00Z"), an_instants_trigger("2027-01-01T00:00:00Z"));
     CHECK_TEXT(trigger, "all of: at 2026-01-01T00:00:00Z; at 2027-01-01T00:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
-    trigger =
-        excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL,
-                  HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = (hora_date[]){{0, 12, 25}, {0, 12, 26}},
-                                        .date_count = 2, .windows = &(hora_window){0, 3600, 0}, .window_count = 1));
+    trigger = excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL,
+                        HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = (hora_date[]){{0, 12, 25}, {0, 12, 26}},
+                                              .date_count = 2, .windows = &(hora_calendar_window){0, 3600, 0},
+                                              .window_count = 1));
     CHECK_TEXT(trigger, "every 5 min, except: Sat, Sun, 2 dates, 1 part of the day");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     trigger = excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL, NULL);
@@ -263,8 +263,8 @@ TEST(trigger_excluding_asks_a_function_step_by_step, "")
 {
     hora_trigger *function = NULL;
     CHECK_OK(hora_trigger_new(every_ten, NULL, NULL, &function));
-    hora_trigger *trigger =
-        excluding(function, NULL, HORA_CALENDAR_OPTIONS(.windows = &(hora_window){36000, 36035, 0}, .window_count = 1));
+    hora_trigger *trigger = excluding(
+        function, NULL, HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){36000, 36035, 0}, .window_count = 1));
     hora_trigger_context context = first_at("2026-05-01T09:59:53Z");
     CHECK_NEXT(trigger, context, "2026-05-01T10:00:40Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
@@ -298,17 +298,17 @@ TEST(trigger_composed_refuses_bad_input, "")
     hora_calendar *calendar = NULL;
     CHECK_OK(hora_calendar_new(NULL, NULL, &calendar));
 
-    CHECK_ERROR(hora_first_of_trigger_new(NULL, 1, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_first_of_trigger_new(&one, 0, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_first_of_trigger_new(with_hole, 2, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_first_of_trigger_new(&one, 1, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_all_of_trigger_new(NULL, 1, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_all_of_trigger_new(&one, 0, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_all_of_trigger_new(with_hole, 2, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_all_of_trigger_new(&one, 1, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_excluding_trigger_new(NULL, calendar, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_excluding_trigger_new(one, NULL, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_excluding_trigger_new(one, calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_first_of(NULL, 1, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_first_of(&one, 0, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_first_of(with_hole, 2, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_first_of(&one, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_all_of(NULL, 1, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_all_of(&one, 0, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_all_of(with_hole, 2, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_all_of(&one, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_excluding(NULL, calendar, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_excluding(one, NULL, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_excluding(one, calendar, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
     CHECK_POINTER(hora_trigger_unref(one), NULL);

@@ -2,9 +2,9 @@
 /* test_virtual_clock.c - the clock that a test moves by hand */
 #include "support.h"
 
-static const hora_timeline timelines[] = {HORA_MONOTONIC, HORA_BOOTTIME, HORA_WALL};
+static const hora_clock_id timelines[] = {HORA_CLOCK_MONOTONIC, HORA_CLOCK_BOOTTIME, HORA_CLOCK_WALL};
 
-static hora_ns now_on(hora_virtual_clock *clock, hora_timeline timeline)
+static hora_ns now_on(hora_virtual_clock *clock, hora_clock_id timeline)
 {
     return hora_clock_now(hora_virtual_clock_view(clock, timeline));
 }
@@ -12,9 +12,9 @@ static hora_ns now_on(hora_virtual_clock *clock, hora_timeline timeline)
 static void check_now(const char *file, int line, hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot,
                       hora_ns wall)
 {
-    test_check_int(file, line, "monotonic", now_on(clock, HORA_MONOTONIC), monotonic);
-    test_check_int(file, line, "boot time", now_on(clock, HORA_BOOTTIME), boot);
-    test_check_int(file, line, "wall", now_on(clock, HORA_WALL), wall);
+    test_check_int(file, line, "monotonic", now_on(clock, HORA_CLOCK_MONOTONIC), monotonic);
+    test_check_int(file, line, "boot time", now_on(clock, HORA_CLOCK_BOOTTIME), boot);
+    test_check_int(file, line, "wall", now_on(clock, HORA_CLOCK_WALL), wall);
 }
 #define CHECK_NOW(clock, monotonic, boot, wall) check_now(__FILE__, __LINE__, (clock), (monotonic), (boot), (wall))
 
@@ -62,11 +62,11 @@ TEST(virtual_clock_view_shows_its_timeline, "")
 
     fixture_open(&f);
     for (int i = 0; i < 3; i++)
-        CHECK_INT(hora_clock_timeline(hora_virtual_clock_view(f.clock, timelines[i])), timelines[i]);
-    CHECK_POINTER(hora_virtual_clock_view(f.clock, (hora_timeline)3), NULL);
-    CHECK_POINTER(hora_virtual_clock_view(f.clock, (hora_timeline)-1), NULL);
-    CHECK_OK(hora_clock_instant(hora_virtual_clock_view(f.clock, HORA_WALL), &instant));
-    CHECK_INT(instant.ns, now_on(f.clock, HORA_WALL));
+        CHECK_INT(hora_clock_get_id(hora_virtual_clock_view(f.clock, timelines[i])), timelines[i]);
+    CHECK_POINTER(hora_virtual_clock_view(f.clock, (hora_clock_id)4), NULL);
+    CHECK_POINTER(hora_virtual_clock_view(f.clock, (hora_clock_id)-1), NULL);
+    CHECK_OK(hora_clock_instant(hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL), &instant));
+    CHECK_INT(instant.ns, now_on(f.clock, HORA_CLOCK_WALL));
     CHECK_ERROR(hora_clock_instant(f.view, &instant), HORA_EINVAL);
     fixture_close(&f);
 }
@@ -93,7 +93,7 @@ TEST(virtual_clock_does_not_wrap, "")
 
     CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock));
     CHECK_OK(hora_virtual_clock_advance(clock, INT64_MAX));
-    last = now_on(clock, HORA_MONOTONIC);
+    last = now_on(clock, HORA_CLOCK_MONOTONIC);
     CHECK(last >= INT64_MAX - 1);
     CHECK_OK(hora_virtual_clock_advance(clock, INT64_MAX));
     CHECK_OK(hora_virtual_clock_suspend(clock, INT64_MAX));
@@ -102,7 +102,7 @@ TEST(virtual_clock_does_not_wrap, "")
         CHECK_INT(now_on(clock, timelines[i]), last);
     CHECK_OK(hora_virtual_clock_step_wall(clock, INT64_MIN));
     CHECK_OK(hora_virtual_clock_step_wall(clock, INT64_MIN));
-    CHECK_INT(now_on(clock, HORA_WALL), INT64_MIN);
+    CHECK_INT(now_on(clock, HORA_CLOCK_WALL), INT64_MIN);
     CHECK_OK(hora_virtual_clock_free(clock));
 }
 
@@ -244,7 +244,7 @@ TEST(virtual_clock_late_waits_keep_their_results, "")
     CHECK_OK(hora_virtual_clock_set_lateness(f.clock, 5));
     start_poll_for(&poll, &f, 10);
     CHECK_WAITS_FOR(&poll, 15, HORA_ETIMEDOUT);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 10));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 10));
     start_take(&take, &f);
     CHECK_BLOCKED(&take);
     advance(&f, 14);
@@ -411,7 +411,8 @@ TEST(virtual_clock_in_use_cannot_be_freed, "")
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = f.view), &latch));
     CHECK_ERROR(hora_virtual_clock_free(f.clock), HORA_EBUSY);
     CHECK_OK(hora_latch_free(latch));
-    CHECK_OK(hora_array_queue_new(1, HORA_QUEUE_OPTIONS(.clock = hora_virtual_clock_view(f.clock, HORA_WALL)), &queue));
+    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL)),
+                                  &queue));
     CHECK_ERROR(hora_virtual_clock_free(f.clock), HORA_EBUSY);
     CHECK_OK(hora_queue_free(queue));
     CHECK_OK(hora_virtual_clock_attach(f.clock));

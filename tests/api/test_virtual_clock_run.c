@@ -71,12 +71,12 @@ TEST(virtual_clock_run_moves_all_lines, "")
     CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {-7}), &clock));
     CHECK_OK(hora_virtual_clock_run(clock, 0));
     CHECK_OK(hora_virtual_clock_run(clock, 10));
-    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_MONOTONIC)), 15);
-    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_BOOTTIME)), 15);
-    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_WALL)), 3);
+    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)), 15);
+    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_BOOTTIME)), 15);
+    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_WALL)), 3);
     CHECK_OK(hora_virtual_clock_run(clock, HORA_FOREVER - 1));
     CHECK_OK(hora_virtual_clock_run(clock, HORA_FOREVER));
-    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_MONOTONIC)), HORA_FOREVER - 1);
+    CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)), HORA_FOREVER - 1);
     CHECK_OK(hora_virtual_clock_free(clock));
 }
 
@@ -129,7 +129,8 @@ TEST(virtual_clock_run_wakes_all_that_are_due, "")
 
     fixture_open(&f);
     for (int i = 0; i < SLEEPERS; i++)
-        start_sleeper(&calls[i], &f, hora_virtual_clock_view(f.clock, (hora_timeline)(i % 3)), 10 + i % 2, &logs[i]);
+        start_sleeper(&calls[i], &f, hora_virtual_clock_view(f.clock, (hora_clock_id)(i % 3 + 1)), 10 + i % 2,
+                      &logs[i]);
     CHECK_OK(hora_virtual_clock_run(f.clock, 40));
     for (int i = 0; i < SLEEPERS; i++)
         CHECK_LOG(&logs[i], i % 2 == 0 ? 4 : 3, 10 + i % 2, 10 + i % 2);
@@ -297,7 +298,7 @@ static int run_until_25(struct call *call)
 
 /* At 10 the clock is moved by 20: the run of 50 ends at 50 of the monotonic line, and who waits until 25 on a line that
  * was moved is woken at once, else in time. */
-static void check_moved(int how, hora_timeline timeline, hora_ns woken)
+static void check_moved(int how, hora_clock_id timeline, hora_ns woken)
 {
     struct fixture f;
     struct log log = {.start = HORA_SECONDS(1)};
@@ -319,12 +320,12 @@ static void check_moved(int how, hora_timeline timeline, hora_ns woken)
 
 TEST(virtual_clock_run_bears_other_movements, "")
 {
-    check_moved(ADVANCE, HORA_MONOTONIC, 30);
-    check_moved(STEP_WALL, HORA_MONOTONIC, 25);
-    check_moved(STEP_WALL, HORA_WALL, 10);
-    check_moved(SUSPEND, HORA_BOOTTIME, 10);
-    check_moved(SUSPEND, HORA_WALL, 10);
-    check_moved(SUSPEND, HORA_MONOTONIC, 25);
+    check_moved(ADVANCE, HORA_CLOCK_MONOTONIC, 30);
+    check_moved(STEP_WALL, HORA_CLOCK_MONOTONIC, 25);
+    check_moved(STEP_WALL, HORA_CLOCK_WALL, 10);
+    check_moved(SUSPEND, HORA_CLOCK_BOOTTIME, 10);
+    check_moved(SUSPEND, HORA_CLOCK_WALL, 10);
+    check_moved(SUSPEND, HORA_CLOCK_MONOTONIC, 25);
 }
 
 /* Beyond the end nobody sets it back. */
@@ -350,7 +351,7 @@ TEST(virtual_clock_run_makes_descriptors_readable, "")
     fixture_open_queue(&f, DELAY, 0);
     int fd = hora_queue_fd(f.queue);
     CHECK(fd >= 0);
-    CHECK_OK(hora_delay_queue_put(f.queue, item(0), 10));
+    CHECK_OK(hora_queue_put_delayed(f.queue, item(0), 10));
     CHECK_OK(hora_virtual_clock_run(f.clock, 9));
     CHECK(!is_readable(fd));
     CHECK_OK(hora_virtual_clock_run(f.clock, 100));

@@ -223,13 +223,13 @@ TEST_REAL(zone_local_is_there, "")
 TEST_REAL(zone_options_of_another_release, "")
 {
     hora_zone *zone = NULL;
-    hora_zone_options options = HORA_ZONE_OPTIONS_INIT;
+    hora_zone_options options = HORA_INIT(hora_zone_options);
     options.struct_size = 3;
     CHECK_ERROR(hora_zone_new("UTC", &options, &zone, NULL), HORA_EINVAL);
     struct {
         hora_zone_options known;
         uint64_t unknown;
-    } newer = {HORA_ZONE_OPTIONS_INIT, 0};
+    } newer = {HORA_INIT(hora_zone_options), 0};
     newer.known.struct_size = sizeof newer;
     CHECK_OK(hora_zone_new("UTC", &newer.known, &zone, NULL));
     zone = hora_zone_unref(zone);

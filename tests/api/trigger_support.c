@@ -40,7 +40,7 @@ hora_trigger *a_cron_trigger(const char *text, const char *zone, const hora_cron
     hora_trigger *trigger = NULL;
     hora_cron *cron = a_cron(text);
     hora_zone *place = zone != NULL ? a_zone(zone) : NULL;
-    CHECK_OK(hora_cron_trigger_new(cron, place, options, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, place, options, &trigger));
     CHECK_POINTER(hora_cron_unref(cron), NULL);
     CHECK_POINTER(hora_zone_unref(place), NULL);
     return trigger;
@@ -49,9 +49,8 @@ hora_trigger *a_cron_trigger(const char *text, const char *zone, const hora_cron
 hora_trigger *a_periodic_trigger(hora_ns period, bool at_fixed_rate, hora_ns initial_delay)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_periodic_trigger_new(
-        period, HORA_PERIODIC_TRIGGER_OPTIONS(.at_fixed_rate = at_fixed_rate, .initial_delay = initial_delay),
-        &trigger));
+    CHECK_OK(hora_trigger_new_periodic(
+        period, HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = initial_delay), &trigger));
     return trigger;
 }
 
@@ -71,13 +70,13 @@ hora_trigger *an_instants_trigger(const char *moments)
         rest = end;
     }
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_instants_trigger_new(instants, count, &trigger));
+    CHECK_OK(hora_trigger_new_instants(instants, count, &trigger));
     return trigger;
 }
 
 hora_trigger_context first_at(const char *now)
 {
-    return (hora_trigger_context){.timeline = HORA_WALL,
+    return (hora_trigger_context){.clock = HORA_CLOCK_WALL,
                                   .now = moment(now),
                                   .last_planned = HORA_NEVER,
                                   .last_start = HORA_NEVER,
@@ -86,7 +85,7 @@ hora_trigger_context first_at(const char *now)
 
 hora_trigger_context ran_at(const char *planned, const char *now)
 {
-    return (hora_trigger_context){.timeline = HORA_WALL,
+    return (hora_trigger_context){.clock = HORA_CLOCK_WALL,
                                   .now = moment(now),
                                   .last_planned = moment(planned),
                                   .last_start = moment(planned),

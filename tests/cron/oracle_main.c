@@ -74,7 +74,7 @@ static void differ(const struct question *q, const char *what, bool got_is, int6
     (void)printf("%s --seed %" PRIu64 " --zone %s --case %" PRId64 ": \"%s\" %s %s from %s + %" PRId64
                  " ns: %s: hora says %s, the scan %s\n",
                  arguments.program, arguments.seed, q->zone_name, q->number, q->expression.text,
-                 q->expression.is_crontab ? "crontab" : "spring", q->dst == HORA_DST_CRON ? "dst=cron" : "dst=spring",
+                 q->expression.is_crontab ? "crontab" : "spring", q->dst == HORA_DST_ONCE ? "dst=cron" : "dst=spring",
                  shown(from, sizeof from, true, q->second), q->fraction, what, shown(a, sizeof a, got_is, got),
                  shown(b, sizeof b, want_is, want));
 }
@@ -125,7 +125,7 @@ static void check(const struct question *q, const hora_zone *zone)
 {
     hora_cron *cron;
     hora_cron_error error;
-    hora_cron_options options = HORA_CRON_OPTIONS_INIT;
+    hora_cron_options options = HORA_INIT(hora_cron_options);
     options.dialect = q->expression.is_crontab ? HORA_CRON_UNIX : HORA_CRON_SPRING;
     options.dst = q->dst;
     if (hora_cron_parse(q->expression.text, &options, &cron, &error) < 0) {
@@ -194,11 +194,11 @@ static void run_case(const char *name, const struct zone_table *table, const hor
     struct question q = {.zone_name = name, .zone = table, .number = number};
     q.second = some_second(&dice, table, near);
     q.fraction = dice_one_in(&dice, 3) ? dice_below(&dice, (int)NS) : 0;
-    q.dst = dice_one_in(&dice, 2) ? HORA_DST_CRON : HORA_DST_SPRING;
+    q.dst = dice_one_in(&dice, 2) ? HORA_DST_ONCE : HORA_DST_LITERAL;
     struct reading hint = reading_of(q.second + offset_in(table, q.second));
-    bool names_times = q.dst == HORA_DST_CRON && !dice_one_in(&dice, 4);
+    bool names_times = q.dst == HORA_DST_ONCE && !dice_one_in(&dice, 4);
     expression_write(&q.expression, &dice, dice_one_in(&dice, 3), names_times, &hint);
-    q.is_once = q.dst == HORA_DST_CRON && !q.expression.is_interval;
+    q.is_once = q.dst == HORA_DST_ONCE && !q.expression.is_interval;
     totals.cases++;
     totals.near += near && table->count > 1 ? 1 : 0;
     check(&q, zone);

@@ -16,14 +16,14 @@
 static atomic_int at_once_runs;
 static hora_latch *all_ran;
 
-HORA_SCHEDULED(at_once, .initial_delay_text = "0")
+HORA_SCHEDULED_FUNCTION(at_once, .initial_delay_text = "0")
 {
     if (atomic_fetch_add(&at_once_runs, 1) == 0)
         (void)hora_latch_count_down(all_ran);
     return 0;
 }
 
-HORA_SCHEDULED(off, .cron = "-")
+HORA_SCHEDULED_FUNCTION(off, .cron = "-")
 {
     return 0;
 }

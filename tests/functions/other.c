@@ -8,7 +8,7 @@
 
 static atomic_int runs;
 
-HORA_SCHEDULED(elsewhere, .fixed_delay_text = "1ms", .initial_delay = HORA_MS(1))
+HORA_SCHEDULED_FUNCTION(elsewhere, .fixed_delay_text = "1ms", .initial_delay = HORA_MS(1))
 {
     if (atomic_fetch_add(&runs, 1) == 1)
         host_other_ran();

@@ -9,15 +9,15 @@
 static atomic_int plugged_runs;
 static atomic_int plugged_too_runs;
 
-HORA_SCHEDULED_EXPORT;
+HORA_SCHEDULED_FUNCTIONS_EXPORT;
 
-HORA_SCHEDULED(plugged, .fixed_rate_text = "1ms")
+HORA_SCHEDULED_FUNCTION(plugged, .fixed_rate_text = "1ms")
 {
     atomic_fetch_add(&plugged_runs, 1);
     return 0;
 }
 
-HORA_SCHEDULED(plugged_too, .initial_delay = 1)
+HORA_SCHEDULED_FUNCTION(plugged_too, .initial_delay = 1)
 {
     atomic_fetch_add(&plugged_too_runs, 1);
     return 0;

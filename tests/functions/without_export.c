@@ -2,7 +2,7 @@
 /* without_export.c - a library that has such a function, and does not say so */
 #include <hora/registrar.h>
 
-HORA_SCHEDULED(unseen, .fixed_rate = 1)
+HORA_SCHEDULED_FUNCTION(unseen, .fixed_rate = 1)
 {
     return 0;
 }

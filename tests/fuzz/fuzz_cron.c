@@ -33,7 +33,7 @@ static const hora_zone *new_york(void)
 static void check_refusal(const char *text, const hora_cron_error *error)
 {
     size_t length = strlen(text);
-    require(error->field >= HORA_CRON_WHOLE && error->field <= HORA_CRON_WEEKDAY);
+    require(error->field >= HORA_CRON_WHOLE && error->field <= HORA_CRON_FIELD_WEEKDAY);
     require(error->position <= length && error->length <= length - error->position);
     require(memchr(error->text, '\0', sizeof error->text) != NULL && error->text[0] != '\0');
     for (const char *c = error->text; *c != '\0'; c++)
@@ -45,7 +45,7 @@ static void check_words(const hora_cron *cron)
     char words[MOST_TEXT];
     int length = hora_cron_describe(cron, NULL, words, sizeof words);
     require(length > 0 && (size_t)length == strlen(words));
-    for (int field = HORA_CRON_SECOND; field <= HORA_CRON_WEEKDAY; field++) {
+    for (int field = HORA_CRON_FIELD_SECOND; field <= HORA_CRON_FIELD_WEEKDAY; field++) {
         length = hora_cron_describe_field(cron, (hora_cron_field)field, words, sizeof words);
         require(length == HORA_EINVAL || (length > 0 && (size_t)length == strlen(words)));
     }
@@ -121,8 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return -1;
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';
-    hora_cron_options options = HORA_CRON_OPTIONS_INIT;
-    options.dst = data[0] % 2 == 0 ? HORA_DST_SPRING : HORA_DST_CRON;
+    hora_cron_options options = HORA_INIT(hora_cron_options);
+    options.dst = data[0] % 2 == 0 ? HORA_DST_LITERAL : HORA_DST_ONCE;
     hora_instant from = {HORA_HOURS(365 * 24) * (data[0] / 2 - 20) + HORA_HOURS(5000)};
     check_expression(text, &options, from);
     options.dialect = HORA_CRON_UNIX;

@@ -69,7 +69,7 @@ struct scenario {
 /* Mistakes that can be made on purpose while hora plays, to show that the comparison finds them. */
 enum mutant {
     NO_MUTANT,
-    SPELLED_OUT,     /* no mistake: series are scheduled with hora_schedule_with, which must make no difference */
+    SPELLED_OUT, /* no mistake: series are scheduled with hora_scheduler_schedule_with, which must make no difference */
     RATE_FROM_END,   /* a fixed rate counts from the end of the run */
     GAP_FROM_PLAN,   /* a fixed delay counts from the planned time */
     FAILURE_GOES_ON, /* a failure does not end the series */

@@ -162,7 +162,7 @@ static int run(void *arg, void **ret_result);
 static int schedule_spelled_out(struct play *p, const struct line *call, const hora_task *task, hora_ns delay,
                                 hora_ns every, hora_future **ret_future)
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     if (every <= 0)
         return HORA_EINVAL;
     bool rate = is(call, "rate");
@@ -171,14 +171,14 @@ static int schedule_spelled_out(struct play *p, const struct line *call, const h
     if (p->mutant == GAP_FROM_PLAN)
         rate = true;
     if (rate) {
-        spec.rate = every;
+        spec.fixed_rate = every;
         spec.missed = p->mutant == MISSED_ONCE ? HORA_MISSED_ONCE : HORA_MISSED_BURST;
     } else {
-        spec.gap = every;
+        spec.fixed_delay = every;
     }
-    spec.delay = delay;
+    spec.initial_delay = delay;
     spec.failure = p->mutant == FAILURE_GOES_ON ? HORA_FAILURE_CONTINUE : HORA_FAILURE_STOP;
-    return hora_schedule_with(p->scheduler, task, &spec, ret_future);
+    return hora_scheduler_schedule_with(p->scheduler, task, &spec, ret_future);
 }
 
 static void schedule(struct play *p, const struct line *call, struct answer *answer)
@@ -198,13 +198,13 @@ static void schedule(struct play *p, const struct line *call, struct answer *ans
     if (!is(call, "schedule") && delay <= 0 && tick_now(p) % 2 == 1)
         delay = TICK;
     if (is(call, "schedule"))
-        say_code(answer, hora_schedule(p->scheduler, task, delay, &a->future));
+        say_code(answer, hora_scheduler_schedule(p->scheduler, task, delay, &a->future));
     else if (p->mutant >= SPELLED_OUT && p->mutant <= LAST_SPELLED_OUT)
         say_code(answer, schedule_spelled_out(p, call, task, delay, every, &a->future));
     else if (is(call, "rate"))
-        say_code(answer, hora_schedule_at_fixed_rate(p->scheduler, task, delay, every, &a->future));
+        say_code(answer, hora_scheduler_schedule_at_fixed_rate(p->scheduler, task, delay, every, &a->future));
     else
-        say_code(answer, hora_schedule_with_fixed_delay(p->scheduler, task, delay, every, &a->future));
+        say_code(answer, hora_scheduler_schedule_with_fixed_delay(p->scheduler, task, delay, every, &a->future));
 }
 
 /* hora lists tasks in the order in which they are due; it says so itself. */
@@ -214,7 +214,7 @@ static void say_futures(struct answer *answer, hora_future **futures, int count)
     for (int i = 0; i < count; i++) {
         const struct actor *a = hora_future_task(futures[i])->arg;
         say(answer, "%s%s%d", i > 0 ? " " : "", hora_future_is_cancelled(futures[i]) ? "-" : "", a->id);
-        if (i > 0 && hora_scheduled_compare(futures[i - 1], futures[i]) >= 0)
+        if (i > 0 && hora_future_compare_due(futures[i - 1], futures[i]) >= 0)
             say(answer, " out of order");
     }
     say(answer, "]");
@@ -267,9 +267,9 @@ static void show_future(hora_future *f, struct answer *answer)
     say(answer, "%s", done ? outcome(code) : "pending");
     if (hora_future_is_cancelled(f) != (code == HORA_ECANCELED))
         say(answer, " and not");
-    if (hora_scheduled_is_periodic(f))
+    if (hora_future_is_periodic(f))
         say(answer, " periodic");
-    code = hora_scheduled_delay(f, &delay);
+    code = hora_future_delay(f, &delay);
     if (code < 0)
         say(answer, " %s", hora_errname(code));
     else if (delay > 1000000 * TICK)
@@ -287,7 +287,7 @@ static void stop(struct play *p, struct answer *answer)
     if (p->mutant == STOP_AS_SHUTDOWN)
         hora_pool_shutdown(p->scheduler);
     else
-        must(hora_pool_stop(p->scheduler, &list) == 0 && list.count <= MOST_TASKS, "stop hands back too much");
+        must(hora_pool_shutdown_now(p->scheduler, &list) == 0 && list.count <= MOST_TASKS, "stop hands back too much");
     while ((futures[count] = hora_future_list_take(&list)) != NULL)
         count++;
     say_futures(answer, futures, count);
@@ -320,7 +320,7 @@ static void *wait_in_thread(void *arg)
     if (w->future != NULL) {
         answer = outcome(hora_future_get_for(w->future, timeout, NULL));
     } else {
-        int code = hora_pool_await_termination(p->scheduler, timeout);
+        int code = hora_pool_await_termination_for(p->scheduler, timeout);
         answer = code == 0 ? "terminated" : outcome(code);
     }
     if (w->future != NULL)
@@ -445,7 +445,7 @@ static void start(struct play *p)
     must(pthread_mutex_init(&p->one_at_a_time, NULL) == 0, "no mutex");
     trace_init(&p->trace);
     must(hora_virtual_clock_new(NULL, &p->clock) == 0, "no clock");
-    p->view = hora_virtual_clock_view(p->clock, HORA_MONOTONIC);
+    p->view = hora_virtual_clock_view(p->clock, HORA_CLOCK_MONOTONIC);
     int core = (int)number_in(first, 2);
     const hora_scheduler_options *options =
         HORA_SCHEDULER_OPTIONS(.core_threads = core, .clock = p->view,
@@ -491,7 +491,8 @@ static void finish(struct play *p, int64_t tick)
     while (!all_waiters_ended(p) && tick_now(p) < LAST_TICK)
         pass_half_a_tick(p);
     must(all_waiters_ended(p), "a waiter does not end");
-    hora_pool_stop(p->scheduler, NULL); /* what the clock must still end, were the scheduler not stopped above */
+    hora_pool_shutdown_now(p->scheduler,
+                           NULL); /* what the clock must still end, were the scheduler not stopped above */
     pass_until(p, tick_now(p) + 2);
 }
 

@@ -100,7 +100,7 @@ static bool is_ordered(const struct subject *subject)
 
 static const hora_clock *clock_of(const struct subject *subject)
 {
-    return subject->clock == NULL ? NULL : hora_virtual_clock_view(subject->clock, HORA_MONOTONIC);
+    return subject->clock == NULL ? NULL : hora_virtual_clock_view(subject->clock, HORA_CLOCK_MONOTONIC);
 }
 
 static int compare_ranks(const void *a, const void *b, void *context)
@@ -137,21 +137,21 @@ static int new_queue(struct subject *s, const struct call *first_line)
     int size = (int)first_line->numbers[4];
     switch (s->kind) {
     case ARRAY:
-        return hora_array_queue_new(size, HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
+        return hora_queue_new_array(size, HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
     case LINKED:
-        return hora_linked_queue_new(size, HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
+        return hora_queue_new_linked(size, HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
     case SYNCHRONOUS:
-        return hora_synchronous_queue_new(HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
+        return hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
     case PRIORITY:
-        return hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks), &s->queue);
+        return hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks), &s->queue);
     case LATCH:
         return hora_latch_new(size, HORA_LATCH_OPTIONS(.clock = clock), &s->latch);
     case DELAY:
         break;
     }
     if (s->due == STATED)
-        return hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
-    return hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = clock, .remaining = remaining_delay, .context = s,
+        return hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
+    return hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock, .remaining = remaining_delay, .arg = s,
                                                    .compare = s->due == FIXED ? compare_ranks : NULL),
                                 &s->queue);
 }
@@ -227,7 +227,7 @@ static void put(struct subject *s, const struct call *call, struct answer *answe
 {
     struct element *e = element(call);
     if (s->due == STATED)
-        say_done(answer, hora_delay_queue_put_at(s->queue, e, e == NULL ? 0 : e->rank));
+        say_done(answer, hora_queue_put_at(s->queue, e, e == NULL ? 0 : e->rank));
     else
         say_done(answer, hora_queue_put(s->queue, e));
 }
@@ -236,7 +236,7 @@ static void offer(struct subject *s, const struct call *call, struct answer *ans
 {
     struct element *e = element(call);
     if (s->due == STATED)
-        say_done(answer, hora_delay_queue_put(s->queue, e, e == NULL ? 0 : e->rank - hora_clock_now(clock_of(s))));
+        say_done(answer, hora_queue_put_delayed(s->queue, e, e == NULL ? 0 : e->rank - hora_clock_now(clock_of(s))));
     else
         say_done(answer, hora_queue_offer(s->queue, e));
 }
@@ -401,7 +401,7 @@ static void iterate(struct subject *s, const struct call *call, struct answer *a
 static void comparator(struct subject *s, const struct call *call, struct answer *answer)
 {
     (void)call;
-    say(answer, hora_priority_queue_comparator(s->queue) == compare_ranks ? "same" : "other");
+    say(answer, hora_queue_comparator(s->queue) == compare_ranks ? "same" : "other");
 }
 
 static void construct(struct subject *s, const struct call *call, struct answer *answer)
@@ -411,11 +411,11 @@ static void construct(struct subject *s, const struct call *call, struct answer 
     int room = (int)call->numbers[2];
     (void)s;
     if (strcmp(call->words[1], "array") == 0)
-        say_done(answer, hora_array_queue_new(room, NULL, &queue));
+        say_done(answer, hora_queue_new_array(room, NULL, &queue));
     else if (strcmp(call->words[1], "linked") == 0)
-        say_done(answer, hora_linked_queue_new(room, NULL, &queue));
+        say_done(answer, hora_queue_new_linked(room, NULL, &queue));
     else if (strcmp(call->words[1], "priority") == 0)
-        say_done(answer, hora_priority_queue_new(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue));
+        say_done(answer, hora_queue_new_priority(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue));
     else
         say_done(answer, hora_latch_new(room, NULL, &latch));
     hora_queue_free(queue);

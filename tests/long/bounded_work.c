@@ -182,7 +182,7 @@ static void schedule(hora_scheduler *scheduler, hora_ns delay, int i)
 {
     struct tally *tallies = scheduler_tallies;
     begin();
-    MUST(hora_schedule(scheduler, HORA_TASK(start, &tallies[START]), delay, &futures[i]) == 0);
+    MUST(hora_scheduler_schedule(scheduler, HORA_TASK(start, &tallies[START]), delay, &futures[i]) == 0);
     end(&tallies[SCHEDULE]);
 }
 
@@ -213,7 +213,7 @@ static void history_of_a_scheduler(enum times times)
                               {.what = NULL}};
     memcpy(scheduler_tallies, tallies, sizeof tallies);
     MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
-    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) == 0);
     for (int i = 0; i < elements; i++)
         schedule(scheduler, delay_of(times, i), i);
@@ -245,12 +245,12 @@ static void history_of_a_delay_queue(enum times times)
     void *item;
     struct tally tallies[] = {{.what = "put", .bound = BY_RUNS}, {.what = "poll", .bound = BY_RUNS}, {.what = NULL}};
     MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
-    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
-    MUST(hora_delay_queue_new(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
     for (int round = 0; round < 2; round++) {
         for (int i = hora_queue_size(queue); i < elements; i++) {
             begin();
-            MUST(hora_delay_queue_put(queue, &futures[i], delay_of(times, i)) == 0);
+            MUST(hora_queue_put_delayed(queue, &futures[i], delay_of(times, i)) == 0);
             end(&tallies[0]);
         }
         MUST(hora_virtual_clock_advance(vclock, HORA_MS(1) + HORA_US(round == 0 ? elements / 2 : elements)) == 0);
@@ -306,7 +306,7 @@ static void history_of_a_pool(const char *name, int capacity, bool submits)
                 end(&tallies[CANCELLED]);
         }
         MUST(hora_latch_count_down(gate) == 0);
-        MUST(hora_pool_quiesce(pool, HORA_FOREVER) == 0);
+        MUST(hora_pool_await_idle_for(pool, HORA_FOREVER) == 0);
         for (int i = 1; submits && i < elements; i++)
             (void)hora_future_unref(futures[i]);
         MUST(hora_latch_free(gate) == 0 && hora_latch_free(arrived) == 0);

@@ -87,7 +87,7 @@ static int run(void *arg, void **ret_result);
 static void schedule(struct timer *timer, hora_future **ret_future)
 {
     hora_ns delay = origin + HORA_US(timer->moment) - hora_clock_now(view);
-    MUST(hora_schedule(scheduler, HORA_TASK(run, timer), delay, ret_future) == 0);
+    MUST(hora_scheduler_schedule(scheduler, HORA_TASK(run, timer), delay, ret_future) == 0);
 }
 
 /* ---- tasks ---- */
@@ -258,7 +258,7 @@ static void open_world(int threads)
     atomic_store(&start_count, 0);
     atomic_store(&total_count, timer_count);
     MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock) == 0);
-    view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     origin = hora_clock_now(view);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, NULL) == 0);
 }

@@ -29,7 +29,7 @@ static void open_world(int threads)
 {
     const char *reason = "no reason";
     MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock) == 0);
-    view = hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, &reason) < 0)
         fail(__FILE__, __LINE__, reason);
 }
@@ -37,7 +37,7 @@ static void open_world(int threads)
 static void close_world(void)
 {
     MUST(hora_pool_shutdown(scheduler) == 0);
-    MUST(hora_pool_close(scheduler, HORA_FOREVER) == 0);
+    MUST(hora_pool_close_for(scheduler, HORA_FOREVER) == 0);
     MUST(hora_pool_free(scheduler) == 0);
     MUST(hora_virtual_clock_free(vclock) == 0);
 }
@@ -77,7 +77,8 @@ static void live_with_one(int days)
     open_world(1);
     beats = 0;
     first_beat = hora_clock_now(view) + HORA_SECONDS(1);
-    MUST(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(beat, NULL), HORA_SECONDS(1), HORA_SECONDS(1), &future) == 0);
+    MUST(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(beat, NULL), HORA_SECONDS(1), HORA_SECONDS(1),
+                                               &future) == 0);
     double took = live_for((int64_t)days * DAY_S);
     MUST(beats == (int64_t)days * DAY_S);
     report("a rate of 1 s", days, beats, took);
@@ -148,16 +149,17 @@ static int run_traced(void *arg, void **ret_result)
 
 static void start_mixed(struct task *task, int threads, int64_t seconds)
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     hora_ns delay = (hora_ns)(mix(task->seed + 1) % (uint64_t)(task->kind == ONCE ? seconds : DAY_S)) * HORA_SECONDS(1);
     task->first = hora_clock_now(view) + delay;
     task->every = HORA_MINUTES(5) + (hora_ns)(mix(task->seed + 2) % (uint64_t)HORA_HOURS(6));
-    spec.rate = task->kind == RATE ? task->every : 0;
-    spec.gap = task->kind == GAP ? task->every : 0;
+    spec.fixed_rate = task->kind == RATE ? task->every : 0;
+    spec.fixed_delay = task->kind == GAP ? task->every : 0;
     spec.next = task->kind == NEXT ? next_of : NULL;
     spec.next_arg = task->kind == NEXT ? task : NULL;
-    spec.delay = task->kind == NEXT ? 0 : delay;
-    MUST(hora_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task), &spec, NULL) == 0);
+    spec.initial_delay = task->kind == NEXT ? 0 : delay;
+    MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task), &spec, NULL) ==
+         0);
 }
 
 /* How often it must have run by now. */

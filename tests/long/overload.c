@@ -133,7 +133,7 @@ static int offer(const hora_task *task)
     if (trial->how == EXECUTE)
         return hora_pool_execute(pool, task);
     if (trial->how == SCHEDULE)
-        return hora_schedule(pool, task, HORA_US(10), NULL);
+        return hora_scheduler_schedule(pool, task, HORA_US(10), NULL);
     int error = hora_pool_submit(pool, task, &future);
     if (error == 0)
         (void)hora_future_unref(future);
@@ -215,7 +215,8 @@ static size_t check_memory(void)
 {
     size_t left = memory_above(memory_now()), most = atomic_load(&memory_most);
     for (int i = 0; i < CALM && left > LEFT_BYTES; i++) {
-        MUST(hora_pool_execute(pool, HORA_TASK(nothing, NULL)) == 0 && hora_pool_quiesce(pool, HORA_FOREVER) == 0);
+        MUST(hora_pool_execute(pool, HORA_TASK(nothing, NULL)) == 0 &&
+             hora_pool_await_idle_for(pool, HORA_FOREVER) == 0);
         left = memory_above(memory_now());
     }
     MUST(left <= LEFT_BYTES);
@@ -283,7 +284,7 @@ static void play(const struct trial *next)
     memory_before = memory_now();
     open_pool();
     produce_all();
-    MUST(hora_pool_quiesce(pool, HORA_FOREVER) == 0);
+    MUST(hora_pool_await_idle_for(pool, HORA_FOREVER) == 0);
     struct sums sums = add_up();
     check_counts(&sums);
     if (trial->capacity > 0)

@@ -99,9 +99,9 @@ static void schedule(struct timer *timer, uint64_t draw)
     if (at_moments) {
         hora_ns moment = (hora_clock_now(line) - origin + delay) / HORA_MS(2) + 1;
         hora_instant at = {origin + moment * HORA_MS(2)};
-        error = hora_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at), &timer->future);
+        error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at), &timer->future);
     } else {
-        error = hora_schedule(scheduler, HORA_TASK(run, timer), delay, &timer->future);
+        error = hora_scheduler_schedule(scheduler, HORA_TASK(run, timer), delay, &timer->future);
     }
     MUST(error == 0);
     timer->scheduled = number();
@@ -142,7 +142,7 @@ static void check_times(void)
         struct timer *timer = &timers[i];
         hora_schedule_info info;
         MUST((timer->started != 0) != timer->cancelled);
-        MUST(hora_scheduled_info(timer->future, &info) == 0);
+        MUST(hora_future_get_schedule_info(timer->future, &info) == 0);
         timer->due = info.last_planned;
         cancelled += timer->cancelled;
         early += !timer->cancelled && timer->now < timer->due;
@@ -220,7 +220,7 @@ static void check_order(void)
 static void open_world(bool moments)
 {
     at_moments = moments;
-    line = hora_system_clock(moments ? HORA_WALL : HORA_MONOTONIC);
+    line = hora_clock_system(moments ? HORA_CLOCK_WALL : HORA_CLOCK_MONOTONIC);
     origin = hora_clock_now(line);
     atomic_store(&workers_seen, 0);
     for (int i = 0; i < WORKERS; i++)
@@ -235,7 +235,7 @@ static void play(const char *what, bool moments)
     open_world(moments);
     hora_ns start = hora_clock_now(NULL);
     submit_all();
-    MUST(hora_pool_quiesce(scheduler, HORA_FOREVER) == 0);
+    MUST(hora_pool_await_idle_for(scheduler, HORA_FOREVER) == 0);
     double took = (double)(hora_clock_now(NULL) - start) / 1e9;
     check_times();
     check_order();

@@ -49,8 +49,9 @@ static hora_pool *measured_scheduler(void)
                             &scheduler, NULL));
     must(hora_class_new(scheduler, HORA_CLASS_OPTIONS(.name = "slow \"one\"", .limit = 1), &class, NULL));
     for (int i = 0; i < 10; i++)
-        must(hora_schedule_with(scheduler, HORA_TASK(run, NULL, .name = "tick"),
-                                HORA_SCHEDULE(.delay = HORA_MS(i), .terms = HORA_TERMS(.task_class = class)), NULL));
+        must(hora_scheduler_schedule_with(
+            scheduler, HORA_TASK(run, NULL, .name = "tick"),
+            HORA_SCHEDULE(.initial_delay = HORA_MS(i), .options = HORA_TASK_OPTIONS(.task_class = class)), NULL));
     return scheduler;
 }
 
@@ -63,9 +64,9 @@ int main(int argc, char **argv)
     hora_pool *pools[] = {measured_pool(), measured_scheduler(), plain};
     for (int i = 0; i < 3; i++) {
         must(hora_pool_shutdown(pools[i]));
-        must(hora_pool_await_termination(pools[i], HORA_FOREVER));
+        must(hora_pool_await_termination_for(pools[i], HORA_FOREVER));
     }
-    must(hora_write_metrics(pools, 3, is_older ? HORA_METRICS_PROMETHEUS : HORA_METRICS_OPENMETRICS, print, NULL));
+    must(hora_metrics_write(pools, 3, is_older ? HORA_METRICS_PROMETHEUS : HORA_METRICS_OPENMETRICS, print, NULL));
     for (int i = 0; i < 3; i++)
         must(hora_pool_free(pools[i]));
     return 0;

@@ -7,13 +7,13 @@
 
 int main(void)
 {
-    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    hora_queue_options options = HORA_INIT(hora_queue_options);
     hora_queue *queue;
     void *item;
     static char text[] = "hora";
 
-    options.clock = hora_system_clock(HORA_MONOTONIC);
-    if (hora_array_queue_new(1, &options, &queue) < 0)
+    options.clock = hora_clock_system(HORA_CLOCK_MONOTONIC);
+    if (hora_queue_new_array(1, &options, &queue) < 0)
         return 1;
     if (hora_queue_put(queue, text) < 0 || hora_queue_take(queue, &item) < 0 || item != text)
         return 2;

@@ -20,7 +20,7 @@ hora_ns jobs_now(void)
 
 static hora_ns wall_now(void)
 {
-    return hora_clock_now(hora_system_clock(HORA_WALL)) - jobs_wall_start;
+    return hora_clock_now(hora_clock_system(HORA_CLOCK_WALL)) - jobs_wall_start;
 }
 
 void jobs_sleep_until(hora_ns when)
@@ -79,7 +79,7 @@ void jobs_begin(const hora_scheduler_options *options)
 {
     const char *why = "";
     hora_scheduler_options own = *options;
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    hora_oversight steered = HORA_INIT(hora_oversight);
     steered.steered = true;
     if (getenv("HORA_TEST_STEERED") != NULL && !own.keep_cancelled) /* without terms all is as ever */
         own.oversight = &steered;
@@ -89,7 +89,7 @@ void jobs_begin(const hora_scheduler_options *options)
     if (error < 0)
         test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why);
     jobs_start = hora_clock_now(NULL);
-    jobs_wall_start = hora_clock_now(hora_system_clock(HORA_WALL));
+    jobs_wall_start = hora_clock_now(hora_clock_system(HORA_CLOCK_WALL));
 }
 
 void jobs_end(void)
@@ -114,7 +114,7 @@ hora_future *jobs_once(int i, hora_ns delay)
 {
     hora_future *future = NULL;
     jobs[i].due = jobs_now() + delay;
-    return accepted(hora_schedule(scheduler, JOB(i), delay, &future), &future);
+    return accepted(hora_scheduler_schedule(scheduler, JOB(i), delay, &future), &future);
 }
 
 hora_future *jobs_rate(int i, hora_ns delay, hora_ns every)
@@ -123,7 +123,7 @@ hora_future *jobs_rate(int i, hora_ns delay, hora_ns every)
     jobs[i].due = jobs_now() + delay;
     jobs[i].every = every;
     bound(&jobs[i]);
-    return accepted(hora_schedule_at_fixed_rate(scheduler, JOB(i), delay, every, &future), &future);
+    return accepted(hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(i), delay, every, &future), &future);
 }
 
 hora_future *jobs_gap(int i, hora_ns delay, hora_ns gap)
@@ -132,7 +132,7 @@ hora_future *jobs_gap(int i, hora_ns delay, hora_ns gap)
     jobs[i].due = jobs_now() + delay;
     jobs[i].gap = gap;
     bound(&jobs[i]);
-    return accepted(hora_schedule_with_fixed_delay(scheduler, JOB(i), delay, gap, &future), &future);
+    return accepted(hora_scheduler_schedule_with_fixed_delay(scheduler, JOB(i), delay, gap, &future), &future);
 }
 
 void jobs_unref(hora_future *future)
@@ -155,7 +155,7 @@ void jobs_shut_down(void *arg)
 
 void jobs_stop(void *arg)
 {
-    CHECK_OK(hora_pool_stop(scheduler, arg));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, arg));
 }
 
 void jobs_cancel(void *arg)

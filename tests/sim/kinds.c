@@ -14,25 +14,25 @@ static int by_value(const void *a, const void *b, void *context)
 
 int kinds_new(enum kind kind, const hora_clock *clock, void (*drop)(void *item), hora_queue **ret_queue)
 {
-    hora_queue_options options = HORA_QUEUE_OPTIONS_INIT;
+    hora_queue_options options = HORA_INIT(hora_queue_options);
     options.clock = clock;
     options.drop = drop;
     switch (kind) {
     case ARRAY:
-        return hora_array_queue_new(1, &options, ret_queue);
+        return hora_queue_new_array(1, &options, ret_queue);
     case LINKED:
-        return hora_linked_queue_new(1, &options, ret_queue);
+        return hora_queue_new_linked(1, &options, ret_queue);
     case FAIR:
         options.fair = true;
-        return hora_synchronous_queue_new(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue);
     case UNFAIR:
-        return hora_synchronous_queue_new(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue);
     case PRIORITY:
         options.compare = by_value;
-        return hora_priority_queue_new(1, &options, ret_queue);
+        return hora_queue_new_priority(1, &options, ret_queue);
     case DELAY:
     case KINDS:
     default:
-        return hora_delay_queue_new(&options, ret_queue);
+        return hora_queue_new_delay(&options, ret_queue);
     }
 }

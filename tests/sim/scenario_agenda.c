@@ -37,12 +37,12 @@ static void end(void)
 /* Put entry i, due at this time since the start, which may come with slack. A series keeps its place. */
 static void put(int i, hora_ns due, hora_ns slack)
 {
-    hora_schedule_spec rules = HORA_SCHEDULE_INIT;
+    hora_schedule rules = HORA_INIT(hora_schedule);
     rules.slack = slack;
     struct hora__scheduled_plan plan = {.rules = &rules,
                                         .copies_rules = true,
                                         .trigger = HORA__RATE,
-                                        .line = HORA_MONOTONIC,
+                                        .line = HORA__MONOTONIC,
                                         .planned = start + due,
                                         .every = 1};
     CHECK_OK(hora__scheduled_new(HORA_TASK(do_nothing, NULL), queue, &plan, &entries[i]));
@@ -163,7 +163,7 @@ SCENARIO(agenda_lead_passes_when_leader_times_out)
     sleep_until(2);
     test_thread *second = test_thread_start(NULL, poll_for, &follower);
     sleep_until(5);
-    int moved = hora_scheduled_retime(&entries[0]->future, 25, 0);
+    int moved = hora_future_reschedule(&entries[0]->future, 25, 0);
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(first);
     test_thread_join(second);
@@ -200,7 +200,7 @@ SCENARIO(agenda_head_is_moved_ahead)
     put(0, 100, 0);
     test_thread *taker = test_thread_start(NULL, take, &other);
     hora_ns before = hora_clock_now(NULL) - start;
-    int moved = hora_scheduled_retime(&entries[0]->future, 10, 0);
+    int moved = hora_future_reschedule(&entries[0]->future, 10, 0);
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
@@ -215,7 +215,7 @@ SCENARIO(agenda_head_is_moved_back)
     begin();
     put(0, 10, 0);
     test_thread *taker = test_thread_start(NULL, take, &other);
-    int moved = hora_scheduled_retime(&entries[0]->future, 50, 0);
+    int moved = hora_future_reschedule(&entries[0]->future, 50, 0);
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
@@ -232,12 +232,12 @@ SCENARIO(agenda_head_is_paused)
     begin();
     put(0, 10, 0);
     test_thread *taker = test_thread_start(NULL, take, &other);
-    CHECK_INT(hora_scheduled_pause(&entries[0]->future), 1);
-    CHECK_INT(hora_scheduled_pause(&entries[0]->future), 0);
+    CHECK_INT(hora_future_pause(&entries[0]->future), 1);
+    CHECK_INT(hora_future_pause(&entries[0]->future), 0);
     bool was_taken = entries[0]->entry.place == HORA__TAKEN;
     sleep_until(20);
     hora_ns before = hora_clock_now(NULL) - start;
-    CHECK_INT(hora_scheduled_resume(&entries[0]->future), 1);
+    CHECK_INT(hora_future_resume(&entries[0]->future), 1);
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
     check_time(&other, was_taken ? 10 : before);
@@ -251,8 +251,8 @@ SCENARIO(agenda_head_is_paused_for_a_moment)
     begin();
     put(0, 10, 0);
     test_thread *taker = test_thread_start(NULL, take, &other);
-    CHECK_INT(hora_scheduled_pause(&entries[0]->future), 1);
-    CHECK_INT(hora_scheduled_resume(&entries[0]->future), 1);
+    CHECK_INT(hora_future_pause(&entries[0]->future), 1);
+    CHECK_INT(hora_future_resume(&entries[0]->future), 1);
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
     check_time(&other, 10);
@@ -305,7 +305,7 @@ SCENARIO(agenda_slack_ends)
     begin();
     put(0, 100, 20);
     test_thread *taker = test_thread_start(NULL, take, &other);
-    int moved = hora_scheduled_retime(&entries[0]->future, 10, 0);
+    int moved = hora_future_reschedule(&entries[0]->future, 10, 0);
     hora_ns upper = hora_clock_now(NULL) - start + 30;
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);

@@ -71,7 +71,7 @@ static void execute_meets_shutdown(int core_threads)
     execute_one(NULL);
     execute_one(NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs, accepted);
     CHECK_INT(drops, accepted);
     end();
@@ -89,7 +89,7 @@ LARGE_SCENARIO(by_value_execute_meets_shutdown_with_core)
 
 static void stop(void *arg)
 {
-    CHECK_OK(hora_pool_stop(pool, arg));
+    CHECK_OK(hora_pool_shutdown_now(pool, arg));
 }
 
 /* Each task has run or is handed back, as a future that its new owner may run. */
@@ -101,7 +101,7 @@ LARGE_SCENARIO(by_value_stop_hands_back_futures)
     for (int i = 0; i < TASKS; i++)
         execute_one(NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs + list.count, accepted);
     hora_future *future = hora_future_list_take(&list);
     if (future != NULL) {
@@ -109,7 +109,7 @@ LARGE_SCENARIO(by_value_stop_hands_back_futures)
         CHECK(hora_future_task(future)->run == work);
         (void)hora_future_unref(future);
     }
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     end();
 }
 
@@ -121,7 +121,7 @@ LARGE_SCENARIO(by_value_stop_abandons)
     for (int i = 0; i < TASKS; i++)
         execute_one(NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK(runs <= accepted);
     end();
 }
@@ -131,9 +131,9 @@ LARGE_SCENARIO(by_value_execute_meets_a_leaving_worker)
 {
     begin(0);
     execute_one(NULL);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER)); /* keep-alive is 0: it is about to go */
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER)); /* keep-alive is 0: it is about to go */
     execute_one(NULL);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_INT(drops, 2);
     end();
@@ -161,7 +161,7 @@ static void begin_busy(void)
 static void end_busy(void)
 {
     CHECK_OK(hora_latch_count_down(gate));
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     end();
     CHECK_OK(hora_latch_free(gate));
 }
@@ -204,7 +204,7 @@ LARGE_SCENARIO(by_value_look_meets_a_worker)
     test_thread *other = test_thread_start(NULL, look, NULL);
     for (int i = 0; i < TASKS; i++)
         execute_one(NULL);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     test_thread_join(other);
     CHECK_INT(runs, TASKS);
     CHECK_INT(drops, TASKS);
@@ -232,7 +232,7 @@ LARGE_SCENARIO(by_value_keeps_the_order)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(note_order, &numbers[2 * i])));
         CHECK_OK(hora_pool_submit(pool, HORA_TASK(note_order, &numbers[2 * i + 1]), &futures[i]));
     }
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     for (int i = 0; i < TASKS; i++)
         (void)hora_future_unref(futures[i]);
     for (int i = 0; i < 2 * TASKS; i++)
@@ -274,7 +274,7 @@ LARGE_SCENARIO(by_value_task_ends_its_thread)
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .drop = drop_and_end_thread)));
     accepted++;
     execute_one(NULL);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 4);
     CHECK_INT(drops, 4);
     CHECK_INT(stats().abandoned, 1);
@@ -306,7 +306,7 @@ LARGE_SCENARIO(by_value_task_waits_for_a_future)
     for (int i = 0; i < 2; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(wait_inside, &waits[i], .drop = count_drop)));
     accepted += 2;
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_INT(drops, 4);
     for (int i = 0; i < 2; i++)
@@ -335,11 +335,11 @@ SWEEP(by_value_survives)
     hora_queue *queue = test_random(2) == 0 ? hora_pool_queue(pool) : NULL;
     CHECK(queue == NULL || hora_queue_size(queue) <= in);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
-    int error = hora_pool_stop(pool, &list);
+    int error = hora_pool_shutdown_now(pool, &list);
     CHECK(error == 0 || error == HORA_ENOMEM);
     CHECK_INT(list.count, stats().handed_back);
     CHECK(error == HORA_ENOMEM || list.count + 1 >= in);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     (void)hora_latch_count_down(gate);
     CHECK_OK(hora_pool_free(pool));
     CHECK_INT(drops, in);

@@ -11,7 +11,7 @@ static int work_done;
 
 static const hora_clock *view(void)
 {
-    return hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    return hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
 }
 
 static void work_until_closed(void *arg)
@@ -27,7 +27,7 @@ SCENARIO(settle_waits_for_the_woken)
 {
     int work = 0;
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     test_thread *worker = test_thread_start(vclock, work_until_closed, NULL);
     for (int i = 1; i <= 2; i++) {
         CHECK_OK(hora_queue_put(queue, &work));

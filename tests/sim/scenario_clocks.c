@@ -22,7 +22,7 @@ static void note_event(hora_scheduler *from, const hora_clock_event *event, void
 static void begin(int core, bool tells)
 {
     events = 0;
-    hora_scheduler_options options = HORA_SCHEDULER_OPTIONS_INIT;
+    hora_scheduler_options options = HORA_INIT(hora_scheduler_options);
     options.core_threads = core;
     if (tells)
         options.clock_event = note_event;
@@ -31,7 +31,7 @@ static void begin(int core, bool tells)
 
 static hora_ns wall_now(void)
 {
-    return hora_clock_now(hora_system_clock(HORA_WALL)) - jobs_wall_start;
+    return hora_clock_now(hora_clock_system(HORA_CLOCK_WALL)) - jobs_wall_start;
 }
 
 /* Job i once, at this time of the wall since the start. */
@@ -40,7 +40,7 @@ static hora_future *once_at(int i, hora_ns at)
     hora_future *future;
     jobs[i].on_wall = true;
     jobs[i].due = at;
-    CHECK_OK(hora_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}), &future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}), &future));
     return future;
 }
 
@@ -49,8 +49,8 @@ static hora_future *rate_on_wall(int i, hora_ns at, hora_ns every, int64_t count
     hora_future *future;
     jobs[i].on_wall = true;
     jobs[i].due = at;
-    CHECK_OK(hora_schedule_with(scheduler, JOB(i),
-                                HORA_SCHEDULE(.at = {jobs_wall_start + at}, .rate = every, .count = count), &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}, .fixed_rate = every, .count = count), &future));
     return future;
 }
 
@@ -113,8 +113,8 @@ SCENARIO(clocks_suspend_meets_leader)
 {
     hora_future *boot;
     begin(1, false);
-    CHECK_OK(hora_schedule_with(scheduler, JOB(0),
-                                HORA_SCHEDULE(.delay = 100 * SECOND, .clock = HORA_SCHEDULE_CLOCK_BOOTTIME), &boot));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, JOB(0), HORA_SCHEDULE(.initial_delay = 100 * SECOND, .clock = HORA_CLOCK_BOOTTIME), &boot));
     hora_future *own = jobs_once(1, 50 * SECOND);
     jobs[1].punctual = true;
     hora__sim_suspend(200 * SECOND);
@@ -224,10 +224,10 @@ SCENARIO(clocks_set_back_meets_pause)
     jobs[0].due = -1000 * SECOND;
     jobs_sleep_until(105 * SECOND);
     hora__sim_step_wall(-1000 * SECOND);
-    int paused = hora_scheduled_pause(future);
+    int paused = hora_future_pause(future);
     CHECK(paused == 1 || !test_is_exact());
     jobs_sleep_until(107 * SECOND);
-    int resumed = hora_scheduled_resume(future);
+    int resumed = hora_future_resume(future);
     CHECK(resumed == 1 || !test_is_exact());
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact())
@@ -250,8 +250,8 @@ SCENARIO(clocks_event_is_told)
     begin(1, true);
     jobs[0].on_wall = true;
     jobs[0].due = 100 * SECOND;
-    CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(check_told, &jobs[0], .drop = jobs_drop),
-                                HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(check_told, &jobs[0], .drop = jobs_drop),
+                                          HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future));
     hora__sim_step_wall(200 * SECOND);
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact()) {
@@ -293,9 +293,10 @@ SCENARIO(clocks_virtual_step_meets_leader)
     hora_virtual_clock *clock;
     hora_future *future;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock));
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, HORA_MONOTONIC)));
-    CHECK_OK(
-        hora_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.delay = 100, .clock = HORA_SCHEDULE_CLOCK_WALL), &future));
+    jobs_begin(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0),
+                                          HORA_SCHEDULE(.initial_delay = 100, .clock = HORA_CLOCK_WALL), &future));
     CHECK_OK(hora_virtual_clock_step_wall(clock, 99));
     CHECK_OK(hora_virtual_clock_settle(clock));
     CHECK_INT(jobs[0].runs, 0);

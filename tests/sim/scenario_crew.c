@@ -19,10 +19,10 @@ static void note_failure(hora_scheduler *from, hora_future *future, int code, bo
     told_ends += ends;
 }
 
-static hora_schedule_spec crew_rules(hora_ns rate, int64_t count)
+static hora_schedule crew_rules(hora_ns rate, int64_t count)
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
-    spec.rate = rate;
+    hora_schedule spec = HORA_INIT(hora_schedule);
+    spec.fixed_rate = rate;
     spec.count = count;
     spec.overlap = HORA_OVERLAP_ALLOW;
     spec.overlap_max = MOST;
@@ -39,18 +39,18 @@ static void begin(int core, hora_ns takes)
     jobs[0].takes = takes;
 }
 
-static hora_future *start_series(const hora_schedule_spec *spec)
+static hora_future *start_series(const hora_schedule *spec)
 {
     hora_future *future;
-    jobs[0].every = spec->rate;
-    CHECK_OK(hora_schedule_with(scheduler, JOB(0), spec, &future));
+    jobs[0].every = spec->fixed_rate;
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0), spec, &future));
     return future;
 }
 
 static hora_schedule_info info_of(hora_future *future)
 {
     hora_schedule_info info;
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     return info;
 }
 
@@ -58,14 +58,14 @@ static hora_schedule_info info_of(hora_future *future)
 static void count_is_reached(int core, hora_ns takes)
 {
     begin(core, takes);
-    hora_schedule_spec spec = crew_rules(10, 2);
+    hora_schedule spec = crew_rules(10, 2);
     hora_future *future = start_series(&spec);
     CHECK_OK(hora_future_get(future, NULL));
     CHECK_INT(jobs[0].runs, 2);
     CHECK_INT(jobs[0].running, 0);
     CHECK_INT(info_of(future).running, 0);
     CHECK_INT(info_of(future).runs, 2);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(jobs_now(), 10 + takes);
     jobs_unref(future);
@@ -87,12 +87,12 @@ SCENARIO(crew_count_is_reached_by_short_runs)
 LARGE_SCENARIO(crew_full_house_is_skipped)
 {
     begin(3, 25);
-    hora_schedule_spec spec = crew_rules(10, 3);
+    hora_schedule spec = crew_rules(10, 3);
     spec.end = (hora_instant){jobs_wall_start + 100}; /* if it is late, all times might be skipped */
     hora_future *future = start_series(&spec);
     CHECK_OK(hora_future_get(future, NULL));
     CHECK(jobs[0].runs == 3 || !test_is_exact());
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     if (test_is_exact()) {
         CHECK_INT(info_of(future).skipped, 1);
         CHECK_INT(jobs[0].starts[2], 30);
@@ -106,13 +106,13 @@ LARGE_SCENARIO(crew_full_house_is_skipped)
 static void cancel_meets_members(int core, hora_ns takes, hora_ns at, bool interrupt)
 {
     begin(core, takes);
-    hora_schedule_spec spec = crew_rules(10, 3);
+    hora_schedule spec = crew_rules(10, 3);
     struct jobs_target target = {.future = start_series(&spec), .interrupt = interrupt};
     jobs_sleep_until(at);
     target.answer = hora_future_cancel(target.future, interrupt);
     hora_schedule_info then = info_of(target.future);
     CHECK(target.answer > 0 || !test_is_exact());
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK(jobs[0].runs <= then.runs); /* those that had not begun by the books never did */
     CHECK_ERROR(hora_future_get(target.future, NULL), target.answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
     CHECK_INT(info_of(target.future).running, 0);
@@ -150,12 +150,12 @@ static void failure_ends(int core, hora_ns takes, int fails_at)
 {
     begin(core, takes);
     jobs[0].fails_at = fails_at;
-    hora_schedule_spec spec = crew_rules(10, 0);
+    hora_schedule spec = crew_rules(10, 0);
     spec.failure = HORA_FAILURE_STOP;
     hora_future *future = start_series(&spec);
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
     CHECK_INT(hora_future_failure(future), JOB_CODE);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_INT(told, 1);
     CHECK_INT(told_ends, 1);
     CHECK_INT(info_of(future).running, 0);
@@ -179,12 +179,12 @@ SCENARIO(crew_failure_meets_count)
 {
     begin(2, 15);
     jobs[0].fails_at = 2;
-    hora_schedule_spec spec = crew_rules(10, 2);
+    hora_schedule spec = crew_rules(10, 2);
     spec.failure = HORA_FAILURE_STOP;
     hora_future *future = start_series(&spec);
     int outcome = hora_future_get(future, NULL);
     CHECK_ERROR(outcome, HORA_EFAILED);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_INT(told, 1);
     jobs_unref(future);
     jobs_end();
@@ -196,15 +196,15 @@ static void shutdown_meets_members(hora_ns takes, bool stops)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin(2, takes);
-    hora_schedule_spec spec = crew_rules(10, 3);
+    hora_schedule spec = crew_rules(10, 3);
     hora_future *future = start_series(&spec);
     jobs_sleep_until(10);
     if (stops)
         jobs_stop(&list);
     else
         jobs_shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
-    hora_future_list_release(&list);
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
+    hora_future_list_cancel(&list);
     CHECK(hora_future_is_done(future));
     jobs_unref(future);
     jobs_end();
@@ -226,14 +226,14 @@ SCENARIO(crew_run_ends_its_thread)
 {
     begin(1, 0);
     jobs[0].exits_at = 1;
-    hora_schedule_spec spec = crew_rules(10, 2);
+    hora_schedule spec = crew_rules(10, 2);
     spec.failed = NULL;
     hora_future *future = start_series(&spec);
     CHECK_OK(hora_future_get(future, NULL));
     CHECK_INT(info_of(future).failures, 1);
     CHECK_INT(info_of(future).running, 0);
     jobs_unref(future);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     jobs_end();
     jobs_check(0, 2);
 }
@@ -242,19 +242,19 @@ SCENARIO(crew_run_ends_its_thread)
 SCENARIO(crew_pause_meets_expiry)
 {
     begin(1, 0);
-    hora_schedule_spec spec = crew_rules(10, 3);
+    hora_schedule spec = crew_rules(10, 3);
     hora_future *future = start_series(&spec);
     jobs_sleep_until(10);
-    int paused = hora_scheduled_pause(future);
+    int paused = hora_future_pause(future);
     if (paused == 1) {
         hora_schedule_info before = info_of(future);
         jobs_sleep_until(25);
         CHECK_INT(info_of(future).runs, before.runs);
-        int resumed = hora_scheduled_resume(future);
+        int resumed = hora_future_resume(future);
         CHECK(resumed == 1 || (resumed == HORA_EBUSY && before.runs == 3)); /* no other follows */
     }
     CHECK_OK(hora_future_get(future, NULL));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(future);
     jobs_end();
     jobs_check(0, 3);
@@ -265,8 +265,8 @@ SCENARIO(crew_is_handed_back)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin(1, 0);
-    hora_schedule_spec spec = crew_rules(10, 3);
-    spec.delay = 100;
+    hora_schedule spec = crew_rules(10, 3);
+    spec.initial_delay = 100;
     hora_future *future = start_series(&spec);
     jobs_stop(&list);
     CHECK(list.count == 1 || !test_is_exact());
@@ -294,15 +294,15 @@ SCENARIO(crew_member_is_refused)
 {
     int asked = 0;
     told = told_ends = 0;
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .context = &asked));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .arg = &asked));
     jobs[0].most = MOST;
-    hora_schedule_spec spec = crew_rules(10, 3);
+    hora_schedule spec = crew_rules(10, 3);
     hora_future *future = start_series(&spec);
     CHECK_OK(hora_future_get(future, NULL));
     CHECK_INT(info_of(future).running, 0);
     CHECK_INT(info_of(future).failures, 1);
     CHECK_INT(told, 1);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(future);
     jobs_end();
     jobs_check(0, 2);

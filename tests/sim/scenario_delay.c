@@ -19,7 +19,7 @@ static void end(void)
 
 static void put(int value, hora_ns due)
 {
-    CHECK_OK(hora_delay_queue_put_at(queue, &kinds_values[value], start + due));
+    CHECK_OK(hora_queue_put_at(queue, &kinds_values[value], start + due));
 }
 
 static void sleep_until(hora_ns when)

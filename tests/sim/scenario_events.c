@@ -54,7 +54,7 @@ static void count_stepped(hora_pool *told, const hora_event *event, void *contex
 static hora_oversight oversight(void)
 {
     runs = drops = started = done = failed = rejected = skipped = stepped = thread_failures = 0;
-    hora_oversight options = HORA_OVERSIGHT_INIT;
+    hora_oversight options = HORA_INIT(hora_oversight);
     options.listener = (hora_listener){.started = count_started,
                                        .done = count_done,
                                        .failed = count_failed,
@@ -111,7 +111,7 @@ static void submit_meets_shutdown(const hora_pool_options *options)
     for (int i = 0; i < 2; i++)
         refused += execute(work) < 0;
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(rejected, refused);
     CHECK_INT(started, runs);
     CHECK_INT(done, runs);
@@ -141,7 +141,7 @@ LARGE_SCENARIO(events_of_tasks_that_are_dropped)
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .drop = count_drop)));
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs + rejected, 3);
     CHECK_INT(drops, 3);
     CHECK_INT(started, runs);
@@ -167,7 +167,7 @@ LARGE_SCENARIO(events_of_threads_that_end)
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own, .after = after), &pool, NULL));
     CHECK_OK(execute(end_thread));
     CHECK_OK(execute(work));
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_INT(started, 2);
     CHECK_INT(failed, 1);
@@ -189,7 +189,7 @@ LARGE_SCENARIO(events_of_a_task_that_is_cancelled)
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(work, NULL, .drop = count_drop), &future));
     test_thread *other = test_thread_start(NULL, cancel, future);
     test_thread_join(other);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(started, runs);
     CHECK_INT(done, runs);
     CHECK_INT(drops, 1);
@@ -213,16 +213,17 @@ LARGE_SCENARIO(events_of_a_series_that_is_late)
     hora_future *series = NULL;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock));
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &own,
-                                                       .clock = hora_virtual_clock_view(clock, HORA_MONOTONIC)),
+                                                       .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)),
                                 &pool, NULL));
-    CHECK_OK(hora_schedule_with(pool, HORA_TASK(work, NULL, .drop = count_drop),
-                                HORA_SCHEDULE(.rate = HORA_SECONDS(1), .missed = HORA_MISSED_ONCE), &series));
+    CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(work, NULL, .drop = count_drop),
+                                          HORA_SCHEDULE(.fixed_rate = HORA_SECONDS(1), .missed = HORA_MISSED_ONCE),
+                                          &series));
     test_thread *other = test_thread_start(NULL, leap, clock);
     test_thread_join(other);
-    CHECK_OK(hora_pool_stop(pool, NULL));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     hora_schedule_info info;
-    CHECK_OK(hora_scheduled_info(series, &info));
+    CHECK_OK(hora_future_get_schedule_info(series, &info));
     CHECK_INT(skipped, info.skipped);
     CHECK_INT(started, runs);
     CHECK_INT(done, runs);
@@ -254,7 +255,7 @@ SWEEP(events_survive)
     CHECK(error == 0 || error == HORA_ENOMEM);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     if (stats.threads == 0)
-        CHECK(hora_pool_stop(pool, NULL) <= 0);
+        CHECK(hora_pool_shutdown_now(pool, NULL) <= 0);
     error = hora_pool_free(pool);
     CHECK_OK(error);
     CHECK_INT(drops, in);

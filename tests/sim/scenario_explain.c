@@ -103,7 +103,7 @@ LARGE_SCENARIO(explain_meets_the_end_of_its_pool)
 LARGE_SCENARIO(explain_meets_the_end_of_its_queue)
 {
     hora_queue *queue = NULL;
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     explain_meets_free(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue), queue);
 }
 
@@ -155,8 +155,8 @@ LARGE_SCENARIO(explain_meets_a_series)
     hora_future *series = NULL, *once = NULL;
     begun = ended = 0;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
-    CHECK_OK(hora_schedule_with(pool, &task, HORA_SCHEDULE(.rate = 10, .count = 2), &series));
-    CHECK_OK(hora_schedule(pool, &task, 5, &once));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &series));
+    CHECK_OK(hora_scheduler_schedule(pool, &task, 5, &once));
     test_thread *other = test_thread_start(NULL, explain_twice, series);
     explain(once);
     explain(series);
@@ -226,8 +226,8 @@ LARGE_SCENARIO(dump_meets_a_scheduler)
     begun = ended = 0;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()), &pool, NULL));
     test_thread *other = test_thread_start(NULL, dump_into, &pages[1]);
-    CHECK_OK(hora_schedule(pool, &task, 5, NULL));
-    CHECK_OK(hora_schedule_with(pool, &task, HORA_SCHEDULE(.rate = 10, .count = 2), &future));
+    CHECK_OK(hora_scheduler_schedule(pool, &task, 5, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &future));
     dump_into(&pages[0]);
     test_thread *canceller = test_thread_start(NULL, cancel, future);
     dump_into(&pages[0]);
@@ -260,7 +260,7 @@ LARGE_SCENARIO(explain_and_dump_meet_steering)
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_submit_with(
-            pool, &task, HORA_TERMS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0), &futures[i]));
+            pool, &task, HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0), &futures[i]));
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
     explain(futures[1]);
@@ -286,9 +286,9 @@ LARGE_SCENARIO(explain_and_dump_meet_a_steered_scheduler)
                                 &pool, NULL));
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++) {
-        const hora_terms *terms = HORA_TERMS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
-        CHECK_OK(hora_schedule_with(pool, &task, HORA_SCHEDULE(.rate = 10, .count = 1 + i % 2, .terms = terms),
-                                    &futures[i]));
+        const hora_task_options *terms = HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
+        CHECK_OK(hora_scheduler_schedule_with(
+            pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 1 + i % 2, .options = terms), &futures[i]));
     }
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
@@ -321,7 +321,7 @@ SWEEP(explain_and_dump_survive_every_failure)
     error = hora_pool_dump(pool, note, &pages[0]);
     CHECK(error == 0 || (error == HORA_ENOMEM && pages[0].length == 0));
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_stop(pool, NULL)); /* it may have no thread */
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL)); /* it may have no thread */
     CHECK_OK(hora_pool_free(pool));
     (void)hora_future_unref(future);
 }

@@ -56,7 +56,7 @@ static void survive(enum kind kind)
     if (refused(hora_virtual_clock_new(NULL, &clock)))
         return;
     hora_queue *queue = NULL;
-    if (!refused(kinds_new(kind, hora_virtual_clock_view(clock, HORA_MONOTONIC), count_drop, &queue))) {
+    if (!refused(kinds_new(kind, hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC), count_drop, &queue))) {
         use(queue, kind);
         void *item;
         CHECK_OK(hora_queue_close(queue));
@@ -91,7 +91,7 @@ static void put_one(void *arg)
 /* A blocking take in a thread whose record, or whose partner, cannot be had. */
 SWEEP(blocking_take_survives)
 {
-    if (refused(hora_linked_queue_new(1, NULL, &shared)))
+    if (refused(hora_queue_new_linked(1, NULL, &shared)))
         return;
     test_thread *producer = test_thread_start(NULL, put_one, NULL);
     void *item = NULL;
@@ -111,7 +111,7 @@ static int count_visit(void *item, void *context)
 SWEEP(for_each_survives)
 {
     hora_queue *queue;
-    if (refused(hora_array_queue_new(4, NULL, &queue)))
+    if (refused(hora_queue_new_array(4, NULL, &queue)))
         return;
     for (int i = 0; i < 4; i++)
         CHECK_OK(hora_queue_offer(queue, &kinds_values[i]));

@@ -60,7 +60,7 @@ SCENARIO(future_runs_once)
     test_thread_join(other);
     CHECK_INT(runs, 1);
     CHECK_INT(ran[0] + ran[1], 1);
-    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_NORMAL);
+    CHECK_INT(hora_future_get_state(future), HORA_FUTURE_SUCCEEDED);
     end();
     CHECK_INT(result_drops, 1);
 }
@@ -132,7 +132,7 @@ SCENARIO(future_has_one_outcome)
     int completed = -1;
     void *result = NULL;
     result_drops = 0;
-    CHECK_OK(hora_promise_new(count_result_drop, &future));
+    CHECK_OK(hora_future_new_promise(count_result_drop, &future));
     test_thread *other = test_thread_start(NULL, complete, &completed);
     int failed = hora_future_fail(future, CODE);
     int cancelled = hora_future_cancel(future, false) != HORA_CANCEL_TOO_LATE;
@@ -159,7 +159,7 @@ SCENARIO(future_tells_all_waiters)
 {
     int got[2] = {0, 0};
     int completed = -1;
-    CHECK_OK(hora_promise_new(NULL, &future));
+    CHECK_OK(hora_future_new_promise(NULL, &future));
     test_thread *threads[] = {test_thread_start(NULL, get, &got[0]), test_thread_start(NULL, get, &got[1])};
     complete(&completed);
     test_thread_join(threads[0]);
@@ -180,7 +180,7 @@ SCENARIO(future_timeout_meets_completion)
 {
     int completed = -1;
     void *result = NULL;
-    CHECK_OK(hora_promise_new(NULL, &future));
+    CHECK_OK(hora_future_new_promise(NULL, &future));
     hora_ns start = hora_clock_now(NULL);
     test_thread *other = test_thread_start(NULL, complete_later, &completed);
     int error = hora_future_get_for(future, SPAN, &result);
@@ -205,7 +205,7 @@ static void get_interrupted(void *arg)
 SCENARIO(future_interrupt_meets_completion)
 {
     int completed = -1;
-    CHECK_OK(hora_promise_new(NULL, &future));
+    CHECK_OK(hora_future_new_promise(NULL, &future));
     test_thread *waiter = test_thread_start(NULL, get_interrupted, NULL);
     CHECK_OK(hora_thread_interrupt(test_thread_handle(waiter)));
     complete(&completed);
@@ -226,7 +226,7 @@ SCENARIO(future_callback_is_called_once)
 {
     int completed = -1;
     told = 0;
-    CHECK_OK(hora_promise_new(NULL, &future));
+    CHECK_OK(hora_future_new_promise(NULL, &future));
     test_thread *other = test_thread_start(NULL, complete, &completed);
     CHECK_OK(hora_future_on_done(future, tell, &told));
     test_thread_join(other);

@@ -31,7 +31,7 @@ static void count_resized(hora_pool *told, const hora_event *event, void *contex
 static int open_pool(void)
 {
     runs = grown = shrunk = 0;
-    hora_oversight own = HORA_OVERSIGHT_INIT;
+    hora_oversight own = HORA_INIT(hora_oversight);
     own.growth.wait_bound = BOUND;
     own.listener.resized = count_resized;
     return hora_pool_new(
@@ -68,7 +68,7 @@ LARGE_SCENARIO(growth_frees_a_pool_that_waits_for_itself)
     CHECK_OK(open_pool());
     execute(wait_at_gate);
     execute(open_gate);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_OK(hora_pool_free(pool)); /* waits for those who tell, too */
     CHECK_INT(grown, 1);
@@ -99,7 +99,7 @@ LARGE_SCENARIO(growth_wakes_again)
     CHECK_OK(hora_clock_sleep(NULL, BOUND / 2)); /* as long as the watch does: it finds the queue empty about now */
     test_thread *other = test_thread_start(NULL, put_both, NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_OK(hora_pool_free(pool)); /* waits for those who tell, too */
     CHECK(grown >= 1);              /* or more often, if time passes although threads could run */
@@ -122,7 +122,7 @@ LARGE_SCENARIO(growth_not_of_threads_that_compute)
     CHECK_OK(open_pool());
     execute(sleep_long);
     execute(sleep_long);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     CHECK_INT(grown, 0);
     CHECK_OK(hora_pool_free(pool));
@@ -136,8 +136,8 @@ LARGE_SCENARIO(growth_meets_stop)
     execute(sleep_long);
     execute(sleep_long);
     CHECK_OK(hora_clock_sleep(NULL, BOUND));
-    CHECK_OK(hora_pool_stop(pool, NULL));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     CHECK(grown - shrunk <= 1); /* it may have grown more often, if this thread has slept for longer */
     CHECK(shrunk <= grown);
@@ -160,7 +160,7 @@ SWEEP(growth_survives)
     CHECK(error == 0 || error == HORA_ENOMEM);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     if (stats.threads == 0)
-        CHECK(hora_pool_stop(pool, NULL) <= 0);
+        CHECK(hora_pool_shutdown_now(pool, NULL) <= 0);
     CHECK_OK(hora_pool_free(pool));
     CHECK(grown <= 1);
 }

@@ -93,7 +93,7 @@ SCENARIO(completion_meets_take)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     hora_completion_service *service;
     hora_future *future;
     hora_future *taken;
@@ -115,7 +115,7 @@ SCENARIO(completion_meets_free)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     hora_completion_service *service;
     CHECK_OK(hora_completion_service_new(&executor, NULL, &service));
     CHECK_OK(hora_completion_service_submit(service, WORK(0), NULL));
@@ -155,9 +155,9 @@ static void overfill(bool one_taker)
 {
     hora_queue *queue;
     int kept = 0;
-    hora_executor executor = {.execute = keep, .self = &kept};
+    hora_executor executor = {.execute = keep, .arg = &kept};
     reset();
-    CHECK_OK(hora_array_queue_new(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
     CHECK_OK(hora_completion_service_new(&executor, queue, &shared_service));
     for (int i = 0; i < 2; i++)
         CHECK_OK(hora_completion_service_submit(shared_service, WORK(i), NULL));
@@ -196,12 +196,12 @@ SCENARIO(group_wait_meets_completion)
 {
     CHECK_OK(hora_group_new(NULL, &shared_group));
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(hora_promise_new(NULL, &promises[i]));
+        CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
         CHECK_OK(hora_group_add(shared_group, promises[i]));
     }
     test_thread *other = test_thread_start(NULL, complete, promises[0]);
     complete(promises[1]);
-    CHECK_OK(hora_group_wait(shared_group));
+    CHECK_OK(hora_group_await(shared_group));
     CHECK(hora_future_is_done(promises[0]));
     CHECK_INT(hora_group_pending(shared_group), 0);
     CHECK_INT(hora_group_failed(shared_group), 0);
@@ -214,14 +214,14 @@ SCENARIO(group_wait_meets_completion)
 static void wait_for_group(void *arg)
 {
     (void)arg;
-    CHECK_OK(hora_group_wait(shared_group));
+    CHECK_OK(hora_group_await(shared_group));
 }
 
 /* Cancelling all and completing one: one of them wins, and the waiter is released. */
 SCENARIO(group_cancel_meets_completion)
 {
     CHECK_OK(hora_group_new(NULL, &shared_group));
-    CHECK_OK(hora_promise_new(NULL, &promises[0]));
+    CHECK_OK(hora_future_new_promise(NULL, &promises[0]));
     CHECK_OK(hora_group_add(shared_group, promises[0]));
     test_thread *canceller = test_thread_start(NULL, wait_for_group, NULL);
     int cancelled = hora_group_cancel(shared_group, true);
@@ -242,7 +242,7 @@ SCENARIO(group_cancel_of_two_threads_counts_each_once)
 {
     int cancelled[2] = {0};
     CHECK_OK(hora_group_new(NULL, &shared_group));
-    CHECK_OK(hora_promise_new(NULL, &promises[0]));
+    CHECK_OK(hora_future_new_promise(NULL, &promises[0]));
     CHECK_OK(hora_group_add(shared_group, promises[0]));
     test_thread *other = test_thread_start(NULL, cancel_group, &cancelled[0]);
     cancel_group(&cancelled[1]);
@@ -260,10 +260,10 @@ SCENARIO(invoke_any_with_a_failure_and_a_success)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     void *result = NULL;
     works[0].code = CODE;
-    CHECK_OK(hora_invoke_any(&executor, (const hora_task *[]){WORK(0), WORK(1)}, 2, &result, NULL));
+    CHECK_OK(hora_executor_invoke_any(&executor, (const hora_task *[]){WORK(0), WORK(1)}, 2, &result, NULL));
     CHECK_POINTER(result, &works[1]);
     join_all(&threads);
     CHECK_INT(works[1].runs, 1);
@@ -277,9 +277,9 @@ SCENARIO(invoke_any_with_two_successes)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     void *result = NULL;
-    CHECK_OK(hora_invoke_any(&executor, (const hora_task *[]){WORK(0), WORK(1)}, 2, &result, NULL));
+    CHECK_OK(hora_executor_invoke_any(&executor, (const hora_task *[]){WORK(0), WORK(1)}, 2, &result, NULL));
     join_all(&threads);
     struct work *winner = result;
     CHECK(winner == &works[0] || winner == &works[1]);
@@ -295,9 +295,9 @@ SCENARIO(invoke_all_meets_the_end_of_its_time)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     hora_future *future;
-    CHECK_OK(hora_invoke_all_for(&executor, (const hora_task *[]){WORK(0)}, 1, 1, &future));
+    CHECK_OK(hora_executor_invoke_all_for(&executor, (const hora_task *[]){WORK(0)}, 1, 1, &future));
     CHECK(hora_future_is_done(future));
     int outcome = hora_future_get(future, NULL);
     CHECK(outcome == 0 || outcome == HORA_ECANCELED);
@@ -326,9 +326,9 @@ SWEEP(submit_survives)
 {
     reset();
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     hora_future *future = NULL;
-    bool accepted = !refused(hora_submit(&executor, WORK(0), &future));
+    bool accepted = !refused(hora_executor_submit(&executor, WORK(0), &future));
     join_all(&threads);
     (void)hora_future_unref(future);
     check_accepted(0, accepted);
@@ -340,7 +340,8 @@ static void sweep_all(const hora_executor *executor, struct threads *threads)
     reset();
     works[1].code = CODE;
     hora_future *futures[MOST] = {NULL, NULL, NULL};
-    bool failed = refused(hora_invoke_all(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, futures));
+    bool failed =
+        refused(hora_executor_invoke_all(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, futures));
     join_all(threads);
     for (int i = 0; i < MOST; i++) {
         CHECK_INT(futures[i] == NULL, failed);
@@ -353,7 +354,7 @@ SWEEP(invoke_all_survives)
 {
     struct threads threads = {.count = 0};
     sweep_all(&(hora_executor){.execute = execute_here}, &threads);
-    sweep_all(&(hora_executor){.execute = execute_on_thread, .self = &threads}, &threads);
+    sweep_all(&(hora_executor){.execute = execute_on_thread, .arg = &threads}, &threads);
 }
 
 static void sweep_any(const hora_executor *executor, struct threads *threads)
@@ -362,7 +363,8 @@ static void sweep_any(const hora_executor *executor, struct threads *threads)
     works[0].code = CODE;
     void *result = NULL;
     int failure = 0;
-    int error = hora_invoke_any(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, &result, &failure);
+    int error =
+        hora_executor_invoke_any(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, &result, &failure);
     CHECK(error == HORA_EFAILED || refused(error) || result != NULL);
     if (error == HORA_EFAILED) /* a thread had no memory to run its task, and cancelled it */
         CHECK(failure == HORA_ECANCELED || failure == CODE);
@@ -377,7 +379,7 @@ SWEEP(invoke_any_survives)
 {
     struct threads threads = {.count = 0};
     sweep_any(&(hora_executor){.execute = execute_here}, &threads);
-    sweep_any(&(hora_executor){.execute = execute_on_thread, .self = &threads}, &threads);
+    sweep_any(&(hora_executor){.execute = execute_on_thread, .arg = &threads}, &threads);
 }
 
 SWEEP(pool_invoke_survives)
@@ -385,7 +387,7 @@ SWEEP(pool_invoke_survives)
     hora_pool *pool;
     hora_future *futures[MOST];
     void *result = NULL;
-    if (refused(hora_fixed_pool_new(1, NULL, &pool)))
+    if (refused(hora_pool_new_fixed(1, NULL, &pool)))
         return;
     reset();
     /* A pool whose thread could not be started lets its tasks wait: so there is a limit. */
@@ -437,7 +439,7 @@ SWEEP(completion_survives)
         use_service(service);
         CHECK_OK(hora_completion_service_free(service));
     }
-    if (refused(hora_priority_queue_new(1, HORA_QUEUE_OPTIONS(.compare = compare), &queue)))
+    if (refused(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare), &queue)))
         return;
     if (!refused(hora_completion_service_new(&here, queue, &service))) {
         use_service(service);
@@ -449,7 +451,7 @@ SWEEP(completion_survives)
 SWEEP(completion_take_survives)
 {
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     hora_completion_service *service;
     hora_future *taken;
     reset();
@@ -466,7 +468,7 @@ SWEEP(completion_take_survives)
 SWEEP(group_survives)
 {
     struct threads threads = {.count = 0};
-    hora_executor executor = {.execute = execute_on_thread, .self = &threads};
+    hora_executor executor = {.execute = execute_on_thread, .arg = &threads};
     bool accepted[2];
     hora_group *group;
     hora_future *promise;
@@ -475,14 +477,14 @@ SWEEP(group_survives)
         return;
     for (int i = 0; i < 2; i++)
         accepted[i] = !refused(hora_group_submit(group, &executor, WORK(i), NULL));
-    if (!refused(hora_promise_new(NULL, &promise))) {
+    if (!refused(hora_future_new_promise(NULL, &promise))) {
         (void)refused(hora_group_add(group, promise));
         CHECK_INT(hora_future_complete(promise, NULL), 1);
         (void)hora_future_unref(promise);
     }
     int fd = hora_group_fd(group);
     CHECK(fd >= 0 || fd == HORA_ENOMEM);
-    (void)refused(hora_group_wait(group));
+    (void)refused(hora_group_await(group));
     join_all(&threads);
     CHECK_INT(hora_group_pending(group), 0);
     CHECK_OK(hora_group_free(group));

@@ -35,7 +35,7 @@ static hora_oversight oversight(void)
 {
     runs = drops = told = stuck = interrupts = 0;
     stuck_at = 0;
-    hora_oversight options = HORA_OVERSIGHT_INIT;
+    hora_oversight options = HORA_INIT(hora_oversight);
     options.listener = (hora_listener){.expired = count_told, .stuck = count_stuck};
     return options;
 }
@@ -113,7 +113,7 @@ static int take_a_long_while(void *arg, void **ret_result)
     return 0;
 }
 
-static hora_future *submit(hora_run_fn run, const hora_terms *terms)
+static hora_future *submit(hora_run_fn run, const hora_task_options *terms)
 {
     hora_future *future = NULL;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, NULL, .drop = count_drop), terms, &future));
@@ -144,9 +144,9 @@ static int begin_in_time(void *arg, void **ret_result)
 MEDIUM_SCENARIO(limit_start_by_meets_begin)
 {
     begin(1);
-    hora_future *first = submit(take_a_while, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    hora_future *first = submit(take_a_while, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     came = hora_clock_now(NULL);
-    hora_future *second = submit(begin_in_time, HORA_TERMS(.start_by = SPAN));
+    hora_future *second = submit(begin_in_time, HORA_TASK_OPTIONS(.start_within = SPAN));
     CHECK_OK(hora_future_get(first, NULL));
     int outcome = hora_future_get(second, NULL);
     CHECK(outcome == 0 || outcome == HORA_EEXPIRED);
@@ -154,8 +154,8 @@ MEDIUM_SCENARIO(limit_start_by_meets_begin)
     (void)hora_future_unref(first);
     (void)hora_future_unref(second);
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     end();
     CHECK_INT(drops, 2);
     CHECK_INT(told, outcome == 0 ? 0 : 1);
@@ -170,7 +170,7 @@ SCENARIO(limit_nothing_begins_late)
     hora_future *futures[2];
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &futures[0]));
     came = hora_clock_now(NULL);
-    futures[1] = submit(begin_in_time, HORA_TERMS(.start_by = SPAN));
+    futures[1] = submit(begin_in_time, HORA_TASK_OPTIONS(.start_within = SPAN));
     CHECK_OK(outcome_of(futures[0]));
     int outcome = outcome_of(futures[1]);
     CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
@@ -188,8 +188,8 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     hora_future *second;
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &first));
     came = hora_clock_now(NULL);
-    CHECK_OK(hora_schedule_with(pool, HORA_TASK(begin_in_time, NULL, .drop = count_drop),
-                                HORA_SCHEDULE(.terms = HORA_TERMS(.start_by = SPAN)), &second));
+    CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(begin_in_time, NULL, .drop = count_drop),
+                                          HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.start_within = SPAN)), &second));
     int outcome = outcome_of(second);
     CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
     CHECK_OK(outcome_of(first));
@@ -204,10 +204,10 @@ MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
     options.steered = true;
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
     hora_future *futures[3];
-    futures[0] = submit(take_a_while, HORA_TERMS(.key = 7));
+    futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.key = 7));
     came = hora_clock_now(NULL);
-    futures[1] = submit(begin_in_time, HORA_TERMS(.key = 7, .start_by = SPAN));
-    futures[2] = submit(work, HORA_TERMS(.key = 7));
+    futures[1] = submit(begin_in_time, HORA_TASK_OPTIONS(.key = 7, .start_within = SPAN));
+    futures[2] = submit(work, HORA_TASK_OPTIONS(.key = 7));
     CHECK_OK(outcome_of(futures[0]));
     int outcome = outcome_of(futures[1]);
     CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
@@ -221,15 +221,15 @@ MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
 MEDIUM_SCENARIO(limit_done_by_meets_the_end)
 {
     begin(1);
-    hora_future *future = submit(take_a_while, HORA_TERMS(.done_by = SPAN));
-    hora_future *next = submit(work, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    hora_future *future = submit(take_a_while, HORA_TASK_OPTIONS(.finish_within = SPAN));
+    hora_future *next = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     int outcome = outcome_of(future);
     CHECK(outcome == 0 || outcome == HORA_EEXPIRED);
     CHECK_OK(hora_future_get(next, NULL));
     (void)hora_future_unref(next);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     end();
     CHECK_INT(drops, 2);
     CHECK_INT(told, outcome == 0 ? 0 : 1);
@@ -246,8 +246,8 @@ static void cancel(void *future)
 MEDIUM_SCENARIO(limit_done_by_meets_cancel)
 {
     begin(1);
-    hora_future *first = submit(take_a_while, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
-    hora_future *second = submit(work_perhaps_interrupted, HORA_TERMS(.done_by = SPAN / 2));
+    hora_future *first = submit(take_a_while, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
+    hora_future *second = submit(work_perhaps_interrupted, HORA_TASK_OPTIONS(.finish_within = SPAN / 2));
     test_thread *other = test_thread_start(NULL, cancel, second);
     int outcome = hora_future_get(second, NULL);
     CHECK(outcome == 0 || outcome == HORA_EEXPIRED || outcome == HORA_ECANCELED);
@@ -264,8 +264,8 @@ MEDIUM_SCENARIO(limit_run_for_never_meets_the_next)
 {
     begin(1);
     hora_future *futures[2];
-    futures[0] = submit(take_a_while, HORA_TERMS(.run_for = SPAN));
-    futures[1] = submit(work, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.run_limit = SPAN));
+    futures[1] = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_future_get(futures[i], NULL));
         (void)hora_future_unref(futures[i]);
@@ -279,9 +279,9 @@ SCENARIO(limit_run_for_never_meets_the_next_run)
 {
     begin_scheduler();
     hora_future *future;
-    CHECK_OK(hora_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
-                                HORA_SCHEDULE(.gap = 1, .count = 2, .terms = HORA_TERMS(.run_for = SPAN + 1)),
-                                &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
+        HORA_SCHEDULE(.fixed_delay = 1, .count = 2, .options = HORA_TASK_OPTIONS(.run_limit = SPAN + 1)), &future));
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact())
         CHECK_INT(interrupts, 0);
@@ -294,9 +294,9 @@ SCENARIO(limit_run_for_never_meets_the_next_run)
 SCENARIO(limit_earlier_than_all_others)
 {
     begin(1);
-    hora_future *first = submit(take_a_while, HORA_TERMS(.run_for = 100L * SPAN));
+    hora_future *first = submit(take_a_while, HORA_TASK_OPTIONS(.run_limit = 100L * SPAN));
     hora_ns then = hora_clock_now(NULL);
-    hora_future *second = submit(work, HORA_TERMS(.start_by = SPAN / 2));
+    hora_future *second = submit(work, HORA_TASK_OPTIONS(.start_within = SPAN / 2));
     int outcome = outcome_of(second);
     if (test_is_exact()) {
         CHECK_ERROR(outcome, HORA_EEXPIRED);
@@ -312,14 +312,14 @@ MEDIUM_SCENARIO(limit_stuck_worker_is_replaced_or_ends)
 {
     begin(1);
     hora_future *futures[2];
-    futures[0] = submit(take_a_while, HORA_TERMS(.stuck_after = SPAN, .replace = true));
-    futures[1] = submit(work, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+    futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true));
+    futures[1] = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_future_get(futures[i], NULL));
         (void)hora_future_unref(futures[i]);
     }
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     end();
     CHECK_INT(runs, 2);
     CHECK_INT(drops, 2);
@@ -342,12 +342,12 @@ SCENARIO(limit_replaced_worker_is_waited_for)
     lasts = 2L * SPAN;
     ended = 0;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_while_and_say, &lasts, .drop = count_drop),
-                                   HORA_TERMS(.stuck_after = SPAN, .replace = true), NULL));
-    hora_future *future = submit(work, HORA_TERMS(.priority = HORA_PRIORITY_NORMAL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL));
+    hora_future *future = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     CHECK_OK(hora_future_get(future, NULL));
     (void)hora_future_unref(future);
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(ended, 1);
     end();
     CHECK_INT(drops, 2);
@@ -375,11 +375,11 @@ SCENARIO(limit_replaced_worker_takes_nothing)
     static hora_ns lasts;
     lasts = SPAN + 1;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop),
-                                   HORA_TERMS(.stuck_after = SPAN, .replace = true), NULL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(take_turns, NULL)));
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     end();
     if (test_is_exact())
         CHECK_INT(most_at_once, 1);
@@ -408,7 +408,7 @@ SCENARIO(limit_patrol_is_roused)
 static void stop(void *arg)
 {
     (void)arg;
-    CHECK_OK(hora_pool_stop(pool, NULL));
+    CHECK_OK(hora_pool_shutdown_now(pool, NULL));
 }
 
 /* The pool is freed while limits are set, and while one of them comes. */
@@ -416,8 +416,9 @@ MEDIUM_SCENARIO(limit_meets_the_end_of_the_pool)
 {
     begin(1);
     hora_future *futures[2];
-    futures[0] = submit(take_a_while, HORA_TERMS(.done_by = SPAN / 2, .run_for = SPAN / 2));
-    futures[1] = submit(work_perhaps_interrupted, HORA_TERMS(.start_by = SPAN / 2, .done_by = 5L * SPAN));
+    futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.finish_within = SPAN / 2, .run_limit = SPAN / 2));
+    futures[1] =
+        submit(work_perhaps_interrupted, HORA_TASK_OPTIONS(.start_within = SPAN / 2, .finish_within = 5L * SPAN));
     test_thread *other = test_thread_start(NULL, stop, NULL);
     test_thread_join(other);
     end();
@@ -431,7 +432,7 @@ MEDIUM_SCENARIO(limit_meets_the_end_of_the_pool)
 static void submit_two(void *arg)
 {
     hora_future **futures = arg;
-    futures[0] = submit(work, HORA_TERMS(.start_by = SPAN));
+    futures[0] = submit(work, HORA_TASK_OPTIONS(.start_within = SPAN));
 }
 
 /* Two threads need the watch for the first time. */
@@ -447,7 +448,7 @@ MEDIUM_SCENARIO(limit_watch_is_started_once)
         CHECK(outcome == 0 || (!test_is_exact() && outcome == HORA_EEXPIRED));
     }
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     end();
     CHECK_INT(drops, 2);
 }
@@ -458,10 +459,11 @@ SWEEP(limits_survive_every_failure)
         return;
     int accepted = 0;
     for (int i = 0; i < 3; i++) {
-        int error = hora_pool_submit_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
-                                          HORA_TERMS(.start_by = SPAN, .done_by = 2L * SPAN, .run_for = SPAN / 2,
-                                                     .stuck_after = 1, .replace = i == 0),
-                                          NULL);
+        int error =
+            hora_pool_submit_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
+                                  HORA_TASK_OPTIONS(.start_within = SPAN, .finish_within = 2L * SPAN,
+                                                    .run_limit = SPAN / 2, .stuck_after = 1, .replace_stuck = i == 0),
+                                  NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }
@@ -480,19 +482,19 @@ SWEEP(limits_of_a_scheduler_survive_every_failure)
         return;
     int accepted = 0;
     for (int i = 0; i < 3; i++) {
-        hora_schedule_spec spec = HORA_SCHEDULE_INIT;
-        hora_terms terms = HORA_TERMS_INIT;
-        terms.start_by = SPAN;
-        terms.done_by = i == 0 ? 2L * SPAN : 0;
-        terms.run_for = SPAN / 2;
-        spec.rate = i == 0 ? 0 : SPAN;
+        hora_schedule spec = HORA_INIT(hora_schedule);
+        hora_task_options terms = HORA_INIT(hora_task_options);
+        terms.start_within = SPAN;
+        terms.finish_within = i == 0 ? 2L * SPAN : 0;
+        terms.run_limit = SPAN / 2;
+        spec.fixed_rate = i == 0 ? 0 : SPAN;
         spec.count = i == 0 ? 0 : 2;
         if (i == 2) {
             spec.overlap = HORA_OVERLAP_ALLOW;
             spec.overlap_max = 2;
         }
-        spec.terms = &terms;
-        error = hora_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec, NULL);
+        spec.options = &terms;
+        error = hora_scheduler_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }
@@ -527,7 +529,7 @@ static void request(void *arg)
 SCENARIO(request_meets_request)
 {
     dumps_written = dump_depth = 0;
-    hora_oversight options = HORA_OVERSIGHT_INIT;
+    hora_oversight options = HORA_INIT(hora_oversight);
     options.dump = note_dump;
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
     test_thread *other = test_thread_start(NULL, request, NULL);
@@ -554,7 +556,7 @@ static int request_again(const char *text, size_t length, void *context)
 SCENARIO(request_during_a_dump)
 {
     dumps_written = dump_depth = 0;
-    hora_oversight options = HORA_OVERSIGHT_INIT;
+    hora_oversight options = HORA_INIT(hora_oversight);
     options.dump = request_again;
     CHECK_OK(hora_latch_new(2, NULL, &two_dumps));
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
@@ -566,7 +568,7 @@ SCENARIO(request_during_a_dump)
 
 SWEEP(requests_survive_every_failure)
 {
-    hora_oversight options = HORA_OVERSIGHT_INIT;
+    hora_oversight options = HORA_INIT(hora_oversight);
     options.dump = note_dump;
     int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);

@@ -37,14 +37,14 @@ static void check_end(int tasks, int named)
     hora_counts counts;
     hora_distribution runs;
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
-    CHECK_OK(hora_pool_count(pool, NULL, &counts));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_get_counts(pool, NULL, &counts));
     CHECK_INT(counts.submitted, tasks);
     CHECK_INT(counts.started, tasks);
     CHECK_INT(counts.done, tasks);
-    CHECK_OK(hora_pool_measure(pool, NULL, HORA_MEASURE_RUN, &runs));
+    CHECK_OK(hora_pool_get_distribution(pool, NULL, HORA_METRIC_RUN, &runs));
     CHECK_INT(runs.count, tasks);
-    CHECK_OK(hora_pool_count(pool, "named", &counts));
+    CHECK_OK(hora_pool_get_counts(pool, "named", &counts));
     CHECK_INT(counts.submitted, named);
     CHECK_INT(counts.done, named);
     CHECK_OK(hora_pool_free(pool));
@@ -57,8 +57,8 @@ static void read_again_and_again(void *arg)
     for (int i = 0; i < READINGS; i++) {
         hora_counts now;
         hora_distribution runs;
-        CHECK_OK(hora_pool_measure(pool, NULL, HORA_MEASURE_RUN, &runs));
-        CHECK_OK(hora_pool_count(pool, NULL, &now));
+        CHECK_OK(hora_pool_get_distribution(pool, NULL, HORA_METRIC_RUN, &runs));
+        CHECK_OK(hora_pool_get_counts(pool, NULL, &now));
         CHECK(runs.count <= now.done + now.failed);
         CHECK(now.done + now.failed <= now.started);
         CHECK(now.started <= now.submitted);
@@ -142,7 +142,7 @@ SCENARIO(what_a_worker_runs_is_read_whole)
     if (hora_pool_workers(pool, &info, 1) == 1 && info.running)
         CHECK_INT(info.name[0] - '0', info.runs);
     CHECK_OK(hora_pool_shutdown(pool));
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
     CHECK_OK(hora_latch_free(arrived));
     CHECK_OK(hora_latch_free(gate));

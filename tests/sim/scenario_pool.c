@@ -39,7 +39,7 @@ static void begin(const hora_pool_options *options)
 {
     const char *why = "";
     hora_pool_options own = *options;
-    hora_oversight steered = HORA_OVERSIGHT_INIT;
+    hora_oversight steered = HORA_INIT(hora_oversight);
     steered.steered = true;
     if (getenv("HORA_TEST_STEERED") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
         own.oversight = &steered; /* without terms all is as ever */
@@ -83,7 +83,7 @@ static void submit_meets_shutdown(const hora_pool_options *options)
         (void)hora_future_unref(futures[i]);
     }
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs, accepted);
     CHECK_INT(drops, accepted);
     end();
@@ -111,7 +111,7 @@ LARGE_SCENARIO(pool_last_idle_worker_is_told)
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .drop = count_drop)));
     shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 3);
     CHECK_INT(drops, 3);
     end();
@@ -119,7 +119,7 @@ LARGE_SCENARIO(pool_last_idle_worker_is_told)
 
 static void stop(void *arg)
 {
-    CHECK_OK(hora_pool_stop(pool, arg));
+    CHECK_OK(hora_pool_shutdown_now(pool, arg));
 }
 
 /* Stopping: each task has run, or is handed back, or was refused. */
@@ -130,10 +130,10 @@ LARGE_SCENARIO(pool_stop_meets_running_tasks)
     test_thread *other = test_thread_start(NULL, stop, &list);
     hora_future *futures[] = {submit(work_perhaps_interrupted), submit(work_perhaps_interrupted)};
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     int accepted = (futures[0] != NULL) + (futures[1] != NULL);
     CHECK_INT(runs + list.count, accepted);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int i = 0; i < 2; i++) {
         if (futures[i] != NULL)
             CHECK(hora_future_is_done(futures[i]));
@@ -178,7 +178,7 @@ LARGE_SCENARIO(pool_resize_meets_work)
         (void)hora_future_unref(future);
     }
     test_thread_join(other);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 3);
     end();
 }
@@ -219,7 +219,7 @@ LARGE_SCENARIO(pool_cancel_meets_worker)
     int error = hora_future_get(futures[1], NULL);
     CHECK(error == 0 || error == HORA_ECANCELED);
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_INT(drops, 2);
     CHECK_INT(hora_queue_size(hora_pool_queue(pool)), 0);
     (void)hora_future_unref(futures[0]);
@@ -262,10 +262,10 @@ LARGE_SCENARIO(pool_callback_submits)
     begin(HORA_POOL_OPTIONS(.core_threads = 1));
     hora_future *first = submit(work);
     CHECK_OK(hora_future_on_done(first, submit_again, &second));
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_OK(hora_future_get(first, NULL));
     (void)hora_future_unref(first);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 2);
     (void)hora_future_unref(second);
     end();
@@ -286,7 +286,7 @@ LARGE_SCENARIO(pool_submitters_wait_for_room)
     submit_one(NULL);
     test_thread_join(threads[0]);
     test_thread_join(threads[1]);
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 4);
     CHECK_INT(drops, 4);
     end();
@@ -325,7 +325,7 @@ LARGE_SCENARIO(pool_shutdown_meets_waiting_submitter)
     CHECK_OK(hora_pool_shutdown(pool));
     for (int i = 0; i < 3; i++)
         test_thread_join(threads[i]);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_INT(runs, accepted[0] + accepted[1] + accepted[2]);
     CHECK_INT(drops, runs);
     end();
@@ -337,7 +337,7 @@ LARGE_SCENARIO(pool_quiesce_waits_for_all)
     begin(HORA_POOL_OPTIONS(.core_threads = 2));
     for (int i = 0; i < 3; i++)
         submit_one(NULL);
-    CHECK_OK(hora_pool_quiesce(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_INT(hora_pool_active_count(pool), 0);
     CHECK_INT(runs, 3);
     CHECK_INT(drops, 3);

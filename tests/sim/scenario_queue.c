@@ -328,7 +328,7 @@ static void free_right_after_close(enum kind kind)
 {
     int done = 0;
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(kinds_new(kind, hora_virtual_clock_view(vclock, HORA_MONOTONIC), NULL, &queue));
+    CHECK_OK(kinds_new(kind, hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC), NULL, &queue));
     test_thread *taker = test_thread_start(vclock, take_closed, &done);
     CHECK_OK(hora_virtual_clock_settle(vclock));
     CHECK_OK(hora_virtual_clock_advance(vclock, SPAN)); /* it wakes, and wants the lock */

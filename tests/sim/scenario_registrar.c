@@ -65,7 +65,7 @@ static void begin(void)
 static void end(int count)
 {
     CHECK_OK(hora_registrar_free(registrar));
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
     for (int i = 0; i < ITEMS; i++)
         CHECK_INT(items[i].drops, i < count);
@@ -182,7 +182,7 @@ SCENARIO(registrar_cancel_meets_bind_and_run)
     bind_it(&error);
     test_thread_join(canceller);
     CHECK_OK(error);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_INT(items[0].drops, 1);
     CHECK(answer == 1 || items[0].runs == 1);
     end(1);
@@ -240,7 +240,7 @@ SCENARIO(registrar_bind_meets_the_end_of_the_scheduler)
 
 static void stop(void *list)
 {
-    CHECK_OK(hora_pool_stop(scheduler, list));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, list));
 }
 
 /* The same when it is stopped, and hands back what it has; somebody runs that by hand. */
@@ -296,7 +296,7 @@ static void declare_all(void)
     note(2, hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_delay = FAR), NULL, &error));
     note(3, hora_registrar_add(registrar, ITEM(3), HORA_DECLARATION(.initial_delay = UNREACHED), NULL, &error));
     note(4, hora_registrar_add(registrar, ITEM(4), HORA_DECLARATION(.cron = "-"), NULL, &error));
-    if (hora_periodic_trigger_new(FAR, NULL, &trigger) == 0)
+    if (hora_trigger_new_periodic(FAR, NULL, &trigger) == 0)
         note(5, hora_registrar_add(registrar, ITEM(5), HORA_DECLARATION(.trigger = trigger), NULL, &error));
     (void)hora_trigger_unref(trigger);
     CHECK_INT(items[4].drops, owned[4]);
@@ -361,7 +361,7 @@ SWEEP(registrar_survives_bind_to_a_scheduler)
             CHECK(i == 4 || (items[i].runs == 0 && items[i].drops == 0));
         note(6, hora_registrar_add(registrar, ITEM(6), HORA_DECLARATION(.fixed_rate = FAR), NULL, NULL));
         CHECK_OK(hora_registrar_close(registrar));
-        (void)hora_pool_close(scheduler, HORA_FOREVER);
+        (void)hora_pool_close_for(scheduler, HORA_FOREVER);
         end_short();
     }
     CHECK_OK(hora_pool_free(scheduler));

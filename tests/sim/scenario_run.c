@@ -9,7 +9,7 @@ static hora_queue *queue;
 
 static const hora_clock *view(void)
 {
-    return hora_virtual_clock_view(vclock, HORA_MONOTONIC);
+    return hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
 }
 
 /* A thread that sleeps `steps` times and notes the time after each; then, or when interrupted, it ends. */
@@ -128,7 +128,7 @@ static void sleep_and_put(void *arg)
 SCENARIO(run_waits_for_consequences)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(hora_linked_queue_new(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
     sleepers[0] = (struct sleeper){.period = 10};
     test_thread *taker = test_thread_start(vclock, take_and_note, &sleepers[0]);
     test_thread *putter = test_thread_start(vclock, sleep_and_put, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_schedule.c - hora_schedule_with in the simulator: failing allocations and thread starts, and cancel against overlapping runs */
+/* scenario_schedule.c - hora_scheduler_schedule_with in the simulator: failing allocations and thread starts, and cancel against overlapping runs */
 #include <stdatomic.h>
 
 #include <hora/scheduler.h>
@@ -34,12 +34,12 @@ static void count_drop(void *arg)
 static void end(void)
 {
     CHECK_OK(hora_pool_shutdown(scheduler));
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
 }
 
 /* Without memory for a run with overlap the time is skipped; whatever fails, the task is dropped exactly once if it was accepted. */
-static void live_through_failures(hora_run_fn run, const hora_schedule_spec *spec, int most)
+static void live_through_failures(hora_run_fn run, const hora_schedule *spec, int most)
 {
     drops = 0;
     runs = 0;
@@ -49,7 +49,7 @@ static void live_through_failures(hora_run_fn run, const hora_schedule_spec *spe
         return;
     }
     hora_future *future = NULL;
-    error = hora_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future);
+    error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error == 0) {
         void *result;
@@ -65,7 +65,8 @@ static void live_through_failures(hora_run_fn run, const hora_schedule_spec *spe
 SWEEP(schedule_with_overlap_survives_every_failure)
 {
     live_through_failures(
-        count_run, HORA_SCHEDULE(.rate = HORA_MS(1), .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), 3);
+        count_run, HORA_SCHEDULE(.fixed_rate = HORA_MS(1), .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
+        3);
 }
 
 SWEEP(schedule_with_back_off_survives_every_failure)
@@ -88,9 +89,9 @@ LARGE_SCENARIO(schedule_with_overlap_is_cancelled_while_a_run_begins)
     runs = 0;
     hora_future *future = NULL;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL));
-    CHECK_OK(hora_schedule_with(scheduler, HORA_TASK(count_run, NULL, .drop = count_drop),
-                                HORA_SCHEDULE(.rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
-                                &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, HORA_TASK(count_run, NULL, .drop = count_drop),
+        HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future));
     test_thread *canceller = test_thread_start(NULL, cancel_it, future);
     test_thread_join(canceller);
     CHECK(hora_future_is_cancelled(future));

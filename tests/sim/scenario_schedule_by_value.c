@@ -28,7 +28,7 @@ static void end(void)
 static void schedule(int i, hora_ns delay)
 {
     jobs[i].due = jobs_now() + delay;
-    int error = hora_schedule(scheduler, JOB(i), delay, NULL);
+    int error = hora_scheduler_schedule(scheduler, JOB(i), delay, NULL);
     CHECK(error == 0 || error == HORA_EREJECTED);
     accepted += error == 0;
 }
@@ -59,7 +59,7 @@ MEDIUM_SCENARIO(schedule_by_value_is_punctual)
     schedule(0, 30);
     schedule(1, 10);
     schedule(2, 20);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < 3; i++)
         jobs_check(i, 1);
     end();
@@ -74,11 +74,11 @@ MEDIUM_SCENARIO(schedule_by_value_comes_in_time)
         jobs[i].punctual = true;
     schedule(0, 10);
     jobs[1].due = jobs_now() + 40;
-    CHECK_OK(hora_schedule(scheduler, JOB(1), 40, &future));
+    CHECK_OK(hora_scheduler_schedule(scheduler, JOB(1), 40, &future));
     accepted++;
     schedule(2, 30);
     schedule(3, 20);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < 4; i++)
         jobs_check(i, 1);
     jobs_unref(future);
@@ -99,7 +99,7 @@ LARGE_SCENARIO(schedule_by_value_from_two_threads)
     schedule(0, 5);
     schedule(1, 0);
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < JOBS; i++)
         jobs_check(i, 1);
     end();
@@ -110,9 +110,9 @@ LARGE_SCENARIO(schedule_by_value_meets_a_leaving_worker)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0));
     schedule(0, 0);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     schedule(1, 0);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     end();
@@ -128,7 +128,7 @@ LARGE_SCENARIO(schedule_by_value_meets_shutdown)
     schedule(0, 5);
     schedule(1, 0);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(HORA__FAST ? all_runs() == accepted : all_runs() <= accepted);
     end();
 }
@@ -142,7 +142,7 @@ SCENARIO(schedule_by_value_meets_shutdown_that_cancels)
     test_thread_join(other);
     if (test_is_exact())
         jobs[0].forbidden = 1;
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(stats().cancelled, accepted);
     end();
@@ -158,12 +158,12 @@ LARGE_SCENARIO(schedule_by_value_stop_hands_back_futures)
     schedule(1, 5);
     schedule(2, 0);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     hora_pool_stats all = stats();
     CHECK_INT(all.done + all.cancelled + list.count, accepted);
     CHECK_INT(all.done, all_runs());
     CHECK_INT(all.handed_back, list.count);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     end();
 }
 
@@ -174,9 +174,9 @@ LARGE_SCENARIO(schedule_by_value_stop_abandons)
     schedule(0, 0);
     schedule(1, 0);
     schedule(2, 5);
-    CHECK_OK(hora_pool_stop(scheduler, NULL));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, NULL));
     int begun = all_runs();
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     hora_pool_stats all = stats();
     CHECK_INT(all.done + all.cancelled + all.abandoned, 3);
     CHECK_INT(all.done, all_runs());
@@ -195,7 +195,7 @@ static int stop_from_inside(void *arg, void **ret_result)
 {
     (void)arg;
     (void)ret_result;
-    return hora_pool_stop(scheduler, NULL);
+    return hora_pool_shutdown_now(scheduler, NULL);
 }
 
 /* One worker: what it stops is over. */
@@ -206,7 +206,7 @@ SCENARIO(schedule_by_value_does_not_begin_after_stop)
     CHECK_OK(hora_pool_execute(scheduler, HORA_TASK(stop_from_inside, NULL)));
     int error = hora_pool_execute(scheduler, HORA_TASK(note_begin, &begun));
     CHECK(error == 0 || error == HORA_EREJECTED);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK_INT(begun, 0);
     end();
 }
@@ -239,7 +239,7 @@ LARGE_SCENARIO(schedule_by_value_meets_a_look)
     }
     if (!test_is_exact())
         test_thread_join(other);
-    CHECK_OK(hora_pool_stop(scheduler, NULL));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, NULL));
     end();
 }
 
@@ -260,7 +260,7 @@ LARGE_SCENARIO(schedule_by_value_look_meets_a_worker)
     schedule(0, 0);
     schedule(1, 10);
     schedule(2, 20);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     test_thread_join(other);
     for (int i = 0; i < 3; i++)
         jobs_check(i, 1);
@@ -286,10 +286,10 @@ LARGE_SCENARIO(schedule_by_value_keeps_its_place)
     hora_ns zero = jobs_now();
     test_thread *other = test_thread_start(NULL, look, NULL);
     for (int i = 0; i < JOBS; i++)
-        CHECK_OK(hora_schedule(scheduler, HORA_TASK(note_order, (void *)(intptr_t)i), 50 - (jobs_now() - zero),
-                               i == 2 ? &future : NULL));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(note_order, (void *)(intptr_t)i),
+                                         50 - (jobs_now() - zero), i == 2 ? &future : NULL));
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < JOBS && test_is_exact(); i++)
         CHECK_INT(order[i], i);
     jobs_unref(future);
@@ -310,10 +310,10 @@ LARGE_SCENARIO(schedule_by_value_ends_its_thread)
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].exits_at = 1;
     schedule(0, 0);
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(jobs_run, &jobs[1], .drop = drop_and_end_thread), 5, NULL));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(jobs_run, &jobs[1], .drop = drop_and_end_thread), 5, NULL));
     accepted++;
     schedule(2, 5);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < 3; i++)
         jobs_check(i, 1);
     CHECK_INT(stats().abandoned, 1);
@@ -325,7 +325,7 @@ LARGE_SCENARIO(schedule_by_value_ends_its_thread)
 
 static bool try_schedule(int i, hora_ns delay)
 {
-    int error = hora_schedule(scheduler, JOB(i), delay, NULL);
+    int error = hora_scheduler_schedule(scheduler, JOB(i), delay, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EREJECTED);
     CHECK(error == 0 || jobs[i].drops + jobs[i].runs == 0);
     accepted += error == 0;
@@ -355,10 +355,10 @@ SWEEP(schedule_by_value_survives)
     hora_queue *queue = test_random(2) == 0 ? hora_pool_queue(scheduler) : NULL;
     CHECK(queue == NULL || hora_queue_size(queue) <= accepted);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
-    int error = hora_pool_stop(scheduler, &list);
+    int error = hora_pool_shutdown_now(scheduler, &list);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     CHECK_INT(list.count, stats().handed_back);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     jobs_end();
     for (int i = 0; i < 3; i++)
         CHECK_INT(jobs[i].drops, in[i]);
@@ -374,7 +374,7 @@ SWEEP(schedule_by_value_without_threads)
     in[1] = try_schedule(1, 20);
     CHECK(stats().queued <= accepted);
     CHECK_INT(stats().accepted, accepted);
-    int error = hora_pool_close(scheduler, HORA_SECONDS(10));
+    int error = hora_pool_close_for(scheduler, HORA_SECONDS(10));
     CHECK(error == 0 || error == HORA_ETIMEDOUT || error == HORA_ENOMEM);
     jobs_end();
     for (int i = 0; i < 2; i++)

@@ -17,7 +17,7 @@ SCENARIO(scheduler_lead_passes_when_leader_is_served)
     jobs[0].takes = 100; /* its worker cannot be the one that leads for the second */
     jobs_unref(jobs_once(0, 10));
     jobs_unref(jobs_once(1, 20));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -30,7 +30,7 @@ SCENARIO(scheduler_lead_passes_when_leader_times_out)
     jobs[1].punctual = true;
     jobs_unref(jobs_once(0, 5));
     jobs_unref(jobs_once(1, 3 * KEEP));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -50,7 +50,7 @@ SCENARIO(scheduler_lead_passes_when_workers_are_resized)
     jobs_unref(jobs_once(0, 10));
     jobs_unref(jobs_once(1, 3 * KEEP));
     resize_down(NULL);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -64,7 +64,7 @@ SCENARIO(scheduler_lead_passes_when_shut_down)
     jobs_unref(jobs_once(0, 10));
     jobs_unref(jobs_once(1, 20));
     CHECK_OK(hora_pool_shutdown(scheduler));
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -77,7 +77,7 @@ SCENARIO(scheduler_new_head_meets_the_leader)
     jobs[0].punctual = jobs[1].punctual = true;
     jobs_unref(jobs_once(0, 100));
     jobs_unref(jobs_once(1, 10));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -97,7 +97,7 @@ MEDIUM_SCENARIO(scheduler_new_head_comes_from_elsewhere)
     test_thread *other = test_thread_start(NULL, schedule_late, NULL);
     jobs_unref(jobs_once(1, 40));
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < 3; i++)
         jobs_check(i, 1);
     jobs_end();
@@ -112,7 +112,7 @@ static void cancel_meets_expiry(bool keeps, bool interrupt)
     struct jobs_target target = {.future = jobs_once(0, 10), .interrupt = interrupt};
     jobs_sleep_until(10);
     jobs_cancel(&target);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     int outcome = hora_future_get(target.future, NULL);
     CHECK_ERROR(outcome, target.answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
     CHECK(target.answer != HORA_CANCEL_REMOVED || jobs[0].runs == 0);
@@ -148,7 +148,7 @@ SCENARIO(scheduler_cancel_meets_cancel)
     jobs_cancel(&targets[1]);
     test_thread_join(other);
     CHECK((targets[0].answer != HORA_CANCEL_TOO_LATE) + (targets[1].answer != HORA_CANCEL_TOO_LATE) <= 1);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(future);
     jobs_check(0, jobs[0].runs);
     jobs_end();
@@ -172,7 +172,7 @@ SCENARIO(scheduler_last_task_is_cancelled)
     }
     jobs[1].punctual = true;
     jobs_unref(jobs_once(1, 10)); /* it comes back */
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(1, 1);
     jobs_end();
 }
@@ -190,7 +190,7 @@ SCENARIO(scheduler_without_core_meets_keep_alive)
     CHECK_OK(hora_future_get(future, NULL));
     jobs_unref(future);
     jobs_unref(target.future);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_check(2, jobs[2].runs);
@@ -212,7 +212,7 @@ SCENARIO(scheduler_resize_meets_work)
     jobs_unref(jobs_once(0, 0));
     jobs_unref(jobs_once(1, 2 * KEEP));
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_sleep_until(1000);
@@ -230,7 +230,7 @@ LARGE_SCENARIO(scheduler_lingerer_is_relieved_by_another)
     CHECK_OK(hora_pool_set_core_threads(scheduler, 2));
     jobs_unref(jobs_once(1, 10));
     CHECK_OK(hora_pool_set_core_threads(scheduler, 0));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_sleep_until(1000);
     hora_pool_stats stats;
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
@@ -256,7 +256,7 @@ static void scheduling_meets_shutdown(int core, bool cancels, hora_future *(*sch
         jobs_unref(future);
     }
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK_INT(jobs[0].drops, future != NULL);
     jobs_end();
 }
@@ -285,7 +285,8 @@ SCENARIO(scheduler_schedule_meets_shutdown_without_core)
 static hora_future *once_by_rules(int i, hora_ns delay)
 {
     hora_future *future;
-    int error = hora_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.delay = delay, .grace = HORA_SECONDS(1)), &future);
+    int error = hora_scheduler_schedule_with(scheduler, JOB(i),
+                                             HORA_SCHEDULE(.initial_delay = delay, .grace = HORA_SECONDS(1)), &future);
     CHECK(error == 0 || error == HORA_EREJECTED);
     return error == 0 ? future : NULL;
 }
@@ -308,13 +309,13 @@ static void schedule_meets_stop(int core, hora_ns delay)
     test_thread *other = test_thread_start(NULL, jobs_stop, &list);
     hora_future *futures[] = {jobs_once(0, delay), jobs_once(1, delay)};
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     int cancelled = 0;
     for (int i = 0; i < 2; i++)
         cancelled += futures[i] != NULL && hora_future_is_cancelled(futures[i]);
     int accepted = (futures[0] != NULL) + (futures[1] != NULL);
     CHECK_INT(jobs[0].runs + jobs[1].runs + list.count + cancelled, accepted);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int i = 0; i < 2; i++) {
         CHECK(futures[i] == NULL || hora_future_is_done(futures[i]));
         jobs_unref(futures[i]);
@@ -350,9 +351,9 @@ SCENARIO(scheduler_stop_meets_cancel)
     test_thread *other = test_thread_start(NULL, cancel_and_let_go, &target);
     jobs_stop(&list);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(list.count == 1 || list.count == 2 || !test_is_exact());
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     jobs_end();
     jobs_check(0, jobs[0].runs);
     jobs_check(1, jobs[1].runs);
@@ -368,9 +369,9 @@ SCENARIO(scheduler_rule_changes_after_shutdown)
     CHECK_OK(hora_scheduler_set_cancel_delayed(scheduler, true));
     if (test_is_exact()) {
         CHECK(future == NULL || hora_future_is_cancelled(future));
-        CHECK_OK(hora_pool_await_termination(scheduler, 100));
+        CHECK_OK(hora_pool_await_termination_for(scheduler, 100));
     }
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     jobs_unref(future);
     CHECK_INT(jobs[0].drops, future != NULL);
     jobs_end();
@@ -389,7 +390,7 @@ SCENARIO(scheduler_rule_meets_late_schedule)
     test_thread *other = test_thread_start(NULL, cancel_delayed, NULL);
     hora_future *future = jobs_once(0, 1000);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK(jobs_now() < 1000); /* the task was not waited for */
     CHECK(future == NULL || hora_future_is_done(future));
@@ -406,7 +407,7 @@ SCENARIO(scheduler_due_task_survives_shutdown)
     jobs_unref(jobs_once(1, 0));
     hora_future *later = jobs_once(2, 50);
     CHECK_OK(hora_pool_shutdown(scheduler));
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_cancelled(later) || !test_is_exact());
     jobs_unref(later);
     jobs_check(0, 1);

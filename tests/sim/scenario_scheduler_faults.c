@@ -20,7 +20,7 @@ static bool begin(const hora_scheduler_options *options)
     int error = hora_scheduler_new(options, &scheduler, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     jobs_start = hora_clock_now(NULL);
-    jobs_wall_start = hora_clock_now(hora_system_clock(HORA_WALL));
+    jobs_wall_start = hora_clock_now(hora_clock_system(HORA_CLOCK_WALL));
     return error == 0;
 }
 
@@ -44,7 +44,7 @@ static void end(void)
 /* What was accepted is over after so long; if there is no thread to be had, a stop ends it. */
 static void wait_for_all(void)
 {
-    int error = hora_pool_quiesce(scheduler, HORA_SECONDS(10));
+    int error = hora_pool_await_idle_for(scheduler, HORA_SECONDS(10));
     CHECK(error == 0 || error == HORA_ETIMEDOUT || error == HORA_ENOMEM);
 }
 
@@ -53,13 +53,13 @@ SWEEP(scheduler_survives_schedule)
     hora_future *future = NULL;
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2)))
         return;
-    note(0, hora_schedule(scheduler, JOB(0), 10, NULL));
-    note(1, hora_schedule(scheduler, JOB(1), 0, &future));
+    note(0, hora_scheduler_schedule(scheduler, JOB(0), 10, NULL));
+    note(1, hora_scheduler_schedule(scheduler, JOB(1), 0, &future));
     CHECK((future != NULL) == owned[1]);
     if (future != NULL)
         CHECK(hora_future_get_for(future, 100, NULL) != HORA_ECANCELED);
     jobs_unref(future);
-    note(2, hora_schedule(scheduler, JOB(2), 20, NULL)); /* if only one failed it works again */
+    note(2, hora_scheduler_schedule(scheduler, JOB(2), 20, NULL)); /* if only one failed it works again */
     wait_for_all();
     CHECK(refused > 0 || (jobs[0].runs == 1 && jobs[1].runs == 1) || !test_is_exact());
     end();
@@ -72,8 +72,8 @@ SWEEP(scheduler_survives_series)
         return;
     jobs[0].fails_at = 3;
     jobs[1].fails_at = 2;
-    note(0, hora_schedule_at_fixed_rate(scheduler, JOB(0), 0, 10, &futures[0]));
-    note(1, hora_schedule_with_fixed_delay(scheduler, JOB(1), 0, 10, &futures[1]));
+    note(0, hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(0), 0, 10, &futures[0]));
+    note(1, hora_scheduler_schedule_with_fixed_delay(scheduler, JOB(1), 0, 10, &futures[1]));
     wait_for_all();
     for (int i = 0; i < 2; i++) {
         CHECK((futures[i] != NULL) == owned[i]);
@@ -103,23 +103,24 @@ SWEEP(scheduler_survives_every_feature)
         return;
     jobs[0].most = 2;
     jobs[0].takes = 15;
-    note(0, hora_schedule_with(scheduler, JOB(0),
-                               HORA_SCHEDULE(.rate = 10, .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2,
-                                             .slack = 5, .end = {jobs_wall_start + 500}, .failed = note_failure),
-                               &future));
+    note(0, hora_scheduler_schedule_with(scheduler, JOB(0),
+                                         HORA_SCHEDULE(.fixed_rate = 10, .count = 3, .overlap = HORA_OVERLAP_ALLOW,
+                                                       .overlap_max = 2, .slack = 5, .end = {jobs_wall_start + 500},
+                                                       .failed = note_failure),
+                                         &future));
     CHECK((future != NULL) == owned[0]);
-    note(1, hora_schedule_with(scheduler, JOB(1),
-                               HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000),
-                               NULL));
+    note(1, hora_scheduler_schedule_with(
+                scheduler, JOB(1),
+                HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000), NULL));
     jobs[2].fails_at = 1;
-    note(2, hora_schedule_with(scheduler, JOB(2),
-                               HORA_SCHEDULE(.delay = 5, .failure = HORA_FAILURE_BACK_OFF, .back_off = 10,
-                                             .clock = HORA_SCHEDULE_CLOCK_BOOTTIME),
-                               NULL));
+    note(2, hora_scheduler_schedule_with(scheduler, JOB(2),
+                                         HORA_SCHEDULE(.initial_delay = 5, .failure = HORA_FAILURE_BACK_OFF,
+                                                       .back_off = 10, .clock = HORA_CLOCK_BOOTTIME),
+                                         NULL));
     wait_for_all();
     hora_schedule_info info;
     if (future != NULL) {
-        CHECK_OK(hora_scheduled_info(future, &info));
+        CHECK_OK(hora_future_get_schedule_info(future, &info));
         CHECK_INT(info.running, 0);
         CHECK_INT(info.runs, jobs[0].runs); /* a run for which there is no memory is skipped */
     }
@@ -158,8 +159,8 @@ static void use_and_shut_down(bool keeps, bool stops)
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .keep_cancelled = keeps, .cancel_delayed = true)))
         return;
     for (int i = 0; i < 3; i++)
-        note(i, i == 1 ? hora_schedule_at_fixed_rate(scheduler, JOB(i), 50, 50, &futures[i])
-                       : hora_schedule(scheduler, JOB(i), 100 * (i + 1), &futures[i]));
+        note(i, i == 1 ? hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(i), 50, 50, &futures[i])
+                       : hora_scheduler_schedule(scheduler, JOB(i), 100 * (i + 1), &futures[i]));
     void *items[JOBS];
     int seen = hora_queue_snapshot(hora_pool_queue(scheduler), items, JOBS);
     CHECK(seen == accepted || seen == HORA_ENOMEM || !test_is_exact());
@@ -168,12 +169,12 @@ static void use_and_shut_down(bool keeps, bool stops)
     int purged = hora_pool_purge(scheduler);
     CHECK(purged >= 0 || purged == HORA_ENOMEM);
     if (stops)
-        CHECK_OK(hora_pool_stop(scheduler, &list));
+        CHECK_OK(hora_pool_shutdown_now(scheduler, &list));
     else
         CHECK_OK(hora_pool_shutdown(scheduler));
-    int error = hora_pool_await_termination(scheduler, HORA_FOREVER);
+    int error = hora_pool_await_termination_for(scheduler, HORA_FOREVER);
     CHECK(error == 0 || error == HORA_ENOMEM);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     for (int i = 0; i < 3; i++) {
         CHECK(futures[i] == NULL || hora_future_is_done(futures[i]));
         jobs_unref(futures[i]);
@@ -208,12 +209,12 @@ SWEEP(scheduler_survives_the_end_of_its_thread)
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1)))
         return;
     jobs[0].exits_at = 1;
-    note(0, hora_schedule(scheduler, HORA_TASK(exit_on_first_run, &jobs[0], .drop = jobs_drop), 0, &future));
-    note(1, hora_schedule(scheduler, JOB(1), 10, NULL));
+    note(0, hora_scheduler_schedule(scheduler, HORA_TASK(exit_on_first_run, &jobs[0], .drop = jobs_drop), 0, &future));
+    note(1, hora_scheduler_schedule(scheduler, JOB(1), 10, NULL));
     if (future != NULL)
         CHECK_ERROR(hora_future_get(future, NULL), HORA_EABANDONED);
     jobs_unref(future);
-    note(2, hora_schedule(scheduler, JOB(2), 10, NULL));
+    note(2, hora_scheduler_schedule(scheduler, JOB(2), 10, NULL));
     wait_for_all();
     end();
 }
@@ -223,10 +224,10 @@ SWEEP(scheduler_survives_resizing)
 {
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = 5)))
         return;
-    note(0, hora_schedule(scheduler, JOB(0), 0, NULL));
-    note(1, hora_schedule(scheduler, JOB(1), 20, NULL));
+    note(0, hora_scheduler_schedule(scheduler, JOB(0), 0, NULL));
+    note(1, hora_scheduler_schedule(scheduler, JOB(1), 20, NULL));
     CHECK_OK(hora_pool_set_core_threads(scheduler, 2));
-    note(2, hora_schedule(scheduler, JOB(2), 0, NULL));
+    note(2, hora_scheduler_schedule(scheduler, JOB(2), 0, NULL));
     CHECK_OK(hora_pool_set_core_threads(scheduler, 0));
     wait_for_all();
     end();
@@ -242,11 +243,12 @@ SWEEP(scheduler_survives_growing)
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1)))
         return;
     jobs[0].fails_at = 4;
-    note(0, hora_schedule_at_fixed_rate(scheduler, JOB(0), 0, 5, NULL));
+    note(0, hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(0), 0, 5, NULL));
     for (int i = 0; i < MANY; i++) {
         hora_future *future = NULL;
-        int error = hora_schedule_with(scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
-                                       HORA_SCHEDULE(.delay = 1000, .slack = i % 2 == 0 ? 10 : 0), &future);
+        int error =
+            hora_scheduler_schedule_with(scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
+                                         HORA_SCHEDULE(.initial_delay = 1000, .slack = i % 2 == 0 ? 10 : 0), &future);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         if (error == 0)
             futures[taken_on++] = future;

@@ -33,7 +33,7 @@ static void shutdown_meets_put_back(bool rate, hora_ns takes)
     schedule_series(0, rate, &future);
     jobs_sleep_until(takes / 2);
     jobs_shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(jobs[0].runs <= 2 || !test_is_exact());
     check_over(future, 0);
     jobs_check(0, jobs[0].runs);
@@ -64,7 +64,7 @@ SCENARIO(series_goes_on_after_shutdown)
     jobs[0].punctual = true;
     schedule_series(0, true, &future);
     jobs_shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_done(future));
     if (!hora_future_is_cancelled(future)) /* it may have come too late */
         CHECK_INT(jobs[0].runs, 2);
@@ -87,7 +87,7 @@ SCENARIO(series_rule_meets_put_back)
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .continue_periodic = true));
     schedule_series(0, true, &future);
     shut_down_and_end_periodic(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(jobs[0].runs <= 2 || !test_is_exact());
     check_over(future, 0);
     jobs_check(0, jobs[0].runs);
@@ -102,7 +102,7 @@ SCENARIO(series_rule_meets_late_schedule)
     test_thread *other = test_thread_start(NULL, shut_down_and_end_periodic, NULL);
     schedule_series(0, false, &future);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK_INT(jobs[0].drops, future != NULL);
     if (future != NULL)
         check_over(future, 0);
@@ -119,10 +119,10 @@ static void stop_meets_put_back(hora_ns takes)
     schedule_series(0, true, &future);
     jobs_sleep_until(takes / 2);
     jobs_stop(&list);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_done(future) ? list.count == 0 : list.count == 1);
     jobs[0].forbidden = 1;
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     CHECK(hora_future_is_done(future));
     check_over(future, 0);
     jobs_check(0, jobs[0].runs);
@@ -145,19 +145,19 @@ static int shut_down_before(hora_pool *pool, hora_future *future, void *context)
     if (*(int *)context == 1)
         CHECK_OK(hora_pool_shutdown(pool));
     else
-        CHECK_OK(hora_pool_stop(pool, NULL));
+        CHECK_OK(hora_pool_shutdown_now(pool, NULL));
     return 0;
 }
 
 /* A worker has it already, and is about to run it: the state is looked at once more. */
 static void ends_just_before_run(int how, bool series)
 {
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = shut_down_before, .context = &how));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = shut_down_before, .arg = &how));
     jobs[0].forbidden = 1;
     hora_future *future = series ? jobs_rate(0, 0, 10) : jobs_once(0, 0);
     CHECK_ERROR(hora_future_get(future, NULL), HORA_ECANCELED);
     jobs_unref(future);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     jobs_check(0, 0);
     jobs_end();
 }
@@ -182,7 +182,7 @@ static void cancel_meets_put_back(bool keeps, bool interrupt, hora_ns takes)
     schedule_series(0, true, &target.future);
     jobs_sleep_until(takes / 2);
     jobs_cancel(&target);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER)); /* it is gone, from wherever it was */
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER)); /* it is gone, from wherever it was */
     CHECK_INT(hora_queue_size(hora_pool_queue(scheduler)), 0);
     check_over(target.future, 0);
     jobs_check(0, jobs[0].runs);
@@ -227,10 +227,10 @@ SCENARIO(series_cancels_itself)
     struct own_handle own;
     CHECK_OK(hora_latch_new(1, NULL, &own.known));
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
     CHECK_OK(hora_latch_count_down(own.known));
     CHECK_ERROR(hora_future_get(own.future, NULL), HORA_ECANCELED);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_INT(jobs[0].runs, 1);
     jobs_unref(own.future);
     jobs_end();
@@ -247,7 +247,7 @@ SCENARIO(series_changes_workers)
     jobs[0].takes = 5;
     hora_future *future = jobs_rate(0, 0, 1); /* it is always late */
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(future);
     jobs_check(0, 3);
     if (test_is_exact())
@@ -275,11 +275,11 @@ SCENARIO(series_failure_meets_cancel)
 {
     told = 0;
     struct jobs_target target = {.interrupt = false};
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = note_failure, .context = &told));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = note_failure, .arg = &told));
     jobs[0].fails_at = 1;
     schedule_series(0, true, &target.future);
     jobs_cancel(&target);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_INT(told, jobs[0].runs);
     CHECK(told == 0 || told_end);
     check_over(target.future, 0);
@@ -295,12 +295,13 @@ SCENARIO(series_backs_off)
     told = 0;
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].fails_at = 1;
-    CHECK_OK(hora_schedule_with(scheduler, JOB(0),
-                                HORA_SCHEDULE(.rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF, .back_off = 25,
-                                              .failed = note_failure, .failed_context = &told),
-                                &future));
+    CHECK_OK(
+        hora_scheduler_schedule_with(scheduler, JOB(0),
+                                     HORA_SCHEDULE(.fixed_rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF,
+                                                   .back_off = 25, .failed = note_failure, .failed_context = &told),
+                                     &future));
     CHECK_OK(hora_future_get(future, NULL));
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.runs, 2);
     CHECK_INT(info.failures, 1);
     CHECK_INT(info.running, 0);
@@ -318,14 +319,15 @@ SCENARIO(series_count_meets_cancel)
 {
     struct jobs_target target = {.interrupt = false};
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.rate = 10, .count = 2), &target.future));
+    CHECK_OK(
+        hora_scheduler_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &target.future));
     jobs_sleep_until(10);
     jobs_cancel(&target);
     void *result = NULL;
     int outcome = hora_future_get(target.future, &result);
     CHECK_ERROR(outcome, target.answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
     CHECK(outcome != 0 || (result == &jobs[0] && jobs[0].runs == 2));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(target.future);
     jobs_check(0, jobs[0].runs);
     CHECK(jobs[0].runs <= 2);
@@ -342,12 +344,12 @@ SCENARIO(series_run_ends_its_thread)
     hora_future *other = jobs_once(1, 15);
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EABANDONED);
     CHECK_OK(hora_future_get(other, NULL));
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.running, 0);
     CHECK_INT(info.last_code, HORA_EABANDONED);
     jobs_unref(future);
     jobs_unref(other);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     jobs_check(0, 2);
     jobs_check(1, 1);
     jobs_end();
@@ -360,7 +362,7 @@ SCENARIO(series_run_ends_its_thread_at_shutdown)
     jobs_unref(jobs_rate(0, 0, 10));
     jobs_unref(jobs_once(1, 15));
     jobs_shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_end();
@@ -386,7 +388,7 @@ static void wait_inside_a_worker(int core)
     CHECK_OK(hora_pool_submit(scheduler, HORA_TASK(wait_inside, NULL), &outer));
     CHECK_OK(hora_future_get(outer, NULL));
     jobs_unref(outer);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(1, 1);
     jobs_end();
 }
@@ -413,10 +415,10 @@ SCENARIO(series_in_a_group)
     CHECK_OK(hora_group_add(group, future));
     CHECK_OK(hora_group_submit(group, &executor, JOB(1), NULL));
     CHECK(hora_group_cancel(group, false) >= 0);
-    CHECK_OK(hora_group_wait(group));
+    CHECK_OK(hora_group_await(group));
     CHECK_INT(hora_group_pending(group), 0);
     check_over(future, 0);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_group_free(group));
     jobs_check(0, jobs[0].runs);
     jobs_check(1, jobs[1].runs);
@@ -436,7 +438,7 @@ SCENARIO(series_beside_a_completion_service)
     CHECK_OK(hora_completion_service_take(service, &taken));
     CHECK_OK(hora_future_get(taken, NULL));
     jobs_unref(taken);
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_completion_service_free(service));
     jobs_check(0, jobs[0].runs);
     jobs_check(1, 1);

@@ -24,7 +24,7 @@ static int do_nothing(void *arg, void **ret_result)
 
 static const hora_clock *view(void)
 {
-    return vclock != NULL ? hora_virtual_clock_view(vclock, HORA_MONOTONIC) : NULL;
+    return vclock != NULL ? hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC) : NULL;
 }
 
 static hora_ns now(void)
@@ -35,7 +35,7 @@ static hora_ns now(void)
 static void make(int i, hora_ns due)
 {
     struct hora__scheduled_plan plan = {
-        .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = HORA_MONOTONIC, .planned = due};
+        .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = HORA__MONOTONIC, .planned = due};
     CHECK_OK(hora__scheduled_new(HORA_TASK(do_nothing, NULL), queue, &plan, &posts[i]));
 }
 
@@ -244,7 +244,7 @@ SCENARIO(shards_schedule_meets_schedule)
     test_thread *other = test_thread_start(NULL, schedule_soon, (void *)(intptr_t)1);
     schedule_soon((void *)(intptr_t)0);
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_end();
     for (int i = 0; i < 2; i++)
         jobs_check(i, 1);
@@ -283,7 +283,7 @@ SCENARIO(shards_schedule_meets_shutdown)
     test_thread *closer = test_thread_start(NULL, jobs_shut_down, NULL);
     hora_future *future = jobs_once(0, FAR);
     test_thread_join(closer);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(future == NULL || hora_future_is_cancelled(future) || !test_is_exact());
     jobs_unref(future);
     jobs_end();
@@ -303,7 +303,7 @@ SCENARIO(shards_cancel_meets_quiesce)
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     struct jobs_target target = {.future = jobs_once(0, 2 * FAR)};
     test_thread *canceller = test_thread_start(NULL, cancel_and_unref, &target);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     test_thread_join(canceller);
     if (test_is_exact()) {
         CHECK_INT(target.answer, HORA_CANCEL_REMOVED);
@@ -344,7 +344,7 @@ SCENARIO(shards_cancel_meets_cancel)
 static hora_future *schedule_bare(hora_ns delay)
 {
     hora_future *future;
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(do_nothing, NULL), delay, &future));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(do_nothing, NULL), delay, &future));
     return future;
 }
 
@@ -379,7 +379,7 @@ SCENARIO(shards_bare_future_outlives_scheduler)
     for (int i = 0; i < 2; i++) {
         hora_ns delay;
         CHECK(hora_future_is_done(futures[i]));
-        CHECK_OK(hora_scheduled_delay(futures[i], &delay));
+        CHECK_OK(hora_future_delay(futures[i], &delay));
         (void)hora_future_unref(futures[i]);
     }
 }
@@ -405,10 +405,10 @@ SCENARIO(shards_bare_cancel_meets_get)
 SCENARIO(shards_bare_cancel_meets_quiesce)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     hora_future *future = schedule_bare(FAR);
     test_thread *canceller = test_thread_start(NULL, cancel_bare, future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_done(future));
     test_thread_join(canceller);
     (void)hora_future_unref(future);

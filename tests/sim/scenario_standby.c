@@ -8,7 +8,7 @@
 
 static void begin(int core)
 {
-    hora_scheduler_options options = HORA_SCHEDULER_OPTIONS_INIT;
+    hora_scheduler_options options = HORA_INIT(hora_scheduler_options);
     options.core_threads = core;
     jobs_begin(&options);
     CHECK_INT(hora_pool_prestart_all(scheduler), core);
@@ -18,7 +18,7 @@ static void begin(int core)
 
 static void end(int count)
 {
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < count; i++)
         jobs_check(i, 1);
     jobs_end();
@@ -76,7 +76,7 @@ LARGE_SCENARIO(standby_outlives_its_task)
     jobs_sleep_until(5);
     jobs_cancel(&target);
     jobs_unref(jobs_once(2, 60));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(target.answer, HORA_CANCEL_REMOVED);
     jobs_unref(target.future);
@@ -96,7 +96,7 @@ LARGE_SCENARIO(standby_takes_turns_with_a_series)
     jobs_sleep_until(45);
     struct jobs_target target = {.future = series, .job = 0};
     jobs_cancel(&target);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(jobs[0].runs, 4);
     jobs_unref(series);
@@ -116,8 +116,8 @@ LARGE_SCENARIO(standby_does_not_lead_without_watching)
     jobs[2].on_wall = true;
     jobs[2].due = HORA_SECONDS(100);
     jobs[2].punctual = false;
-    CHECK_OK(
-        hora_schedule_with(scheduler, JOB(2), HORA_SCHEDULE(.at = {jobs_wall_start + HORA_SECONDS(100)}), &future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(2), HORA_SCHEDULE(.at = {jobs_wall_start + HORA_SECONDS(100)}),
+                                          &future));
     jobs_sleep_until(20);
     hora__sim_step_wall(HORA_SECONDS(100));
     CHECK_OK(hora_future_get(future, NULL));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_steer.c - re-timing, pausing and resuming against expiry, against the worker that has the task, and against its run
  *
- * The oracle: what hora_scheduled_info tells under its lock. A run that had not begun then, by the books, begins by the new
+ * The oracle: what hora_future_get_schedule_info tells under its lock. A run that had not begun then, by the books, begins by the new
  * plan or, while the task is paused, not at all. */
 #include "jobs.h"
 
 static hora_schedule_info info_of(hora_future *future)
 {
     hora_schedule_info info;
-    CHECK_OK(hora_scheduled_info(future, &info));
+    CHECK_OK(hora_future_get_schedule_info(future, &info));
     return info;
 }
 
@@ -21,12 +21,12 @@ static void retime_once(hora_ns at, hora_ns delay)
     hora_future *future = jobs_once(0, 10);
     jobs_sleep_until(at);
     hora_ns before = jobs_now();
-    int error = hora_scheduled_retime(future, delay, 0);
+    int error = hora_future_reschedule(future, delay, 0);
     CHECK(error == 0 || error == HORA_EBUSY);
     CHECK(error == 0 || before >= 10 || !test_is_exact());
     CHECK_OK(hora_future_get(future, NULL));
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     if (error == 0)
         CHECK(jobs[0].starts[0] >= before + delay);
@@ -52,14 +52,14 @@ static void retime_ahead(hora_ns at, hora_ns delay)
     jobs[0].due = 0;
     jobs_sleep_until(at);
     hora_ns before = jobs_now();
-    int error = hora_scheduled_retime(future, delay, 0);
+    int error = hora_future_reschedule(future, delay, 0);
     CHECK(error == 0 || !test_is_exact());
     CHECK_OK(hora_future_get(future, NULL));
     CHECK(jobs[0].starts[0] >= before + delay || error < 0);
     if (test_is_exact())
         CHECK_INT(jobs[0].starts[0], before + delay);
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     jobs_end();
 }
@@ -85,18 +85,18 @@ SCENARIO(steer_pause_meets_expiry)
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     hora_future *future = jobs_once(0, 10);
     jobs_sleep_until(10);
-    int paused = hora_scheduled_pause(future);
+    int paused = hora_future_pause(future);
     CHECK(paused == 1 || paused == HORA_EBUSY);
     if (paused == 1) {
         jobs[0].forbidden = 1;
         jobs_sleep_until(20);
         CHECK_INT(jobs[0].runs, 0);
         jobs[0].forbidden = 0;
-        CHECK_INT(hora_scheduled_resume(future), 1);
+        CHECK_INT(hora_future_resume(future), 1);
     }
     CHECK_OK(hora_future_get(future, NULL));
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 1);
     if (test_is_exact())
         CHECK_INT(jobs[0].starts[0], paused == 1 ? 20 : 10);
@@ -113,7 +113,7 @@ static void pause_series(hora_ns takes, hora_ns at)
     jobs[0].fails_at = 4;
     hora_future *future = jobs_rate(0, 10, 10);
     jobs_sleep_until(at);
-    int paused = hora_scheduled_pause(future);
+    int paused = hora_future_pause(future);
     CHECK(paused == 1 || !test_is_exact());
     if (paused == 1) {
         hora_schedule_info before = info_of(future);
@@ -122,12 +122,12 @@ static void pause_series(hora_ns takes, hora_ns at)
         hora_schedule_info after = info_of(future);
         CHECK_INT(after.runs, before.runs);
         CHECK(after.running == 0 || (before.running == 1 && !test_is_exact()));
-        int resumed = hora_scheduled_resume(future);
+        int resumed = hora_future_resume(future);
         CHECK(resumed == 1 || (resumed == HORA_EBUSY && hora_future_is_done(future)));
     }
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 4);
     jobs_end();
 }
@@ -151,9 +151,9 @@ SCENARIO(steer_pause_meets_run)
 static void pause_and_resume(void *arg)
 {
     for (int i = 0; i < 2; i++) {
-        int error = hora_scheduled_pause(arg);
+        int error = hora_future_pause(arg);
         CHECK(error >= 0 || error == HORA_EBUSY);
-        error = hora_scheduled_resume(arg);
+        error = hora_future_resume(arg);
         CHECK(error >= 0 || error == HORA_EBUSY);
     }
 }
@@ -166,7 +166,7 @@ SCENARIO(steer_pause_meets_resume)
     pause_and_resume(future);
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 2);
     jobs_end();
 }
@@ -183,12 +183,12 @@ static void retime_series(hora_ns takes, hora_ns at, hora_ns delay)
     jobs[0].due = 10;
     jobs_sleep_until(at);
     hora_ns now = jobs_now();
-    int error = hora_scheduled_retime(future, delay, 20);
+    int error = hora_future_reschedule(future, delay, 20);
     hora_schedule_info info = info_of(future); /* no time passes in between, unless late */
     CHECK(error == 0 || !test_is_exact());
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_check(0, 4);
     if (test_is_exact())
         for (int i = (int)info.runs; i < 4; i++)
@@ -223,7 +223,7 @@ static int retime_itself(void *arg, void **ret_result)
 {
     int error = jobs_run(arg, ret_result);
     if (own != NULL)
-        CHECK_OK(hora_scheduled_retime(own, 7, 0));
+        CHECK_OK(hora_future_reschedule(own, 7, 0));
     return error;
 }
 
@@ -233,11 +233,11 @@ SCENARIO(steer_series_retimes_itself)
     own = NULL;
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].fails_at = 3;
-    CHECK_OK(
-        hora_schedule_at_fixed_rate(scheduler, HORA_TASK(retime_itself, &jobs[0], .drop = jobs_drop), 5, 100, &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(retime_itself, &jobs[0], .drop = jobs_drop), 5,
+                                                   100, &future));
     own = future;
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(jobs[0].starts[2], 5 + 7 + 7);
     jobs_unref(future);
@@ -255,9 +255,9 @@ static void paused_meets_shutdown(hora_ns takes, bool series)
     jobs[0].fails_at = 2;
     hora_future *future = series ? jobs_rate(0, 0, 10) : jobs_once(0, 10);
     jobs_sleep_until(takes / 2);
-    int paused = hora_scheduled_pause(future);
+    int paused = hora_future_pause(future);
     jobs_shut_down(NULL);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_done(future));
     CHECK(paused != 1 || jobs[0].runs < 2 || !test_is_exact());
     jobs_unref(future);
@@ -282,7 +282,7 @@ SCENARIO(steer_paused_task_meets_shutdown)
 
 static void pause_it(void *arg)
 {
-    int error = hora_scheduled_pause(arg);
+    int error = hora_future_pause(arg);
     CHECK(error == 1 || error == HORA_EBUSY);
 }
 
@@ -295,7 +295,7 @@ SCENARIO(steer_pause_meets_cancel)
     test_thread *other = test_thread_start(NULL, pause_it, target.future);
     jobs_cancel(&target);
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(target.future);
     jobs_check(0, jobs[0].runs);
     jobs_end();
@@ -320,16 +320,16 @@ SCENARIO(steer_retime_meets_help)
     jobs[0].takes = 10;
     hora_future *busy = jobs_once(0, 0);
     inner = jobs_once(1, 8); /* due while the worker is busy, but behind the outer one */
-    CHECK_OK(hora_schedule(scheduler, HORA_TASK(wait_for_inner, NULL), 5, &outer));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(wait_for_inner, NULL), 5, &outer));
     jobs_sleep_until(10);
     hora_ns now = jobs_now();
-    int moved = hora_scheduled_retime(inner, 30, 0);
+    int moved = hora_future_reschedule(inner, 30, 0);
     CHECK(moved == 0 || moved == HORA_EBUSY);
     if (moved == 0)
         jobs[1].due = now + 30;
     CHECK_OK(hora_future_get(outer, NULL));
     CHECK(hora_future_is_done(inner));
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_unref(busy);
     jobs_unref(outer);
     jobs_unref(inner);

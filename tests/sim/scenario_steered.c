@@ -91,7 +91,7 @@ static void submit(int i, hora_class *of, uint64_t key, int number)
 {
     runs[i] = (struct run){.of = of, .key = key, .number = number};
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                   HORA_TERMS(.task_class = of, .key = key), &runs[i].future));
+                                   HORA_TASK_OPTIONS(.task_class = of, .key = key), &runs[i].future));
 }
 
 static void forget(int count)
@@ -204,7 +204,7 @@ LARGE_SCENARIO(steered_cancel_meets_begin)
     test_thread_join(other);
     CHECK_OK(hora_future_get(runs[0].future, NULL));
     CHECK(hora_future_is_done(runs[1].future));
-    CHECK_OK(hora_pool_close(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(done, what == HORA_CANCEL_REMOVED ? 2 : 3);
     CHECK_INT(drops, 3);
     forget(3);
@@ -213,7 +213,7 @@ LARGE_SCENARIO(steered_cancel_meets_begin)
 
 static void stop(void *arg)
 {
-    CHECK_OK(hora_pool_stop(pool, arg));
+    CHECK_OK(hora_pool_shutdown_now(pool, arg));
 }
 
 /* Each has run, or is handed back; and the pool ends. */
@@ -225,10 +225,10 @@ LARGE_SCENARIO(steered_stop_meets_the_end_of_a_task)
     for (int i = 0; i < 3; i++)
         submit(i, i < 2 ? narrow : NULL, i < 2 ? 7 : 0, i);
     test_thread *other = test_thread_start(NULL, stop, &list);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     test_thread_join(other);
     CHECK_INT(done + list.count, 3);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     CHECK_INT(drops, 3);
     forget(3);
     end();
@@ -266,7 +266,8 @@ LARGE_SCENARIO(steered_class_is_widened_for_those_who_wait)
     begin(2);
     make_narrow(1);
     CHECK_OK(hora_latch_new(1, NULL, &gate));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate), HORA_TERMS(.task_class = narrow), &first));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate), HORA_TASK_OPTIONS(.task_class = narrow),
+                                   &first));
     submit(0, narrow, 0, 0);
     widen(NULL);
     CHECK_OK(hora_future_get(runs[0].future, NULL));
@@ -318,7 +319,7 @@ LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
     submit(0, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL),
-                                   HORA_TERMS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer));
+                                   HORA_TASK_OPTIONS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -345,7 +346,7 @@ static int let_go(void *arg, void **ret_result)
 
 static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key)
 {
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TERMS(.key = key), &runs[i].future));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future));
 }
 
 /* What has run out of turn frees its key, and whoever ran it goes on with something else: so another one is told, which has looked and found
@@ -384,9 +385,10 @@ static void begin_scheduler(int core_threads)
 static void schedule(int i, hora_ns delay, hora_class *of, uint64_t key, int number)
 {
     runs[i] = (struct run){.of = of, .key = key, .number = number};
-    CHECK_OK(hora_schedule_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                HORA_SCHEDULE(.delay = delay, .terms = HORA_TERMS(.task_class = of, .key = key)),
-                                &runs[i].future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        pool, HORA_TASK(work, &runs[i], .drop = count_drop),
+        HORA_SCHEDULE(.initial_delay = delay, .options = HORA_TASK_OPTIONS(.task_class = of, .key = key)),
+        &runs[i].future));
 }
 
 LARGE_SCENARIO(steered_scheduler_keeps_limit_and_key)
@@ -431,11 +433,12 @@ static int beat(void *arg, void **ret_result)
 static hora_future *series(hora_class *of, bool overlaps)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_schedule_with(pool, HORA_TASK(beat, overlaps ? &runs : NULL),
-                                HORA_SCHEDULE(.delay = SPAN, .rate = SPAN, .count = 3,
-                                              .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
-                                              .overlap_max = overlaps ? 3 : 0, .terms = HORA_TERMS(.task_class = of)),
-                                &future));
+    CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(beat, overlaps ? &runs : NULL),
+                                          HORA_SCHEDULE(.initial_delay = SPAN, .fixed_rate = SPAN, .count = 3,
+                                                        .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
+                                                        .overlap_max = overlaps ? 3 : 0,
+                                                        .options = HORA_TASK_OPTIONS(.task_class = of)),
+                                          &future));
     return future;
 }
 
@@ -470,10 +473,10 @@ LARGE_SCENARIO(steered_series_overlaps_within_its_limit)
 static void disturb(void *arg)
 {
     hora_future *future = arg;
-    (void)hora_scheduled_pause(future);
+    (void)hora_future_pause(future);
     (void)hora_future_set_priority(future, HORA_PRIORITY_HIGH);
-    (void)hora_scheduled_retime(future, 0, 0);
-    (void)hora_scheduled_resume(future);
+    (void)hora_future_reschedule(future, 0, 0);
+    (void)hora_future_resume(future);
 }
 
 /* Paused, re-timed and resumed while it waits for its turn, or has it. */
@@ -503,13 +506,13 @@ LARGE_SCENARIO(steered_scheduler_stop_meets_the_end_of_a_task)
     for (int i = 0; i < 3; i++)
         schedule(i, 0, i < 2 ? narrow : NULL, i > 0 ? 7 : 0, i);
     test_thread *other = test_thread_start(NULL, stop, &list);
-    CHECK_OK(hora_pool_await_termination(pool, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     test_thread_join(other);
     int cancelled = 0; /* those that a worker had, and that had not begun */
     for (int i = 0; i < 3; i++)
         cancelled += hora_future_is_cancelled(runs[i].future);
     CHECK_INT(done + cancelled + list.count, 3);
-    hora_future_list_release(&list);
+    hora_future_list_cancel(&list);
     forget(3);
     end();
     CHECK_INT(drops, 3);
@@ -524,7 +527,8 @@ LARGE_SCENARIO(steered_scheduler_task_awaited_by_its_own_pool)
     schedule(1, SPAN, NULL, 7, 0);
     schedule(0, SPAN, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL), HORA_TERMS(.task_class = narrow), &outer));
+    CHECK_OK(
+        hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL), HORA_TASK_OPTIONS(.task_class = narrow), &outer));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -551,7 +555,7 @@ static void use_without(void)
     for (int i = 0; i < 3; i++) {
         runs[i] = (struct run){.key = 7, .number = i};
         if (!is_lack(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                           HORA_TERMS(.task_class = one, .key = 7), &runs[i].future)))
+                                           HORA_TASK_OPTIONS(.task_class = one, .key = 7), &runs[i].future)))
             accepted++;
     }
     if (!is_lack(hora_future_new(HORA_TASK(work, &runs[3], .drop = count_drop), &future))) {
@@ -585,10 +589,10 @@ SWEEP(steered_scheduler_survives_every_failure)
             HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL)))
         return;
     hora_future *future = NULL;
-    (void)is_lack(hora_schedule_with(
-        pool, HORA_TASK(beat, NULL),
-        HORA_SCHEDULE(.rate = SPAN, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2, .terms = HORA_TERMS(.key = 7)),
-        &future));
+    (void)is_lack(hora_scheduler_schedule_with(pool, HORA_TASK(beat, NULL),
+                                               HORA_SCHEDULE(.fixed_rate = SPAN, .overlap = HORA_OVERLAP_ALLOW,
+                                                             .overlap_max = 2, .options = HORA_TASK_OPTIONS(.key = 7)),
+                                               &future));
     use_without();
     if (future != NULL)
         CHECK(hora_future_cancel(future, false) != HORA_CANCEL_TOO_LATE);

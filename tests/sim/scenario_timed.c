@@ -28,7 +28,7 @@ static void end(void)
 
 static void put(int value, hora_ns due)
 {
-    CHECK_OK(hora_delay_queue_put_at(queue, &kinds_values[value], start + due));
+    CHECK_OK(hora_queue_put_at(queue, &kinds_values[value], start + due));
 }
 
 static void sleep_until(hora_ns when)
@@ -188,7 +188,7 @@ SCENARIO(timed_put_meets_a_look)
 
 static void put_or_find_it_closed(void *arg)
 {
-    int error = hora_delay_queue_put_at(queue, &kinds_values[0], start + 5);
+    int error = hora_queue_put_at(queue, &kinds_values[0], start + 5);
     CHECK(error == 0 || error == HORA_ECLOSED);
     *(bool *)arg = error == 0;
 }
@@ -204,7 +204,7 @@ SCENARIO(timed_put_meets_close)
     int size = hora_queue_size(queue);
     test_thread_join(other);
     CHECK_INT(size, was_put);
-    CHECK_ERROR(hora_delay_queue_put_at(queue, &kinds_values[1], start), HORA_ECLOSED);
+    CHECK_ERROR(hora_queue_put_at(queue, &kinds_values[1], start), HORA_ECLOSED);
     sleep_until(5);
     CHECK_ERROR(hora_queue_poll(queue, &item), was_put ? 0 : HORA_ECLOSED);
     end();
@@ -222,8 +222,8 @@ SCENARIO(timed_put_meets_the_descriptor)
     void *item;
     hora_virtual_clock *clock;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock));
-    CHECK_OK(kinds_new(DELAY, hora_virtual_clock_view(clock, HORA_MONOTONIC), NULL, &queue));
-    start = hora_clock_now(hora_virtual_clock_view(clock, HORA_MONOTONIC)) - 5;
+    CHECK_OK(kinds_new(DELAY, hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC), NULL, &queue));
+    start = hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)) - 5;
     hora__atomic_init(&has_put, 0);
     test_thread *other = test_thread_start(NULL, put_soonest, NULL);
     int fd = hora_queue_fd(queue);
@@ -248,7 +248,7 @@ SWEEP(timed_without_memory)
     start = hora_clock_now(NULL);
     for (int i = 0; i < MANY; i++) {
         values[i] = (i * 7) % 50;
-        int error = hora_delay_queue_put_at(queue, &values[i], start - 100 + values[i]);
+        int error = hora_queue_put_at(queue, &values[i], start - 100 + values[i]);
         CHECK(error == 0 || error == HORA_ENOMEM);
         in += error == 0;
         if (i % 97 == 0) /* some come one by one */

@@ -109,7 +109,7 @@ static bool cancel_and_spoil(int i)
 
 static void quiesce(void)
 {
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
 }
 
 /* ---- waiting ---- */
@@ -209,7 +209,7 @@ SCENARIO(timer_cancel_meets_a_look)
     CHECK(cancelled || !test_is_exact());
     test_thread_join(other);
     CHECK(cancel_and_spoil(1) || !test_is_exact());
-    CHECK_OK(hora_pool_close(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     end();
 }
 
@@ -246,7 +246,7 @@ SCENARIO(timer_cancel_meets_shutdown)
     test_thread *other = test_thread_start(NULL, shut_down, NULL);
     (void)cancel_and_spoil(0);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     end();
 }
 
@@ -334,7 +334,7 @@ LARGE_SCENARIO(timer_meets_shutdown)
         if (start(i, i == 0 ? 5 : 0) < 0)
             spoil(i);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     for (int i = 0; i < 2; i++)
         CHECK_INT(all[i].runs, all[i].starts);
     end();
@@ -351,7 +351,7 @@ SCENARIO(timer_meets_shutdown_that_cancels)
         CHECK(!hora_timer_is_pending(&all[0].timer));
         spoil(0);
     }
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     if (test_is_exact())
         CHECK_INT(stats().cancelled, error == 0);
     end();
@@ -360,7 +360,7 @@ SCENARIO(timer_meets_shutdown_that_cancels)
 static void stop(void *arg)
 {
     hora_future_list *list = arg;
-    CHECK_OK(hora_pool_stop(scheduler, list));
+    CHECK_OK(hora_pool_shutdown_now(scheduler, list));
 }
 
 /* After a stop has returned none is pending, and none is handed back. */
@@ -376,7 +376,7 @@ LARGE_SCENARIO(timer_meets_stop)
     for (int i = 0; i < 3; i++)
         CHECK(!hora_timer_is_pending(&all[i].timer));
     CHECK_INT(list.count, 0);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK_INT(stats().done, all[0].runs + all[1].runs + all[2].runs);
     CHECK_INT(stats().done + stats().cancelled, all[0].starts + all[1].starts + all[2].starts);
     end();
@@ -409,7 +409,7 @@ SWEEP(timer_survives)
     CHECK_INT(stats().accepted, started);
     if (!all[1].is_gone)
         (void)cancel_and_spoil(1);
-    int error = hora_pool_close(scheduler, HORA_SECONDS(10));
+    int error = hora_pool_close_for(scheduler, HORA_SECONDS(10));
     CHECK(error == 0 || error == HORA_ETIMEDOUT || error == HORA_ENOMEM);
     end();
 }

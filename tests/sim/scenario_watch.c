@@ -47,7 +47,7 @@ static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool wa
 SCENARIO(watch_sees_a_virtual_step)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_MONOTONIC), HORA_FOREVER, true);
+    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC), HORA_FOREVER, true);
     CHECK_OK(hora_virtual_clock_step_wall(vclock, -1));
     test_thread_join(thread);
     CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
@@ -58,7 +58,7 @@ SCENARIO(watch_sees_a_virtual_step)
 SCENARIO(watch_is_woken_alone)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    const hora_clock *clock = hora_virtual_clock_view(vclock, HORA_BOOTTIME);
+    const hora_clock *clock = hora_virtual_clock_view(vclock, HORA_CLOCK_BOOTTIME);
     test_thread *threads[] = {begin(0, clock, AHEAD, true), begin(1, clock, AHEAD, false)};
     CHECK_OK(hora_virtual_clock_settle(vclock));
     uint64_t before = test_wakeups();
@@ -79,7 +79,7 @@ SCENARIO(watch_is_woken_alone)
 SCENARIO(watch_lets_time_pass)
 {
     CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_WALL), AHEAD, true);
+    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_WALL), AHEAD, true);
     CHECK_OK(hora_virtual_clock_settle(vclock));
     CHECK_OK(hora_virtual_clock_advance(vclock, AHEAD - 1));
     CHECK_OK(hora_virtual_clock_settle(vclock));
@@ -96,7 +96,7 @@ SCENARIO(watch_lets_time_pass)
 /* The same on the machine's clocks. */
 SCENARIO(watch_sees_the_machine_set)
 {
-    machine = hora_system_clock(HORA_MONOTONIC);
+    machine = hora_clock_system(HORA_CLOCK_MONOTONIC);
     test_thread *thread = begin(0, machine, HORA_FOREVER, true);
     hora__sim_step_wall(-HORA_SECONDS(2));
     test_thread_join(thread);
@@ -105,7 +105,7 @@ SCENARIO(watch_sees_the_machine_set)
 
 SCENARIO(watch_sees_the_machine_suspended)
 {
-    machine = hora_system_clock(HORA_WALL);
+    machine = hora_clock_system(HORA_CLOCK_WALL);
     test_thread *thread = begin(0, machine, hora_clock_now(machine) + HORA_HOURS(5), true);
     hora__sim_suspend(HORA_HOURS(1));
     test_thread_join(thread);
@@ -115,7 +115,7 @@ SCENARIO(watch_sees_the_machine_suspended)
 /* A step too small to matter is none; it does not end the watch either. */
 SCENARIO(watch_overlooks_a_small_step)
 {
-    machine = hora_system_clock(HORA_MONOTONIC);
+    machine = hora_clock_system(HORA_CLOCK_MONOTONIC);
     test_thread *thread = begin(0, machine, HORA_FOREVER, true);
     hora__sim_step_wall(HORA__CLOCK_TOLERANCE);
     hora__sim_step_wall(1);
@@ -126,7 +126,7 @@ SCENARIO(watch_overlooks_a_small_step)
 /* Interrupts end a wait that watches as they do any other. */
 SCENARIO(watch_can_be_interrupted)
 {
-    machine = hora_system_clock(HORA_BOOTTIME);
+    machine = hora_clock_system(HORA_CLOCK_BOOTTIME);
     test_thread *thread = begin(0, machine, HORA_FOREVER, true);
     hora__sim_step_wall(HORA_US(1));
     CHECK_OK(hora_thread_interrupt(test_thread_handle(thread)));
@@ -139,8 +139,8 @@ SCENARIO(watch_can_be_interrupted)
 SCENARIO(watch_sleeps_until_its_time)
 {
     for (int timeline = 0; timeline < 3; timeline++) {
-        machine = hora__clock_line(machine, (hora_timeline)timeline);
-        CHECK_INT(hora_clock_timeline(machine), timeline);
+        machine = hora__clock_line(machine, (enum hora__timeline)timeline);
+        CHECK_INT(hora_clock_get_id(machine), timeline + 1);
         hora_ns deadline = hora_clock_now(machine) + HORA_SECONDS(3);
         uint64_t before = test_wakeups();
         waits[0] = (struct wait){.clock = machine, .until = deadline, .watches = true};
@@ -161,7 +161,7 @@ SCENARIO(watch_sleeps_until_its_time)
 /* Whatever descriptor is not to be had: never early, not late, and a step is seen within a second. */
 SWEEP(watch_manages_without_descriptors)
 {
-    machine = hora_system_clock(HORA_BOOTTIME);
+    machine = hora_clock_system(HORA_CLOCK_BOOTTIME);
     hora_ns deadline = hora_clock_now(machine) + HORA_SECONDS(3);
     test_thread *thread = begin(0, machine, deadline, true);
     if (thread == NULL)
@@ -172,10 +172,10 @@ SWEEP(watch_manages_without_descriptors)
     thread = begin(0, machine, HORA_FOREVER, true);
     if (thread == NULL)
         return;
-    hora_ns before = hora_clock_now(hora__clock_line(machine, HORA_MONOTONIC));
+    hora_ns before = hora_clock_now(hora__clock_line(machine, HORA__MONOTONIC));
     hora__sim_suspend(HORA_SECONDS(2));
     test_thread_join(thread);
     CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
     if (test_is_exact())
-        CHECK(hora_clock_now(hora__clock_line(machine, HORA_MONOTONIC)) - before <= HORA_SECONDS(1));
+        CHECK(hora_clock_now(hora__clock_line(machine, HORA__MONOTONIC)) - before <= HORA_SECONDS(1));
 }

@@ -29,7 +29,7 @@ static void begin(int core)
     put(0);
     CHECK_OK(hora_zone_new("zone", HORA_ZONE_OPTIONS(.folder = folder.path), &zone, NULL));
     CHECK_OK(hora_cron_parse("0 * * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_cron_trigger_new(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_FIXED), &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), &trigger));
     (void)hora_cron_unref(cron);
     (void)hora_zone_unref(zone);
     put(30);
@@ -46,7 +46,8 @@ static hora_future *every_minute(int i, int64_t count)
 {
     hora_future *future;
     jobs[i].on_wall = true;
-    CHECK_OK(hora_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.trigger = trigger, .count = count), &future));
+    CHECK_OK(
+        hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.trigger = trigger, .count = count), &future));
     return future;
 }
 
@@ -61,7 +62,7 @@ static void finish(hora_future *future)
 {
     CHECK_OK(hora_future_get(future, NULL));
     jobs_unref(future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
 }
 
 SCENARIO(zones_refresh_meets_leader)
@@ -174,7 +175,7 @@ SCENARIO(zones_refresh_meets_cancel)
     test_thread_join(other);
     CHECK(hora_future_is_cancelled(target.future) || !test_is_exact());
     jobs_unref(target.future);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     end();
     jobs_check(0, test_is_exact() ? 0 : jobs[0].runs);
 }
@@ -194,16 +195,16 @@ SCENARIO(zones_refresh_meets_the_end_of_the_future)
     test_thread *other = test_thread_start(NULL, forget, future);
     refresh(NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_quiesce(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     end();
     jobs_check(0, test_is_exact() ? 0 : jobs[0].runs);
 }
 
 static void pause_and_resume(void *arg)
 {
-    int error = hora_scheduled_pause(arg);
+    int error = hora_future_pause(arg);
     CHECK(error >= 0 || !test_is_exact());
-    error = hora_scheduled_resume(arg);
+    error = hora_future_resume(arg);
     CHECK(error >= 0 || !test_is_exact());
 }
 
@@ -224,7 +225,7 @@ MEDIUM_SCENARIO(zones_refresh_meets_pause)
 /* A time that was given stays, whichever came first. */
 static void retime(void *arg)
 {
-    int error = hora_scheduled_retime(arg, 20 * SECOND, 0);
+    int error = hora_future_reschedule(arg, 20 * SECOND, 0);
     CHECK(error == 0 || !test_is_exact());
 }
 
@@ -249,7 +250,7 @@ MEDIUM_SCENARIO(zones_refresh_meets_shutdown)
     test_thread *other = test_thread_start(NULL, jobs_shut_down, NULL);
     refresh(NULL);
     test_thread_join(other);
-    CHECK_OK(hora_pool_await_termination(scheduler, HORA_FOREVER));
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     CHECK(hora_future_is_cancelled(future) || !test_is_exact());
     jobs_unref(future);
     end();
@@ -270,14 +271,14 @@ static void compose(hora_trigger *first, hora_trigger *second, hora_zone *zone)
     hora_trigger *parts[] = {first, second};
     hora_trigger *either = NULL, *both = NULL, *excluding = NULL;
     hora_calendar *calendar = NULL;
-    (void)refused(hora_first_of_trigger_new(parts, 2, &either));
-    (void)refused(hora_all_of_trigger_new(parts, 2, &both));
+    (void)refused(hora_trigger_new_first_of(parts, 2, &either));
+    (void)refused(hora_trigger_new_all_of(parts, 2, &both));
     if (!refused(
             hora_calendar_new(zone,
                               HORA_CALENDAR_OPTIONS(.weekdays = 1 << 7, .dates = &(hora_date){0, 1, 1}, .date_count = 1,
-                                                    .windows = &(hora_window){0, 60, 0}, .window_count = 1),
+                                                    .windows = &(hora_calendar_window){0, 60, 0}, .window_count = 1),
                               &calendar)))
-        (void)refused(hora_excluding_trigger_new(first, calendar, &excluding));
+        (void)refused(hora_trigger_new_excluding(first, calendar, &excluding));
     (void)hora_calendar_unref(calendar);
     (void)hora_trigger_unref(either);
     (void)hora_trigger_unref(both);
@@ -291,9 +292,9 @@ SWEEP(triggers_survive)
     hora_trigger *first = NULL, *second = NULL, *third = NULL;
     if (!refused(hora_cron_parse("0 * * * * *", NULL, &cron, NULL)) &&
         !refused(hora_zone_new("Europe/Berlin", NULL, &zone, NULL))) {
-        (void)refused(hora_cron_trigger_new(cron, zone, NULL, &first));
-        (void)refused(hora_instants_trigger_new(&(hora_instant){1}, 1, &second));
-        (void)refused(hora_periodic_trigger_new(1, NULL, &third));
+        (void)refused(hora_trigger_new_cron(cron, zone, NULL, &first));
+        (void)refused(hora_trigger_new_instants(&(hora_instant){1}, 1, &second));
+        (void)refused(hora_trigger_new_periodic(1, NULL, &third));
         if (first != NULL && second != NULL)
             compose(first, second, zone);
     }
@@ -314,12 +315,12 @@ SWEEP(schedule_with_cron_survives)
     if (refused(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL)))
         return;
     hora_future *future = NULL;
-    int error = hora_schedule_with(scheduler, JOB(0),
-                                   HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future);
+    int error = hora_scheduler_schedule_with(
+        scheduler, JOB(0), HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future);
     bool accepted = !refused(error);
     CHECK((future != NULL) == accepted);
     (void)refused(hora_scheduler_refresh_zones(scheduler));
-    int another = hora_schedule_with(
+    int another = hora_scheduler_schedule_with(
         scheduler, JOB(1),
         HORA_SCHEDULE(.cron = "0 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), NULL);
     bool other = !refused(another);
@@ -346,7 +347,7 @@ SWEEP(refresh_zones_survives)
         jobs[i] = (struct job){0};
     if (!refused(hora_cron_parse("0 0 0 1 1 *", NULL, &cron, NULL)) &&
         !refused(hora_zone_new("zone", HORA_ZONE_OPTIONS(.folder = folder.path), &zone, NULL)) &&
-        !refused(hora_cron_trigger_new(cron, zone, NULL, &made)) &&
+        !refused(hora_trigger_new_cron(cron, zone, NULL, &made)) &&
         !refused(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL))) {
         bool accepted = !refused(hora_schedule_with_trigger(scheduler, JOB(0), made, &future));
         put(30);

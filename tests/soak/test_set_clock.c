@@ -109,7 +109,7 @@ TEST_REAL(parker_returns_once_per_step, "")
 static void watch_until_interrupted(void *arg)
 {
     enum hora__wake *wake = arg;
-    const hora_clock *clock = hora_system_clock(HORA_MONOTONIC);
+    const hora_clock *clock = hora_clock_system(HORA_CLOCK_MONOTONIC);
     struct hora__clock_offsets seen = hora__clock_read_offsets(clock);
     hora_thread *thread;
     struct hora__waiter waiter;

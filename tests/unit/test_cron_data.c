@@ -47,8 +47,8 @@ static void check_pair(const char *left, const char *right)
 {
     char one[512];
     char other[512];
-    hora_cron *a = parse(left, HORA_DST_SPRING);
-    hora_cron *b = parse(right, HORA_DST_SPRING);
+    hora_cron *a = parse(left, HORA_DST_LITERAL);
+    hora_cron *b = parse(right, HORA_DST_LITERAL);
     if (a == NULL || b == NULL)
         return;
     (void)hora_cron_format(a, one, sizeof one);

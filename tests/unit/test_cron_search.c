@@ -176,7 +176,7 @@ static struct hora_cron some_cron(int64_t base)
         cron = every_second();
         cron.days = UINT32_C(1) << hora__date_from_days(hora__floor_div(base, DAY) + 2 + test_random(2)).day;
     }
-    cron.dst = test_random(2) == 0 ? HORA_DST_CRON : HORA_DST_SPRING;
+    cron.dst = test_random(2) == 0 ? HORA_DST_ONCE : HORA_DST_LITERAL;
     cron.is_interval = test_random(6) == 0;
     cron.seconds = UINT64_C(1) << test_random(60) | (test_random(2) == 0 ? UINT64_C(1) << test_random(60) : 0);
     if (test_random(3) > 0)
@@ -201,7 +201,7 @@ static bool times[WINDOW]; /* which seconds of the window are times, by the word
 
 static void note_times(const hora_cron *cron, const struct hora__spans *spans, int64_t base)
 {
-    bool is_once = cron->dst == HORA_DST_CRON && !cron->is_interval;
+    bool is_once = cron->dst == HORA_DST_ONCE && !cron->is_interval;
     int64_t latest = base + spans->spans[0].offset - 1; /* that any clock has shown */
     for (int64_t i = 0; i < WINDOW; i++) {
         int64_t local = base + i + spans->spans[hora__spans_find(spans, base + i)].offset;

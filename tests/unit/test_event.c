@@ -104,7 +104,7 @@ static void try_to_make_descriptors(void)
     CHECK_INT(event.fd, -1);
     CHECK_ERROR(hora_interrupt_fd(), HORA_EMFILE);
     hora_queue *queue;
-    CHECK_OK(hora_delay_queue_new(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue));
     CHECK_ERROR(hora_queue_fd(queue), HORA_EMFILE);
     int value;
     CHECK_OK(hora_queue_put(queue, &value)); /* and the queue goes on working */
@@ -112,7 +112,7 @@ static void try_to_make_descriptors(void)
     CHECK_OK(hora_queue_take(queue, &item));
     CHECK_OK(hora_queue_free(queue));
     /* Waiting on boot time wants descriptors, but manages without. */
-    CHECK_OK(hora_clock_sleep(hora_system_clock(HORA_BOOTTIME), HORA_MS(1)));
+    CHECK_OK(hora_clock_sleep(hora_clock_system(HORA_CLOCK_BOOTTIME), HORA_MS(1)));
     CHECK(hora__watch_fd_new() < 0);
     hora__parker parker;
     CHECK_OK(hora__parker_init(&parker));

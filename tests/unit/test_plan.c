@@ -22,7 +22,7 @@ static hora_ns random_ns(hora_ns below)
     return (hora_ns)((high << 32 | low) % (uint64_t)below);
 }
 
-static bool is_made_up(const hora_schedule_spec *spec, const struct times *times, int i)
+static bool is_made_up(const hora_schedule *spec, const struct times *times, int i)
 {
     switch (spec->missed) {
     case HORA_MISSED_ONCE:
@@ -38,7 +38,7 @@ static bool is_made_up(const hora_schedule_spec *spec, const struct times *times
 }
 
 /* The first time that is made up and not too late; if there is none, the first that lies ahead. */
-static struct hora__chance walk(const hora_schedule_spec *spec, const struct times *times, hora_ns now)
+static struct hora__chance walk(const hora_schedule *spec, const struct times *times, hora_ns now)
 {
     for (int i = 0; i < times->passed; i++) {
         bool too_late = spec->grace > 0 && now - times->at[i] > spec->grace;
@@ -49,7 +49,7 @@ static struct hora__chance walk(const hora_schedule_spec *spec, const struct tim
     return (struct hora__chance){false, ahead, times->passed};
 }
 
-static void check_chance(const hora_schedule_spec *spec, hora_ns now, struct hora__chance got, struct hora__chance want)
+static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__chance got, struct hora__chance want)
 {
     if (got.runs == want.runs && got.planned == want.planned && got.skipped == want.skipped)
         return;
@@ -60,9 +60,9 @@ static void check_chance(const hora_schedule_spec *spec, hora_ns now, struct hor
               (long long)got.skipped);
 }
 
-static hora_schedule_spec random_rules(hora_ns every)
+static hora_schedule random_rules(hora_ns every)
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     spec.missed = rules[test_random(4)];
     if (spec.missed == HORA_MISSED_AT_MOST)
         spec.missed_max = 1 + (int)test_random(test_random(2) == 0 ? 3 : MOST_TIMES);
@@ -92,7 +92,7 @@ static void check_rate(hora_ns first, hora_ns every, hora_ns now)
 {
     struct times times;
     grid(&times, first, every, now);
-    hora_schedule_spec spec = random_rules(every);
+    hora_schedule spec = random_rules(every);
     check_chance(&spec, now, hora__plan_rate(&spec, every, first, now), walk(&spec, &times, now));
     CHECK_INT(hora__plan_passed(first, every, now), times.passed);
 }
@@ -139,7 +139,7 @@ TEST(plan_rate_survives_all_extremes, "")
         hora_ns every = extremes[i / COUNT / COUNT % COUNT];
         if (every <= 0 || now < first)
             continue;
-        hora_schedule_spec spec = random_rules(every);
+        hora_schedule spec = random_rules(every);
         struct hora__chance chance = hora__plan_rate(&spec, every, first, now);
         CHECK(chance.planned >= first);
         CHECK(!chance.runs || chance.planned <= now);
@@ -192,7 +192,7 @@ TEST(plan_asked_agrees_with_a_walk, "")
     for (int i = 0; i < ROUNDS; i++) {
         struct times times;
         hora_ns now = random_times(&times);
-        hora_schedule_spec spec = random_rules(15);
+        hora_schedule spec = random_rules(15);
         spec.next = after_last_planned;
         spec.next_arg = &times;
         hora_trigger_context context = {.now = now};
@@ -210,7 +210,7 @@ TEST(plan_asked_is_content_with_an_answer_that_does_not_move_on, "")
 {
     hora_ns answer = 5;
     for (int i = 0; i < 4; i++) {
-        hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+        hora_schedule spec = HORA_INIT(hora_schedule);
         spec.missed = rules[i];
         spec.missed_max = 3;
         spec.next = always_the_same;
@@ -236,10 +236,10 @@ static hora_ns next_multiple(const hora_trigger_context *context, void *arg)
     return (context->last_planned / counting->every + 1) * counting->every;
 }
 
-static struct hora__chance set_from_1970(const hora_schedule_spec *rules_, hora_ns every)
+static struct hora__chance set_from_1970(const hora_schedule *rules_, hora_ns every)
 {
     struct counting counting = {.every = every};
-    hora_schedule_spec spec = *rules_;
+    hora_schedule spec = *rules_;
     spec.next = next_multiple;
     spec.next_arg = &counting;
     hora_trigger_context context = {.now = HORA_SECONDS(INT64_C(1800000000)) + 5};
@@ -272,7 +272,7 @@ TEST(plan_asked_finds_the_latest_of_very_many_times, "")
 
 TEST(plan_single_runs_unless_it_is_too_late, "")
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     CHECK(hora__plan_single(&spec, INT64_MIN, HORA_FOREVER - 1).runs);
     spec.grace = 10;
     for (hora_ns late = 0; late <= 20; late++) {
@@ -289,7 +289,7 @@ TEST(plan_single_runs_unless_it_is_too_late, "")
 TEST(plan_pause_doubles_from_a_second_to_five_minutes_by_default, "")
 {
     static const int seconds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     for (int i = 0; i < (int)(sizeof seconds / sizeof *seconds); i++)
         CHECK_INT(hora__plan_pause(&spec, i + 1), HORA_SECONDS(seconds[i]));
     CHECK_INT(hora__plan_pause(&spec, INT64_MAX), HORA_SECONDS(300));
@@ -297,7 +297,7 @@ TEST(plan_pause_doubles_from_a_second_to_five_minutes_by_default, "")
 
 TEST(plan_pause_is_capped_by_the_first_one_if_that_is_longer_than_the_default, "")
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     spec.back_off = HORA_HOURS(1);
     for (int i = 1; i < 5; i++)
         CHECK_INT(hora__plan_pause(&spec, i), HORA_HOURS(1));
@@ -305,7 +305,7 @@ TEST(plan_pause_is_capped_by_the_first_one_if_that_is_longer_than_the_default, "
 
 TEST(plan_pause_grows_by_its_factor, "")
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     spec.back_off = 100;
     spec.back_off_max = 1000;
     spec.back_off_factor = 1.5;
@@ -318,7 +318,7 @@ TEST(plan_pause_grows_by_its_factor, "")
 
 TEST(plan_pause_saturates, "")
 {
-    hora_schedule_spec spec = HORA_SCHEDULE_INIT;
+    hora_schedule spec = HORA_INIT(hora_schedule);
     spec.back_off = 1;
     spec.back_off_max = INT64_MAX;
     spec.back_off_factor = 1e9;

@@ -36,9 +36,9 @@ TEST(zones_are_read_once_for_all_tasks, "")
         futures[i] = START(&s, &ticks[i], .cron = "@daily", .zone = names[i]);
     }
     CHECK_INT(count_known(&s), 4);
-    CHECK_ERROR(
-        hora_schedule_with(s.scheduler, TICK(&ticks[0]), HORA_SCHEDULE(.cron = "@daily", .zone = "No/Where"), NULL),
-        HORA_ENOENT);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&ticks[0]),
+                                             HORA_SCHEDULE(.cron = "@daily", .zone = "No/Where"), NULL),
+                HORA_ENOENT);
     CHECK_INT(count_known(&s), 4);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);
     for (int i = 0; i < TASKS; i++)
