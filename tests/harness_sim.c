@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/fault.h"
+#include "harness_faults.h"
 #include "harness_internal.h"
 #include "sys/sim/sim.h"
 #include "sys/thread.h"
@@ -166,25 +167,6 @@ static bool runs_here(const struct test_case *test)
 static bool is_asked_for(const struct test_case *test)
 {
     return runs_here(test) && test_is_asked_for(test, arguments.names, arguments.name_count);
-}
-
-static const char *fault_name(enum hora__fault fault)
-{
-    static const char *const names[] = {[HORA__FAULT_NONE] = "NONE",
-#define FAULT_NAME(name, text) [HORA__FAULT_##name] = #name,
-                                        HORA__FAULT_LIST(FAULT_NAME)
-#undef FAULT_NAME
-    };
-    return names[fault];
-}
-
-static enum hora__fault fault_called(const char *name)
-{
-    for (int fault = 0; fault < HORA__FAULT_COUNT; fault++)
-        if (name != NULL && strcmp(fault_name((enum hora__fault)fault), name) == 0)
-            return (enum hora__fault)fault;
-    fprintf(stderr, "--fault needs a name from src/base/fault.h\n");
-    exit(2);
 }
 
 /* The command that repeats a schedule. */
