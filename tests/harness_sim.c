@@ -2,6 +2,8 @@
 /* harness_sim.c - tests in the simulator, each under many schedules
  *
  * How it works      A plan says how one batch of schedules is made: mode, seeds, whether sleepers wake late or for no reason.
+ *                   In every second schedule with a seed, and in all of a search, the library uses memory again, as it does in
+ *                   programs; in the others it frees all of it, so that a late use is found at once.
  *                   Each kind of test has its plans (run_scenario, run_sweep, run_test). The first schedule that fails
  *                   is printed with the command that repeats it, and ends the test.
  *                   With --faults the question is turned round: each fault of base/fault.h is planted in turn and some test
@@ -178,6 +180,8 @@ static void print_command(const char *schedule)
         printf(" --spurious");
     if (o->late)
         printf(" --late");
+    if (o->recycles)
+        printf(" --recycle");
     if (o->fail_allocation != 0)
         printf(" --fail-allocation %ld", o->fail_allocation);
     if (o->fail_thread_start != 0)
@@ -195,8 +199,9 @@ static void print_failure(void)
     static const char *const modes[] = {"random", "pct", "dfs", "replay"};
     const struct hora__sim_options *o = &current.options;
     printf("FAIL %s: %s: %s\n", current.test->name, hora__sim_verdict_name(last.verdict), last.message);
-    printf("  mode %s, seed %" PRIu64 "%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
-           o->spurious ? ", spurious" : "", o->late ? ", late" : "", last.steps, last.schedule);
+    printf("  mode %s, seed %" PRIu64 "%s%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
+           o->spurious ? ", spurious" : "", o->late ? ", late" : "", o->recycles ? ", recycling" : "", last.steps,
+           last.schedule);
     print_command(last.schedule);
 }
 
@@ -229,11 +234,14 @@ static bool run_schedule(const struct test_case *test, const struct hora__sim_op
     return false;
 }
 
+/* Half of them recycle, beginning with the first; all if that was asked for. */
 static bool run_seeds(const struct test_case *test, struct hora__sim_options options, uint64_t schedules)
 {
-    for (uint64_t i = 0; i < schedules; i++, options.seed++)
+    for (uint64_t i = 0; i < schedules; i++, options.seed++) {
+        options.recycles = arguments.options.recycles || i % 2 == 0;
         if (!run_schedule(test, &options))
             return false;
+    }
     return true;
 }
 
@@ -257,6 +265,7 @@ static bool run_dfs(const struct test_case *test, struct hora__sim_options optio
 {
     uint64_t before = totals.schedules;
     options.mode = HORA__SIM_DFS;
+    options.recycles = true;
     hora__sim_dfs_reset();
     do {
         if (!run_schedule(test, &options))
@@ -325,9 +334,11 @@ static bool run_sweep(const struct test_case *test, uint64_t schedules)
     if (!run_schedule(test, &options) || !sweep_all(test, options))
         return false;
     options.mode = HORA__SIM_RANDOM;
-    for (uint64_t i = 0; i < schedules; i++, options.seed++)
+    for (uint64_t i = 0; i < schedules; i++, options.seed++) {
+        options.recycles = arguments.options.recycles || i % 2 == 0;
         if (!sweep_all(test, options))
             return false;
+    }
     return true;
 }
 
@@ -335,7 +346,9 @@ static bool run_one_mode(const struct test_case *test)
 {
     if (arguments.options.mode == HORA__SIM_DFS)
         return run_dfs(test, arguments.options);
-    return run_seeds(test, arguments.options, arguments.what == REPLAY ? 1 : arguments.schedules);
+    if (arguments.what == REPLAY)
+        return run_schedule(test, &arguments.options);
+    return run_seeds(test, arguments.options, arguments.schedules);
 }
 
 static bool run(const struct test_case *test)
@@ -484,8 +497,8 @@ static bool find_faults(enum hora__fault only)
 static int usage(void)
 {
     fprintf(stderr, "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
-                    "       [--spurious] [--late] [--replay TEXT] [--fail-allocation N] [--fail-thread-start N]\n"
-                    "       [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
+                    "       [--spurious] [--late] [--recycle] [--replay TEXT] [--fail-allocation N]\n"
+                    "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
     return 2;
 }
 
@@ -512,6 +525,8 @@ static bool parse_flag(const char *option)
         o->spurious = true;
     else if (strcmp(option, "--late") == 0)
         o->late = true;
+    else if (strcmp(option, "--recycle") == 0)
+        o->recycles = true;
     else if (strcmp(option, "--from-then-on") == 0)
         o->fail_from_then_on = true;
     else

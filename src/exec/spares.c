@@ -5,7 +5,7 @@
  *                   is in it was in use a moment ago, and whoever needs a block takes it there before asking the
  *                   system; so there is never more memory than was needed at the same time. Each time that a worker
  *                   finds nothing to do, it frees one of PARTS parts of what is beyond KEPT batches.
- * Invariants        I1 a batch is a chain of BATCH blocks; its first one begins with a struct hora__batch.
+ * Invariants        I1 a batch is a chain of BATCH blocks; in a depot, the other link of its first one is the next batch.
  *                   I2 depot->count is the number of batches that hang on depot->first. */
 #include "exec/spares.h"
 
@@ -14,14 +14,9 @@
 
 #include "exec/pool.h"
 
-enum { BATCH = 32, KEPT = 32, MOST = 2048, PARTS = 8 };
+enum { BATCH = HORA__KEPT(32, 1), KEPT = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
 
-struct hora__batch {
-    void *rest;               /* of the chain: what hora__blocks links */
-    struct hora__batch *next; /* in the depot */
-};
-
-static_assert(sizeof(struct hora__batch) <= sizeof(struct hora_future), "a batch is written into memory of futures");
+static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future), "links are written into memory of futures");
 
 int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what)
 {
@@ -31,24 +26,24 @@ int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what)
     return hora__mutex_init(&depot->lock, HORA__RANK_DEPOT);
 }
 
-static void put_batch(struct hora__depot *depot, struct hora__batch *batch)
+static void put_batch(struct hora__depot *depot, void *batch)
 {
     hora__mutex_lock(&depot->lock);
-    batch->next = depot->first;
+    hora__block_links(batch)->other = depot->first;
     depot->first = batch;
     (void)hora__atomic_add(&depot->count, 1); /* I2 */
     hora__mutex_unlock(&depot->lock);
 }
 
 /* NULL: there is none, or not more than `but`. */
-static struct hora__batch *take_batch(struct hora__depot *depot, int but)
+static void *take_batch(struct hora__depot *depot, int but)
 {
     if (hora__atomic_load(&depot->count) <= but)
         return NULL;
     hora__mutex_lock(&depot->lock);
-    struct hora__batch *batch = hora__atomic_load(&depot->count) > but ? depot->first : NULL;
+    void *batch = hora__atomic_load(&depot->count) > but ? depot->first : NULL;
     if (batch != NULL) {
-        depot->first = batch->next;
+        depot->first = hora__block_links(batch)->other;
         (void)hora__atomic_add(&depot->count, -1); /* I2 */
     }
     hora__mutex_unlock(&depot->lock);
@@ -138,7 +133,7 @@ __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__k
 
 void hora__spares_put(enum hora__keepsake what, void *block)
 {
-    hora_thread *thread = HORA__KEEPS_MEMORY ? hora__thread_existing() : NULL;
+    hora_thread *thread = hora__keeps_memory() ? hora__thread_existing() : NULL;
     if (thread == NULL)
         hora__free(block);
     else if (thread->spares[what].count < BATCH)

@@ -18,7 +18,7 @@ struct hora__depot {
     enum hora__keepsake what; /* immutable */
     hora__mutex lock;         /* rank DEPOT */
     hora__atomic count;       /* of batches; read by anyone, written under the lock */
-    struct hora__batch *first;
+    void *first;              /* a batch: see spares.c */
 };
 
 __attribute__((warn_unused_result)) int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what);

@@ -169,20 +169,24 @@ static inline int hora__segment_claim(struct hora__segment *segment)
 
 /* They were in use a moment ago, so there is never more memory than was needed at the same time. Each time that there is nothing to take,
  * one of PARTS parts of what is beyond FEW is freed. */
-enum { HORA__SEGMENTS_MOST = HORA__KEEPS_MEMORY ? 2048 : 1, HORA__SEGMENTS_FEW = 16, HORA__SEGMENTS_PARTS = 8 };
+enum { HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), HORA__SEGMENTS_FEW = HORA__KEPT(16, 1), HORA__SEGMENTS_PARTS = 8 };
 
 struct hora__spare_segments {
     struct hora__segment *first;
     int count;
 };
 
+/* The rest of a segment that is kept: the first field is the link. */
+enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
+
 static inline void hora__spare_segments_keep(struct hora__spare_segments *spares, struct hora__segment *segment)
 {
-    if (spares->count == HORA__SEGMENTS_MOST) {
+    if (spares->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
         hora__free(segment);
         return;
     }
     segment->next = spares->first;
+    hora__memory_rests((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
     spares->first = segment;
     spares->count++;
 }
@@ -192,6 +196,7 @@ static inline struct hora__segment *hora__spare_segments_take(struct hora__spare
 {
     struct hora__segment *segment = spares->first;
     if (segment != NULL) {
+        hora__memory_wakes((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
         spares->first = segment->next;
         spares->count--;
     }

@@ -45,9 +45,10 @@
 enum {
     INBOX_MOST = 64 * HORA__RUN_LENGTH, /* elements in the inbox: what one absorption may have to look at */
     RESERVED = INBOX_MOST / HORA__RUN_LENGTH + 1,
-    KEPT = 4,
-    MOST = HORA__KEEPS_MEMORY ? 2048 : 1,
+    KEPT = HORA__KEPT(4, 1),
+    MOST = HORA__KEPT(2048, 2),
     PARTS = 8,
+    RESTS_FROM = offsetof(struct hora__run, first), /* what is before is the link of those that are kept */
 };
 
 struct timed {
@@ -89,6 +90,7 @@ static struct hora__run *take_spare_locked(struct timed *timed)
 {
     struct hora__run *run = timed->spares;
     if (run != NULL) {
+        hora__memory_wakes((char *)run + RESTS_FROM, sizeof *run - RESTS_FROM);
         timed->spares = run->next;
         timed->spare_count--;
     }
@@ -108,11 +110,12 @@ static struct hora__run *new_run_locked(struct timed *timed)
 
 static void give_back_locked(struct timed *timed, struct hora__run *run)
 {
-    if (timed->spare_count == MOST) {
+    if (timed->spare_count == (hora__keeps_memory() ? MOST : 1)) {
         hora__free(run);
         return;
     }
     run->next = timed->spares;
+    hora__memory_rests((char *)run + RESTS_FROM, sizeof *run - RESTS_FROM);
     timed->spares = run;
     timed->spare_count++;
 }

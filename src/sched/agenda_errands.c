@@ -19,7 +19,7 @@
 #include "sched/timeout.h"
 #include "sys/alloc.h"
 
-enum { BATCH = HORA__KEEPS_MEMORY ? 64 : 1 };
+enum { BATCH = HORA__KEPT(64, 2) };
 
 /* ---- memory ---- */
 
@@ -47,7 +47,7 @@ static void leave(struct agenda *agenda, struct hora__errand *errand)
     struct hora__left *left = &agenda->left[errand->shard];
     errand->body.next_picked = left->first;
     left->first = &errand->entry;
-    if (++left->count < BATCH)
+    if (++left->count < BATCH && hora__keeps_memory())
         return;
     hora__mutex_lock(&shard->lock); /* nobody waits for it for longer than that takes */
     hora__agenda_give_back(agenda, shard);

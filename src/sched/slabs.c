@@ -7,7 +7,8 @@
  *                   taken from its front, and one that was full comes to its end, so that it has time to become empty.
  * Memory            A slab that is empty is freed, but for one. So memory follows what is in use, as far as what is in use does
  *                   not lie scattered; what it leaves free is used before more is asked for.
- *                   Where somebody checks how memory is used, each slab has one block.
+ *                   Where memory is not to be kept, each slab has one block.
+ *                   What is free in a slab rests, but for the words that chain it; an empty slab rests as a whole.
  * Invariants        I1 a slab is on the list of its size exactly if fewer than `most` blocks of it are in use.
  *                   I2 an empty slab is on no list: it is the spare, or freed. */
 #include "sched/slabs.h"
@@ -17,7 +18,7 @@
 
 #include "sys/alloc.h"
 
-enum { SLAB_BYTES = 64 * 1024 - 64, WORD = 8 }; /* with the header of malloc not more than 64 KB */
+enum { SLAB_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), WORD = 8 }; /* with the header of malloc not more than 64 KB */
 
 struct hora__slab {
     struct hora__list link; /* among those with room */
@@ -44,6 +45,8 @@ void hora__slabs_destroy(struct hora__slabs *slabs)
 {
     for (int i = 0; i < HORA__SLAB_SIZES; i++)
         assert(hora__list_is_empty(&slabs->room[i])); /* I2 */
+    if (slabs->spare != NULL)
+        hora__block_wakes(slabs->spare);
     hora__free(slabs->spare);
 }
 
@@ -55,7 +58,30 @@ static size_t size_of(const struct hora__slabs *slabs, int size_index)
 /* A spare one is used for any size. */
 static size_t bytes_of(const struct hora__slabs *slabs, int size_index)
 {
-    return HORA__KEEPS_MEMORY ? SLAB_BYTES : sizeof(struct hora__slab) + size_of(slabs, size_index);
+    return hora__keeps_memory() ? SLAB_BYTES : sizeof(struct hora__slab) + size_of(slabs, size_index);
+}
+
+/* A block is free, but for the word that chains it; and is in use again. */
+static void rest(const struct hora__slabs *slabs, int size_index, void *block)
+{
+    hora__memory_rests((void **)block + 1, size_of(slabs, size_index) - sizeof(void *));
+}
+
+static void wake(const struct hora__slabs *slabs, int size_index, void *block)
+{
+    hora__memory_wakes((void **)block + 1, size_of(slabs, size_index) - sizeof(void *));
+}
+
+/* No block is in use: the slab is memory without parts. */
+static void wake_all(const struct hora__slabs *slabs, const struct hora__slab *slab)
+{
+#ifdef HORA__CHECKS_MEMORY
+    for (void *block = slab->free; block != NULL; block = *(void **)block)
+        wake(slabs, slab->size_index, block);
+#else
+    (void)slabs;
+    (void)slab;
+#endif
 }
 
 /* A slab with room, on its list; NULL: there is no memory. */
@@ -63,7 +89,9 @@ static struct hora__slab *new_slab(struct hora__slabs *slabs, int size_index)
 {
     struct hora__slab *slab = slabs->spare;
     slabs->spare = NULL;
-    if (slab == NULL)
+    if (slab != NULL)
+        hora__block_wakes(slab);
+    else
         slab = hora__alloc_dirty(bytes_of(slabs, size_index));
     if (slab == NULL)
         return NULL;
@@ -89,10 +117,12 @@ void *hora__slabs_get(struct hora__slabs *slabs, int size_index, uint16_t *ret_p
     if (slab == NULL)
         return NULL;
     void *block = slab->free;
-    if (block != NULL)
+    if (block != NULL) {
+        wake(slabs, size_index, block);
         slab->free = *(void **)block;
-    else
+    } else {
         block = cut(slabs, slab);
+    }
     if (++slab->used == slab->most)
         hora__list_remove(&slab->link); /* I1 */
     *ret_place = (uint16_t)((size_t)((char *)block - (char *)slab) / WORD);
@@ -105,6 +135,7 @@ void hora__slabs_put(struct hora__slabs *slabs, void *block, uint16_t place)
     bool was_full = slab->used == slab->most;
     *(void **)block = slab->free;
     slab->free = block;
+    rest(slabs, slab->size_index, block);
     if (--slab->used > 0) {
         if (was_full)
             hora__list_add_last(&slabs->room[slab->size_index], &slab->link); /* I1 */
@@ -112,8 +143,11 @@ void hora__slabs_put(struct hora__slabs *slabs, void *block, uint16_t place)
     }
     if (!was_full)
         hora__list_remove(&slab->link); /* I2 */
-    if (slabs->spare == NULL && HORA__KEEPS_MEMORY)
+    wake_all(slabs, slab);
+    if (slabs->spare == NULL && hora__keeps_memory()) {
         slabs->spare = slab;
-    else
+        hora__block_rests(slab);
+    } else {
         hora__free(slab);
+    }
 }

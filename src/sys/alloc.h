@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "sys/resting.h"
+
 /* What is written by several threads should lie that far from what others only read. */
 enum { HORA__CACHE_LINE = 64 };
 
@@ -26,13 +28,6 @@ __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size)
 #define HORA__BEGINS_LINE
 #else
 #define HORA__BEGINS_LINE _Alignas(HORA__CACHE_LINE)
-#endif
-
-/* Whether memory may be kept to be used again, instead of being freed: not where somebody checks how it is used. */
-#if defined(HORA_SIM) || defined(__SANITIZE_ADDRESS__)
-enum { HORA__KEEPS_MEMORY = 0 };
-#else
-enum { HORA__KEEPS_MEMORY = 1 };
 #endif
 
 /* A block of memory, if it is not NULL, will be used soon: let the processor fetch its beginning meanwhile. */
@@ -57,7 +52,7 @@ static inline void hora__prefetch_line(const void *line)
 /* What memory is kept for; blocks for one are of one size. */
 enum hora__keepsake { HORA__KEPT_PLAIN, HORA__KEPT_SCHEDULED, HORA__KEEPSAKES };
 
-/* Blocks of one size that are kept, linked through their first word. For one thread at a time. */
+/* Blocks of one size that are kept, linked by their links. For one thread at a time. */
 struct hora__blocks {
     void *first;
     int count;
@@ -65,7 +60,8 @@ struct hora__blocks {
 
 static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
 {
-    *(void **)block = blocks->first;
+    hora__block_links(block)->next = blocks->first;
+    hora__block_rests(block);
     blocks->first = block;
     blocks->count++;
 }
@@ -75,7 +71,8 @@ static inline void *hora__blocks_pop(struct hora__blocks *blocks)
 {
     void *block = blocks->first;
     if (block != NULL) {
-        blocks->first = *(void **)block;
+        hora__block_wakes(block);
+        blocks->first = hora__block_links(block)->next;
         blocks->count--;
         hora__prefetch(blocks->first);
     }

@@ -57,6 +57,47 @@ PROOF(finds_misuse_of_memory)
     CHECK(RUN(write_past_the_end, DEFAULT) == HORA__SIM_MISUSE);
 }
 
+static void write_to_resting_memory(void)
+{
+    struct hora__blocks blocks = {NULL, 0};
+    char *block = hora__alloc(1, 64);
+    hora__blocks_push(&blocks, block);
+    block[5] = 1;
+    hora__blocks_free(&blocks);
+}
+
+static void use_blocks_again(void)
+{
+    struct hora__blocks blocks = {NULL, 0};
+    void *kept[3];
+    for (int i = 0; i < 3; i++) {
+        kept[i] = hora__alloc(1, 64);
+        memset(kept[i], i, 64);
+    }
+    for (int i = 0; i < 3; i++)
+        hora__blocks_push(&blocks, kept[i]);
+    for (int i = 2; i >= 0; i--)
+        MUST(hora__blocks_pop(&blocks) == kept[i]);
+    MUST(hora__blocks_pop(&blocks) == NULL && blocks.count == 0);
+    for (int i = 0; i < 3; i++)
+        hora__free(kept[i]);
+}
+
+static void keeps(void)
+{
+    MUST(hora__keeps_memory());
+}
+
+PROOF(finds_use_of_memory_on_a_free_list)
+{
+    CHECK(RUN(use_blocks_again, DEFAULT) == HORA__SIM_PASSED);
+    CHECK(RUN(keeps, DEFAULT, .recycles = true) == HORA__SIM_PASSED);
+    CHECK(RUN(keeps, DEFAULT) == HORA__SIM_FAILED);
+    if (SANITIZED)
+        return;
+    CHECK(RUN(write_to_resting_memory, DEFAULT) == HORA__SIM_MISUSE);
+}
+
 static void memory_is_zero(void)
 {
     static const char zeros[1000];

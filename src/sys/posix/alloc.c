@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+#ifdef HORA__ASAN
+#include <malloc.h>
+#endif
+
 void *hora__alloc(size_t count, size_t size)
 {
     return calloc(count, size);
@@ -23,3 +27,12 @@ void hora__free(void *memory)
 {
     free(memory);
 }
+
+#ifdef HORA__ASAN
+
+size_t hora__memory_size(void *block)
+{
+    return malloc_usable_size(block); /* AddressSanitizer's is exact */
+}
+
+#endif

@@ -7,6 +7,8 @@
  *                   the addresses are the same each time. Every block is listed in a table; a header before it holds
  *                   its index, and a fence stands behind it. With a sanitizer each block comes from malloc instead, so that its
  *                   reports say where a block was allocated and freed.
+ * Resting memory    is on a free list of the library. It is filled with another pattern, and with AddressSanitizer it is poisoned as
+ *                   well. Whoever takes it from the list finds out whether it was written to meanwhile.
  * Fails on demand   the n-th call of hora__sim_allocation_fails, which all constructors of the platform ask.
  * Invariants        M1 blocks[header->index].start is the block behind that header.
  *                   M2 a block that is not live holds only POISON (without a sanitizer). */
@@ -19,7 +21,7 @@
 
 #include "sys/sim/internal.h"
 
-enum { POISON = 0xdd, FENCE = 0xfd, DIRT = 0xb5, UNIT = 16, FIRST_BLOCKS = 256 };
+enum { POISON = 0xdd, FENCE = 0xfd, DIRT = 0xb5, REST = 0xe7, UNIT = 16, FIRST_BLOCKS = 256 };
 
 struct header {
     uint64_t index;
@@ -50,6 +52,9 @@ static void *get(size_t size)
 
 static void put(struct block *block)
 {
+#ifdef HORA__ASAN
+    __asan_unpoison_memory_region(block->start, block->size); /* a schedule that fails leaves some that rests */
+#endif
     free(block->start - sizeof(struct header));
 }
 
@@ -187,16 +192,24 @@ void *hora__alloc_lines(size_t size)
     return hora__alloc_dirty(size);
 }
 
+/* NULL: there is none. */
+static struct block *block_at(const void *start)
+{
+    const struct header *header = (const struct header *)start - 1;
+    if (!is_ours(start) || header->check != (header->index ^ MAGIC) || header->index >= memory.count ||
+        memory.blocks[header->index].start != start) /* M1 */
+        return NULL;
+    return &memory.blocks[header->index];
+}
+
 void hora__free(void *start)
 {
     hora__sim_step();
     if (start == NULL)
         return;
-    const struct header *header = (const struct header *)start - 1;
-    if (!is_ours(start) || header->check != (header->index ^ MAGIC) || header->index >= memory.count ||
-        memory.blocks[header->index].start != start) /* M1 */
+    struct block *block = block_at(start);
+    if (block == NULL)
         hora__sim_end(HORA__SIM_MISUSE, "free of %p, which was never allocated", start);
-    struct block *block = &memory.blocks[header->index];
     if (!block->live)
         hora__sim_end(HORA__SIM_MISUSE, "a block of %zu bytes is freed twice", block->size);
     if (!fence_stands(block))
@@ -204,6 +217,40 @@ void hora__free(void *start)
     block->live = false;
     memory.live--;
     put(block);
+}
+
+/* ---- memory that rests ---- */
+
+bool hora__keeps_memory(void)
+{
+    return hora__sim.options.recycles;
+}
+
+size_t hora__memory_size(void *start)
+{
+    const struct block *block = block_at(start);
+    if (block == NULL || !block->live)
+        hora__sim_end(HORA__SIM_MISUSE, "%p is kept to be used again, and is not allocated", start);
+    return block->size;
+}
+
+void hora__memory_rests(void *start, size_t size)
+{
+    memset(start, REST, size);
+#ifdef HORA__ASAN
+    __asan_poison_memory_region(start, size);
+#endif
+}
+
+void hora__memory_wakes(void *start, size_t size)
+{
+#ifdef HORA__ASAN
+    __asan_unpoison_memory_region(start, size);
+#endif
+    const unsigned char *bytes = start;
+    if (size > 0 && (bytes[0] != REST || memcmp(bytes, bytes + 1, size - 1) != 0))
+        hora__sim_end(HORA__SIM_MISUSE, "%zu bytes were written to while they were on a free list", size);
+    memset(start, DIRT, size);
 }
 
 void hora__sim_memory_check(void)

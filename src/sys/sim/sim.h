@@ -22,6 +22,7 @@ struct hora__sim_options {
     int bound;              /* DFS: preemptions, late and spurious wake-ups count as one each */
     bool spurious;          /* park, futex and condition waits may return for no reason */
     bool late;              /* time may pass although threads can run */
+    bool recycles;          /* memory is kept to be used again, as it is outside of the simulator */
     const char *schedule;   /* REPLAY */
     uint64_t max_steps;     /* 0: a default */
     long fail_allocation;   /* the n-th allocation fails, from 1; 0: none */
