@@ -52,6 +52,7 @@
     X(FUTURE_RUN_UNNOTED, "a thread that waits does not know that it runs what another waits for")     \
     X(CANCEL_FORGETS_INBOX, "a cancelled task that was posted only is not found, and stays")           \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                \
+    X(POOL_EXECUTE_LETS_GO, "a task that was queued is looked for again without a reference")          \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")              \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                              \
     X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked as finished before the worker is idle")     \

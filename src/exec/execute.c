@@ -168,8 +168,15 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 enum standing {
     KNOWN, /* others may use it at the same time */
     FRESH, /* nobody but the caller has seen it */
-    GIVEN, /* the same, and with success the caller's only reference passes to the pool */
+    GIVEN, /* the same, and with success the caller gives its reference back */
 };
+
+/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use the future any more: whoever is to take it
+ * back out of the queue finds it by its address, and that could be another future's by then. */
+static bool has_own_reference(enum standing standing)
+{
+    return standing != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
+}
 
 /* Of one that nobody else has seen. Apart, so that those who need nothing of it do not pay for it. */
 __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *future)
@@ -185,17 +192,17 @@ static void enter(hora_pool *pool, hora_future *future, enum standing standing)
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
-        hora__future_born_enqueued(future, &pool->owner, standing == GIVEN ? 1 : 2);
+        hora__future_born_enqueued(future, &pool->owner, has_own_reference(standing) ? 2 : 1);
         if (pool->overseer != NULL)
             stamp(pool, future);
     }
 }
 
-/* It found no place, or was taken back: as if it had not entered. The caller has the reference of the entry. */
+/* It found no place, or was taken back: as if it had not entered. */
 static void back_out(hora_pool *pool, hora_future *future, enum standing standing)
 {
     hora__future_dequeued(future, &pool->owner);
-    if (standing != GIVEN)
+    if (has_own_reference(standing))
         (void)hora_future_unref(future);
 }
 
@@ -303,19 +310,10 @@ static int place_steered(hora_pool *pool, hora_future *future, enum standing sta
     return refused == HORA_ENOMEM ? HORA_ENOMEM : HORA_EFULL;
 }
 
-/* A kind of pool takes a reference of its own. */
-static int place_by_kind(hora_pool *pool, hora_future *future, enum standing standing)
-{
-    int error = pool->kind->place(pool, future);
-    if (error == 0 && standing == GIVEN)
-        (void)hora_future_unref(future);
-    return error;
-}
-
 static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (pool->kind != NULL)
-        return place_by_kind(pool, future, standing);
+        return pool->kind->place(pool, future);
     if (pool->turns != NULL)
         return place_steered(pool, future, standing);
     if (below_core(pool) && start_with(pool, future, standing, true) == 0)
@@ -458,15 +456,16 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     if (pool->overseer != NULL)
         hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);
-    if (error == 0)
-        return 0; /* its reference has passed: it may be gone already */
+    if (error == 0 && !has_own_reference(GIVEN))
+        return 0;
     if (is_refusal(error))
         error = hora__pool_reject(pool, future, error);
-    hora__pool_came(pool, task, error);
-    if (error < 0)
+    if (error < 0) {
+        hora__pool_came(pool, task, error);
         hora__future_forget(future);
-    else
+    } else {
         (void)hora_future_unref(future);
+    }
     return error;
 }
 
