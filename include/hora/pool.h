@@ -322,7 +322,8 @@ HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
 
 /* hora_pool_queue - the work queue
  *
- * Its elements are hora_future pointers. Looking is harmless; taking from it by hand is not. From the first call on each task
+ * Its elements are hora_future pointers. Looking is harmless; taking from it by hand is not: the pool goes on counting on what was
+ * taken, which must not outlive it; hora_pool_remove is the way to take a future out. From the first call on each task
  * has a future, also those that are executed, not submitted, which makes these a little slower. Timers (hora/timer.h) have none: they
  * are neither shown nor counted by calls of the queue, and lost if something is taken by hand that is due after them.
  *

@@ -217,6 +217,14 @@ static void stop_waiting(struct hora__gate *gate, struct hora__ticket *ticket)
     count_waiting(gate, ticket, -1);
 }
 
+/* It may outlive the gate, which the plain class is part of. */
+static void go_out(const struct hora__gate *gate, struct hora__ticket *ticket)
+{
+    ticket->state = HORA__TICKET_OUT;
+    if (ticket->class == &gate->plain)
+        ticket->class = NULL;
+}
+
 void hora__gate_remove(struct hora__gate *gate, struct hora__ticket *ticket)
 {
     assert(ticket->state == HORA__TICKET_LANE || ticket->state == HORA__TICKET_READY);
@@ -227,7 +235,7 @@ void hora__gate_remove(struct hora__gate *gate, struct hora__ticket *ticket)
         hora__tree_remove(&ticket->class->ready, &ticket->place);
         leave_lane(gate, ticket);
     }
-    ticket->state = HORA__TICKET_OUT;
+    go_out(gate, ticket);
 }
 
 void hora__gate_begin(struct hora__gate *gate, struct hora__ticket *ticket, hora_ns now)
@@ -245,7 +253,7 @@ void hora__gate_end(struct hora__gate *gate, struct hora__ticket *ticket)
     assert(ticket->state == HORA__TICKET_RUNS);
     count_running(gate, ticket, -1);
     leave_lane(gate, ticket);
-    ticket->state = HORA__TICKET_OUT;
+    go_out(gate, ticket);
 }
 
 void hora__gate_pass(struct hora__gate *gate, struct hora__ticket *from, struct hora__ticket *to)
@@ -258,7 +266,7 @@ void hora__gate_pass(struct hora__gate *gate, struct hora__ticket *from, struct 
     to->sequence = from->sequence;
     if (from->key != 0)
         take_lead(gate, from, to);
-    from->state = HORA__TICKET_OUT;
+    go_out(gate, from);
     to->state = HORA__TICKET_RUNS;
 }
 

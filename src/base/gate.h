@@ -55,7 +55,7 @@ struct hora__ticket {
     struct hora__tree_node lane;    /* of the first of a key: among the firsts, by key. Of others in no tree */
     struct hora__tree behind;       /* of the first of a key: those behind it, in the order in which they came */
     struct hora__list link;         /* among all that wait */
-    struct hora__gate_class *class; /* NULL: not known before it comes; then that of the gate */
+    struct hora__gate_class *class; /* NULL: it is out, and has none of its own: it comes into the gate's plain one */
     uint64_t key;                   /* 0: none */
     hora_ns since;
     uint64_t sequence; /* given to it when it comes */

@@ -37,4 +37,8 @@ void hora__extra_accepted(hora_future *future);
 /* NULL: it has none. */
 struct hora__extra *hora__future_extra(const hora_future *future);
 
+/* The same of a future that is in a pool's queue, or runs there: NULL also if the extra is of another pool, which handed the future
+ * back. That pool's class, key, priority and times mean nothing here, and its locks guard what changes. */
+struct hora__extra *hora__future_extra_in(const hora_pool *pool, const hora_future *future);
+
 #endif

@@ -19,8 +19,8 @@
 static struct hora__turn *turn_of(const void *context, const void *item)
 {
     const hora_pool *pool = context;
-    const struct hora__extra *extra = hora__future_extra(item);
-    return extra != NULL && extra->overseer == pool->overseer ? extra->turn : NULL;
+    const struct hora__extra *extra = hora__future_extra_in(pool, item);
+    return extra != NULL ? extra->turn : NULL;
 }
 
 int hora__steer_threads(const void *context)

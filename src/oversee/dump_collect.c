@@ -42,9 +42,8 @@ static void copy_task(struct hora__dump_task *to, const hora_task *task)
 }
 
 /* With the lock of the queue. */
-static void copy_terms(struct hora__dump_task *to, const hora_future *future)
+static void copy_terms(struct hora__dump_task *to, const struct hora__extra *extra)
 {
-    const struct hora__extra *extra = hora__future_extra(future);
     if (extra == NULL || extra->turn == NULL)
         return;
     const struct hora__ticket *ticket = &extra->turn->ticket;
@@ -63,12 +62,11 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
 {
     struct hora__dump *dump = arg;
     hora_future *future = item;
-    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    const struct hora__extra *extra = future != NULL ? hora__future_extra_in(dump->pool, future) : NULL;
     bool measures = hora__pool_measures(dump->pool);
     struct hora__dump_task *head = &dump->head[dump->heads];
     copy_task(head, future != NULL ? &future->task : task);
-    if (future != NULL)
-        copy_terms(head, future);
+    copy_terms(head, extra);
     if (extra != NULL)
         head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
     else if (measures && future == NULL)
@@ -103,7 +101,7 @@ static void copy_entry(struct hora__dump_task *to, const struct hora__agenda_vie
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__agenda_view_off(view, entry);
     if (has_future)
-        copy_terms(to, hora__entry_future(entry));
+        copy_terms(to, hora__future_extra(hora__entry_future(entry)));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
 }
 

@@ -73,3 +73,9 @@ struct hora__extra *hora__future_extra(const hora_future *future)
     const struct hora__scheduled *scheduled = (const struct hora__scheduled *)whole;
     return scheduled->course != NULL ? scheduled->course->extra : NULL;
 }
+
+struct hora__extra *hora__future_extra_in(const hora_pool *pool, const hora_future *future)
+{
+    struct hora__extra *extra = hora__future_extra(future);
+    return extra != NULL && extra->overseer == pool->overseer ? extra : NULL;
+}
