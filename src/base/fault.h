@@ -49,6 +49,7 @@
     X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                       \
     X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                 \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                        \
+    X(FUTURE_ENDS_WITH_ANY_THREAD, "a future fails with a thread that met it while another runs it")   \
     X(FUTURE_RUN_UNNOTED, "a thread that waits does not know that it runs what another waits for")     \
     X(CANCEL_FORGETS_INBOX, "a cancelled task that was posted only is not found, and stays")           \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                \

@@ -414,9 +414,18 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL);
 }
 
-void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner)
+void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left)
 {
-    (void)end_run(future, hora__thread_existing(), HORA_EABANDONED, NULL, HORA__FAILS, owner);
+    hora_thread *thread = hora__thread_existing();
+    hora__mutex_lock(&future->object.lock);
+    bool runs_here = future->runner == thread || HORA__FAULT(FUTURE_ENDS_WITH_ANY_THREAD);
+    if (!runs_here && !has_left)
+        leave_owner_locked(future, owner);
+    hora__mutex_unlock(&future->object.lock);
+    if (runs_here)
+        (void)end_run(future, thread, HORA_EABANDONED, NULL, HORA__FAILS, owner);
+    else if (!has_left)
+        (void)hora__future_abort(future, HORA_EABANDONED);
 }
 
 /* ---- cancelling ---- */

@@ -227,8 +227,9 @@ struct hora__judge {
 __attribute__((noinline)) bool hora__future_run_judged(hora_future *future, hora_thread *thread,
                                                        const struct hora__judge *judge);
 
-/* The thread that runs it, for the owner, is about to end: close its books. The calling thread is that one. */
-void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner);
+/* The calling thread, which was given an entry of it by the owner, is about to end: close the books of the entry, unless it has left already. It
+ * fails, unless it has ended before, or another thread runs it. */
+void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left);
 
 /* Register a listener that the caller provides; called at once if it is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);

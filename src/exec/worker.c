@@ -134,8 +134,10 @@ static bool run_by_kind(struct hora__worker *worker, hora_future *future)
 {
     hora_pool *pool = worker->pool;
     bool goes_back = pool->kind->run(pool, future, worker->thread);
-    if (!goes_back)
+    if (!goes_back) {
         hora__future_dequeued(future, &pool->owner);
+        worker->has_left = true;
+    }
     return goes_back;
 }
 
@@ -144,6 +146,7 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
 {
     hora_pool *pool = worker->pool;
     *ret_goes_back = false;
+    worker->has_left = false;
     int refused = pool->before != NULL ? pool->before(pool, future, pool->context) : 0;
     if (refused != 0) {
         bool fails = hora__future_abort(future, refused);
@@ -152,10 +155,12 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
         hora__future_dequeued(future, &pool->owner);
         return false;
     }
-    if (pool->kind != NULL)
+    if (pool->kind != NULL) {
         *ret_goes_back = run_by_kind(worker, future);
-    else
+    } else {
+        worker->has_left = true;
         (void)hora__future_run(future, worker->thread, &pool->owner);
+    }
     if (pool->after != NULL)
         pool->after(pool, future, hora_future_failure(future), pool->context);
     return true;
@@ -255,7 +260,7 @@ static void abandon_current(struct hora__worker *worker)
     if (worker->witness != NULL)
         worker->witness->kind->ended(worker->witness, future, &future->task, HORA_EABANDONED);
     worker->current = NULL;
-    hora__future_thread_ends(future, &worker->pool->owner);
+    hora__future_thread_ends(future, &worker->pool->owner, worker->has_left);
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->after != NULL)
@@ -269,6 +274,7 @@ static void abandon_current(struct hora__worker *worker)
 struct hora__nested {
     struct hora__worker *worker;
     hora_future *outer;               /* NULL: a task by value, which nobody can interrupt but the pool */
+    bool outer_has_left;              /* what the worker's has_left says of it */
     const struct hora__nested *below; /* if the outer one is nested, too */
 };
 
@@ -286,6 +292,7 @@ static void nested_ends(void *arg)
     const struct hora__nested *nested = arg;
     abandon_current(nested->worker);
     nested->worker->current = nested->outer;
+    nested->worker->has_left = nested->outer_has_left;
     nested->worker->nested = nested->below;
 }
 
@@ -315,11 +322,12 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 
 static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
 {
-    struct hora__nested nested = {worker, worker->current, worker->nested};
+    struct hora__nested nested = {worker, worker->current, worker->has_left, worker->nested};
     worker->current = future;
     worker->nested = &nested;
     hora__os_thread_guard(run_nested, nested_ends, &nested);
     worker->current = nested.outer;
+    worker->has_left = nested.outer_has_left;
     worker->nested = nested.below;
     clear_interrupt_of(future, &nested);
     end_turn(worker, future);
