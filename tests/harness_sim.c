@@ -182,6 +182,8 @@ static void print_command(const char *schedule)
         printf(" --late");
     if (o->recycles)
         printf(" --recycle");
+    if (o->weak)
+        printf(" --weak");
     if (o->fail_allocation != 0)
         printf(" --fail-allocation %ld", o->fail_allocation);
     if (o->fail_thread_start != 0)
@@ -199,8 +201,9 @@ static void print_failure(void)
     static const char *const modes[] = {"random", "pct", "dfs", "replay"};
     const struct hora__sim_options *o = &current.options;
     printf("FAIL %s: %s: %s\n", current.test->name, hora__sim_verdict_name(last.verdict), last.message);
-    printf("  mode %s, seed %" PRIu64 "%s%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
-           o->spurious ? ", spurious" : "", o->late ? ", late" : "", o->recycles ? ", recycling" : "", last.steps,
+    printf("  mode %s, seed %" PRIu64 "%s%s%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
+           o->spurious ? ", spurious" : "", o->late ? ", late" : "", o->recycles ? ", recycling" : "",
+           o->weak ? ", weak" : "", last.steps,
            last.schedule);
     print_command(last.schedule);
 }
@@ -498,7 +501,7 @@ static bool find_faults(enum hora__fault only)
 static int usage(void)
 {
     fprintf(stderr, "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
-                    "       [--spurious] [--late] [--recycle] [--replay TEXT] [--fail-allocation N]\n"
+                    "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
                     "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
     return 2;
 }
@@ -528,6 +531,8 @@ static bool parse_flag(const char *option)
         o->late = true;
     else if (strcmp(option, "--recycle") == 0)
         o->recycles = true;
+    else if (strcmp(option, "--weak") == 0)
+        o->weak = true;
     else if (strcmp(option, "--from-then-on") == 0)
         o->fail_from_then_on = true;
     else

@@ -27,6 +27,7 @@ int hora_timer_init(hora_timer *timer, hora_run_fn run, void *arg)
 {
     if (timer == NULL || run == NULL)
         return HORA_EINVAL;
+    HORA__WEAK_FORGET(timer, sizeof *timer);
     *timer = (hora_timer)HORA_TIMER_INIT(run, arg);
     return 0;
 }

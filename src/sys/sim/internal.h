@@ -112,6 +112,7 @@ enum sim_decision {
     SIM_SPURIOUS, /* 0: the wait really waits, 1: it returns for no reason */
     SIM_WAITER,   /* which of several waiters a signal wakes */
     SIM_LATENESS, /* how late the sleepers wake */
+    SIM_STALE,    /* which store a load returns: 0 the newest, 1 the one before, ... */
 };
 enum sim_stay { SIM_MAY_STAY, SIM_GIVES_WAY };
 
@@ -158,6 +159,16 @@ void hora__sim_events_end(void);
 void hora__sim_events_time_passed(void);
 void hora__sim_events_clock_set(void);
 void hora__sim_timers_follow(enum hora__timeline timeline, int64_t by_ns);
+
+/* weak.c; all but begin and end do nothing in a schedule without weak memory */
+void hora__sim_weak_begin(void);
+void hora__sim_weak_end(void);
+void hora__sim_weak_acquire(const void *object);
+void hora__sim_weak_release(const void *object);
+void hora__sim_weak_thread_new(const struct sim_thread *thread); /* by the thread that starts it */
+void hora__sim_weak_thread_joined(const struct sim_thread *thread);
+void hora__sim_weak_time_passes(void); /* while all threads wait */
+void hora__sim_weak_free(const void *start, size_t size);
 
 /* crash.c */
 void hora__sim_catch_crashes(void);

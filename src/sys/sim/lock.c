@@ -59,6 +59,7 @@ static void take(hora__mutex *mutex)
     self->held[self->held_count++] = mutex; /* L2 */
     set_ready(mutex, false);                /* L1 */
     SIM_ACQUIRE(mutex);
+    hora__sim_weak_acquire(mutex);
 }
 
 static void give_back(hora__mutex *mutex)
@@ -69,6 +70,7 @@ static void give_back(hora__mutex *mutex)
         i++;
     self->held[i] = self->held[--self->held_count]; /* L2 */
     SIM_RELEASE(mutex);
+    hora__sim_weak_release(mutex);
     mutex->native.owner = 0;
     set_ready(mutex, true); /* L1 */
 }
@@ -78,6 +80,7 @@ int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
     if (hora__sim_allocation_fails())
         return HORA_ENOMEM;
     mutex->native.owner = 0;
+    HORA__WEAK_INIT(mutex, 0);
     mutex->rank = (uint8_t)rank;
     hora__atomic_init(&mutex->owner, 0);
     return 0;

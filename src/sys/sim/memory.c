@@ -214,6 +214,7 @@ void hora__free(void *start)
         hora__sim_end(HORA__SIM_MISUSE, "a block of %zu bytes is freed twice", block->size);
     if (!fence_stands(block))
         hora__sim_end(HORA__SIM_MISUSE, "a block of %zu bytes was written past its end", block->size);
+    hora__sim_weak_free(start, block->size);
     block->live = false;
     memory.live--;
     put(block);

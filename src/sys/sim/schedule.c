@@ -23,7 +23,7 @@
 
 #include "sys/sim/internal.h"
 
-enum { MOST_CHANGES = 16, FIRST_POINTS = 64, STICKINESS = 4 };
+enum { MOST_CHANGES = 16, FIRST_POINTS = 64, STICKINESS = 4, FRESHNESS = 4 };
 
 static struct {
     uint64_t random;
@@ -33,6 +33,7 @@ static struct {
     int change_count;
     int spent;        /* DFS: of the bound */
     uint32_t staying; /* random walk: the running thread goes on with probability staying / (staying + 1) */
+    uint32_t fresh;   /* random walk and PCT: a load returns the newest value with at least fresh / (fresh + 1) */
 } schedule = {.spread = FIRST_POINTS};
 
 static uint32_t draw(uint32_t below)
@@ -53,6 +54,8 @@ void hora__sim_schedule_begin(void)
     schedule.spent = 0;
     schedule.staying = (1u << draw(STICKINESS)) - 1;
     schedule.change_count = options->depth - 1 < MOST_CHANGES ? options->depth - 1 : MOST_CHANGES;
+    if (options->weak)
+        schedule.fresh = (1u << draw(FRESHNESS)) - 1;
     if (options->mode == HORA__SIM_PCT)
         for (int i = 0; i < schedule.change_count; i++)
             schedule.changes[i] = 1 + draw((uint32_t)schedule.spread);
@@ -120,6 +123,8 @@ static int draw_choice(enum sim_decision kind, int options)
         return draw(8) == 0;
     case SIM_LATENESS:
         return draw(2) == 0 ? 0 : (int)draw((uint32_t)options);
+    case SIM_STALE:
+        return draw(schedule.fresh + 1) != 0 ? 0 : (int)draw((uint32_t)options);
     case SIM_WAITER:
         break;
     }
@@ -188,12 +193,14 @@ static struct sim_thread *choose_next(enum sim_stay stay)
 /* Let the next thread run; returns when the calling one is chosen again. */
 void hora__sim_reschedule(enum sim_stay stay)
 {
-    while (hora__sim.ready == 0)
+    while (hora__sim.ready == 0) {
+        hora__sim_weak_time_passes();
         if (!hora__sim_time_pass()) {
             char blocked[sizeof hora__sim.result->message];
             hora__sim_describe_blocked(blocked, sizeof blocked);
             hora__sim_end(HORA__SIM_LOST_WAKEUP, "nobody can run: %s", blocked);
         }
+    }
     schedule.points++;
     run_next(choose_next(stay));
 }

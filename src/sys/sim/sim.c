@@ -12,7 +12,7 @@
  *                   decisions are written down and can be repeated (record.c); crashes are verdicts too (crash.c).
  *                   The run is over when the body returns or hora__sim_end is called, by whichever thread: control
  *                   goes back to hora__sim_run, which tidies up whatever was left.
- * What it explores  sequentially consistent interleavings at platform calls. Races between those are ThreadSanitizer's
+ * What it explores  interleavings at platform calls, sequentially consistent ones or all that C17 allows (weak.c). Races between those are ThreadSanitizer's
  *                   part: see context.c. Built with -fsanitize=thread, the files of this folder must be compiled without it
  *                   and with HORA_SIM_TSAN.
  * Invariants        D1 the first verdict of a run stays.
@@ -148,6 +148,7 @@ static bool begin(const struct hora__sim_options *options, struct hora__sim_resu
     hora__sim_time_begin();
     bool sensible = options->mode != HORA__SIM_REPLAY || hora__sim_record_parse(options->schedule);
     hora__sim_schedule_begin();
+    hora__sim_weak_begin();
     return sensible;
 }
 
@@ -165,6 +166,7 @@ static void run_threads(void)
 
 static void end(struct hora__sim_result *result)
 {
+    hora__sim_weak_end();
     hora__sim_threads_end();
     hora__sim_memory_end();
     hora__sim_events_end(); /* D2 */

@@ -19,10 +19,11 @@ struct hora__sim_options {
     enum hora__sim_mode mode;
     uint64_t seed;
     int depth;              /* PCT */
-    int bound;              /* DFS: preemptions, late and spurious wake-ups count as one each */
+    int bound;              /* DFS: preemptions, late and spurious wake-ups, stale loads count as one each */
     bool spurious;          /* park, futex and condition waits may return for no reason */
     bool late;              /* time may pass although threads can run */
     bool recycles;          /* memory is kept to be used again, as it is outside of the simulator */
+    bool weak;              /* loads may return older values, as far as C17 allows: see weak.c */
     const char *schedule;   /* REPLAY */
     uint64_t max_steps;     /* 0: a default */
     long fail_allocation;   /* the n-th allocation fails, from 1; 0: none */

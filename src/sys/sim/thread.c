@@ -108,6 +108,7 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
     hora__sim.touched |= sim_bit(thread);
     hora__sim.ready |= sim_bit(thread);
     SIM_RELEASE(&thread->happens_before);
+    hora__sim_weak_thread_new(thread);
     return thread;
 }
 
@@ -333,6 +334,7 @@ void hora__os_thread_join(hora__os_thread handle)
         thread = joinable(handle); /* unless another joined it meanwhile */
     }
     SIM_ACQUIRE(&thread->happens_before);
+    hora__sim_weak_thread_joined(thread);
     thread->state = SIM_UNUSED;
     hora__sim.used &= ~sim_bit(thread);
 }
@@ -368,11 +370,13 @@ void hora__sim_await(const bool *flag)
     if (!*flag)
         hora__sim_block(SIM_AWAITING, flag, INT64_MAX);
     SIM_ACQUIRE((void *)(uintptr_t)flag);
+    hora__sim_weak_acquire(flag);
 }
 
 void hora__sim_announce(bool *flag)
 {
     SIM_RELEASE(flag);
+    hora__sim_weak_release(flag);
     *flag = true;
     for (uint64_t found = waiters(SIM_AWAITING, flag); found != 0;)
         hora__sim_wake(sim_take_first(&found));
