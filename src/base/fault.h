@@ -9,6 +9,42 @@
 
 #include <stdbool.h>
 
+/* Operations on atomic words with a weaker order than they need. Schedules with weak memory find these: see sys/atomic.h. */
+#define HORA__ORDER_FAULT_LIST(X)                                                                    \
+    X(BOOKS_READ_RELAXED, "what has ended and what has come are read in any order")                  \
+    X(BOOKS_FINISHED_RELAXED, "what has ended is counted, and nothing is ordered by that")           \
+    X(MEASURES_READ_RELAXED, "what has ended, begun and come is read in any order")                  \
+    X(MEASURES_ENDED_RELAXED, "what has ended is counted before it has begun")                       \
+    X(HISTOGRAM_READ_RELAXED, "what is measured is read, and then how much has ended")               \
+    X(STATS_READ_RELAXED, "how tasks ended and how many came is read in any order")                  \
+    X(LOCK_TAKEN_RELAXED, "who takes a lock does not see what was done under it")                    \
+    X(LOCK_LET_GO_RELAXED, "what was done under a lock is not seen by the next who has it")          \
+    X(LOCK_SLEPT_RELAXED, "who slept for a lock does not see what was done under it")                \
+    X(FUTURE_STATE_RELAXED, "a future is done, and what its task did is not seen")                   \
+    X(FUTURE_READ_RELAXED, "who sees that a future is done does not see what its task did")          \
+    X(CLAIMS_OFFERED_RELAXED, "what is offered can be claimed before it is written")                 \
+    X(CLAIMS_TAKEN_RELAXED, "what is claimed is read as it was before")                              \
+    X(TIMER_ENDS_RELAXED, "a timer is the caller's before all is done with it")                      \
+    X(WAITER_RESOLVED_RELAXED, "who waited goes on and does not see what it waited for")             \
+    X(NAME_ADDED_RELAXED, "a name is found before it is written")                                    \
+    X(NAME_CACHED_RELAXED, "a name is found in the cache before it is written")                      \
+    X(NAME_READ_RELAXED, "a name that is found is read as it was before")                            \
+    X(SHEETS_ADDED_RELAXED, "sheets are found before they are written")                              \
+    X(TIMED_LIMIT_UNORDERED, "a taker says what may not be in the inbox, and looks there first")     \
+    X(REFERENCE_ALONE_RELAXED, "who has the last reference does not see what the others did")        \
+    X(REFERENCE_LEFT_RELAXED, "who leaves the last reference does not see what the others did")      \
+    X(THREAD_LEFT_RELAXED, "who leaves the last reference to a thread does not see what others did") \
+    X(INTERRUPT_SET_RELAXED, "a thread is interrupted, and does not see what was done before")       \
+    X(INTERRUPT_READ_RELAXED, "who sees an interrupt does not see what was done before")             \
+    X(SHARD_LEFT_RELAXED, "the last who leaves a shard does not see what others did")                \
+    X(SHARD_CLOSED_RELAXED, "who closes a shard does not see what others did")                       \
+    X(TIMED_SOONEST_UNORDERED, "who puts says what is in the inbox, and looks at the limit first")   \
+    X(TIMED_LIMIT_READ_UNORDERED, "who puts looks at the limit as it was before")                    \
+    X(TIMED_SOONEST_READ_UNORDERED, "a taker looks at the inbox as it was before")                   \
+    X(WAITER_READ_RELAXED, "who waited sees that it may go on, and not what it waited for")          \
+    X(POST_READ_RELAXED, "what a worker runs is read in any order")                                  \
+    X(POST_NOTED_RELAXED, "what a worker runs is shown before it is written")
+
 #define HORA__FAULT_LIST(X)                                                                            \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                             \
     X(PARKER_IGNORES_DEADLINE, "a timed park sleeps without its deadline")                             \
@@ -177,7 +213,8 @@
     X(SHEETS_SHARED, "a new worker writes into the sheets of another")                                 \
     X(SHEETS_LOST, "what a worker has measured goes with it")                                          \
     X(POST_READ_TORN, "what a worker runs is read while it changes")                                   \
-    X(REQUEST_IS_FORGOTTEN, "a dump that is asked for while one is being written is forgotten")
+    X(REQUEST_IS_FORGOTTEN, "a dump that is asked for while one is being written is forgotten")        \
+    HORA__ORDER_FAULT_LIST(X)
 
 enum hora__fault {
     HORA__FAULT_NONE,

@@ -92,7 +92,7 @@ void hora__pool_booked(hora_pool *pool)
 
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
-    hora__counter_add(&pool->endings[ending], 1);
+    hora__counter_add_publish(&pool->endings[ending], 1);
     hora__pool_finish(pool);
 }
 

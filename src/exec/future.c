@@ -165,6 +165,7 @@ static void begin_aftermath(struct aftermath *after)
 
 static void set_state(hora_future *future, enum hora__future_state state)
 {
+    HORA__ORDER_FAULT(FUTURE_STATE_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
 }
 

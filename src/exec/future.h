@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <hora/future.h>
 
+#include "base/fault.h"
 #include "base/list.h"
 #include "sync/object.h"
 #include "sync/thread.h"
@@ -95,6 +96,7 @@ struct hora_future {
 
 HORA__INLINE enum hora__future_state hora__future_state(const hora_future *future)
 {
+    HORA__ORDER_FAULT(FUTURE_READ_RELAXED, memory_order_relaxed);
     return (enum hora__future_state)hora__atomic_load(&future->state);
 }
 

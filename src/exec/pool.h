@@ -215,14 +215,15 @@ void hora__pool_watch(hora_pool *pool, int by);
 /* How many tasks were taken on. */
 static inline int64_t hora__pool_accepted(const hora_pool *pool)
 {
-    return hora__books_accepted(&pool->books) - hora__counter_read(&pool->books.withdrawn);
+    int64_t withdrawn = hora__counter_observe(&pool->books.withdrawn); /* first: each of them was accepted */
+    return hora__books_accepted(&pool->books) - withdrawn;
 }
 
 /* How many tasks have ended in this way, but for those of workers that are there. */
 static inline int64_t hora__pool_endings_locked(const hora_pool *pool, enum hora__ending ending)
 {
     int64_t removed = ending == HORA__CANCELLED ? hora__books_cancelled(&pool->books) : 0;
-    return removed + pool->ended_endings[ending] + hora__counter_read(&pool->endings[ending]);
+    return removed + pool->ended_endings[ending] + hora__counter_observe(&pool->endings[ending]);
 }
 
 /* How a future that is done has ended. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "exec/pool.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"
@@ -227,8 +228,10 @@ static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t
         struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
         stats->active += hora__worker_is_active(worker) ? 1 : 0;
         stats->completed += hora__counter_read(&worker->completed);
-        for (int i = 0; i < HORA__ENDINGS; i++)
-            endings[i] += hora__counter_read(&worker->endings[i]);
+        for (int i = 0; i < HORA__ENDINGS; i++) {
+            HORA__ORDER_FAULT(STATS_READ_RELAXED, memory_order_relaxed);
+            endings[i] += hora__counter_observe(&worker->endings[i]);
+        }
     }
 }
 

@@ -94,7 +94,7 @@ static void become_active(struct hora__worker *worker)
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 {
     hora__counter_add_alone(&worker->completed, 1);
-    hora__counter_add_alone(&worker->endings[ending], 1);
+    hora__counter_add_alone_publish(&worker->endings[ending], 1); /* who sees it sees that it was accepted */
     worker->hold.finished++; /* what follows may be code of the user, which may end the thread */
 }
 

@@ -103,6 +103,7 @@ int hora__sheets_take(struct hora__measures *measures, struct hora__sheets **ret
         return HORA_ENOMEM;
     hora__mutex_lock(&measures->lock);
     sheets->next = hora__atomic_pointer_load(&measures->first);
+    HORA__ORDER_FAULT(SHEETS_ADDED_RELAXED, memory_order_relaxed);
     (void)hora__atomic_pointer_cas(&measures->first, sheets->next, sheets); /* I2 */
     hora__mutex_unlock(&measures->lock);
     *ret_sheets = sheets;
@@ -180,7 +181,7 @@ struct hora__start hora__measures_begins(struct hora__post *post, struct hora__f
         return start;
     struct hora__sheet *sheet = sheet_of(post->sheets, name->index);
     frame->sheet = sheet;
-    hora__counter_add_alone(&sheet->started, 1);
+    hora__counter_add_alone_publish(&sheet->started, 1);
     if (start.waited >= 0)
         hora__histogram_record(&sheet->times[HORA_METRIC_WAIT], start.waited);
     if (start.late >= 0)
@@ -195,7 +196,7 @@ const char *hora__measures_begins_alone(struct hora__post *post, struct hora__fr
     if (post->sheets == NULL)
         return name->text;
     frame->sheet = sheet_of(post->sheets, name->index);
-    hora__counter_add_alone(&frame->sheet->started, 1);
+    hora__counter_add_alone_publish(&frame->sheet->started, 1);
     hora__histogram_record(&frame->sheet->times[HORA_METRIC_WAIT], at_least_zero(now - post->witness.came));
     return name->text;
 }
@@ -203,8 +204,9 @@ const char *hora__measures_begins_alone(struct hora__post *post, struct hora__fr
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
     struct hora__sheet *sheet = frame->sheet;
-    hora__histogram_record(&sheet->times[HORA_METRIC_RUN], ran);
-    hora__counter_add_alone(code == 0 ? &sheet->done : &sheet->failed, 1);
+    HORA__ORDER_FAULT(MEASURES_ENDED_RELAXED, memory_order_relaxed);
+    hora__counter_add_alone_publish(code == 0 ? &sheet->done : &sheet->failed, 1);
+    hora__histogram_record(&sheet->times[HORA_METRIC_RUN], ran); /* after it: what is measured counts as ended */
 }
 
 /* ---- by anyone ---- */
@@ -212,7 +214,7 @@ void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 static void tally(struct hora__oversight *oversight, const char *name, enum hora__tally tally, int64_t count)
 {
     if (oversight->options.measured)
-        hora__counter_add(&hora__names_get(&oversight->measures->names, name)->tallies[tally], count);
+        hora__counter_add_publish(&hora__names_get(&oversight->measures->names, name)->tallies[tally], count);
 }
 
 void hora__measures_mishap(struct hora__oversight *oversight, const char *name, enum hora__mishap mishap, int64_t count)

@@ -29,6 +29,7 @@ static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text
 {
     for (unsigned at = hash(text);; at++) {
         hora__atomic_pointer *slot = &names->slots[at & names->mask];
+        HORA__ORDER_FAULT(NAME_READ_RELAXED, memory_order_relaxed);
         *ret_name = hora__atomic_pointer_load(slot);
         if (*ret_name == NULL || strcmp((*ret_name)->text, text) == 0)
             return slot;
@@ -70,6 +71,7 @@ static struct hora__name *add(struct hora__names *names, const char *text)
         if (name != NULL) {
             names->count++;
             name->next = hora__atomic_pointer_load(&names->newest);
+            HORA__ORDER_FAULT(NAME_ADDED_RELAXED, memory_order_relaxed);
             (void)hora__atomic_pointer_cas(slot, NULL, name);
             (void)hora__atomic_pointer_cas(&names->newest, name->next, name);
         }
@@ -85,8 +87,10 @@ static struct hora__name *look_up(struct hora__names *names, const char *text, h
     (void)slot_of(names, text, &name);
     if (name == NULL)
         name = add(names, text);
-    if (name->text != NULL && strcmp(name->text, text) == 0)
+    if (name->text != NULL && strcmp(name->text, text) == 0) {
+        HORA__ORDER_FAULT(NAME_CACHED_RELAXED, memory_order_relaxed);
         (void)hora__atomic_pointer_cas(cached, NULL, name);
+    }
     return see(name);
 }
 

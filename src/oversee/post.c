@@ -42,11 +42,13 @@ static void note(struct hora__post *post, const struct hora__now_reading *readin
     hora__counter_publish(&slot->done, reading->done);
     hora__counter_publish(&slot->of, reading->of);
     hora__counter_publish(&slot->run, reading->run);
+    HORA__ORDER_FAULT(POST_NOTED_RELAXED, memory_order_relaxed);
     hora__counter_publish(&post->now.version, version);
 }
 
 static const char *text_of(const hora__counter *address)
 {
+    HORA__ORDER_FAULT(POST_READ_RELAXED, memory_order_relaxed);
     return (const char *)(intptr_t)hora__counter_observe(address); /* NOLINT(performance-no-int-to-ptr): it was one */
 }
 

@@ -358,6 +358,7 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
     struct hora__segment *segment = backlog->inbox_end.segment;
     int index = backlog->inbox_end.index++;
     bool stamped = form > 0 && posting->came != 0;
+    HORA__WEAK_PLAIN_WRITE(&segment->slots[index]);
     segment->slots[index] = (struct hora__slot){
         .value = form > 0 ? posting->task->arg : posting->item, .form = (short)form, .stamped = stamped};
     if (stamped)
@@ -384,7 +385,8 @@ static void want(hora_queue *queue, bool wanted)
 {
     struct backlog *backlog = backlog_of(queue);
     if (backlog->wants != wanted)
-        hora__atomic_store(&backlog->wanted, wanted);
+        hora__atomic_store(&backlog->wanted,
+                           wanted); /* who puts had the lock of the inbox first, or we see what it put */
     backlog->wants = wanted;
 }
 

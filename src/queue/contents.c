@@ -51,7 +51,7 @@ bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct ho
     bool found = queue->kind->find(queue, item, true);
     if (found) {
         hora__counter_add_alone(&books->cancelled, 1); /* first: who sees that all is finished finds it counted */
-        hora__counter_add_alone(&books->finished, 1);
+        hora__counter_add_alone_publish(&books->finished, 1);
         hora__queue_settle_change(queue, &wakes);
     }
     hora__queue_exit(queue, &wakes);

@@ -10,6 +10,7 @@
 #include <hora/queue.h>
 #include <hora/task.h>
 
+#include "base/fault.h"
 #include "sync/clock.h"
 #include "sync/object.h"
 #include "sync/ready_fd.h"
@@ -316,7 +317,9 @@ enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTH
 /* Book something. In any case what happens in the books after this is ordered after what the caller did before. */
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
 
-/* How many were taken on; were cancelled; ended. */
+/* How many were taken on; were cancelled; ended. What is finished, cancelled or withdrawn is published when it is counted, and observed here. The
+ * element was accepted before that, in the order of happens-before: by the thread that has finished it, or by one that had a lock
+ * of the queue before. So who reads what has ended before it reads what was accepted never reads less of that. */
 static inline int64_t hora__books_accepted(const struct hora__books *books)
 {
     int64_t sum = hora__counter_read(&books->accepted);
@@ -329,21 +332,27 @@ static inline int64_t hora__books_cancelled(const struct hora__books *books)
 {
     int64_t sum = hora__counter_read(&books->cancelled);
     for (int i = 0; i < books->branch_count; i++)
-        sum += hora__counter_read(&books->branches[i]->cancelled);
+        sum += hora__counter_observe(&books->branches[i]->cancelled);
     return sum;
 }
 
 static inline int64_t hora__books_finished(const struct hora__books *books)
 {
-    int64_t sum = hora__counter_read(&books->finished);
-    for (int i = 0; i < books->branch_count; i++)
-        sum += hora__counter_read(&books->branches[i]->cancelled);
+    HORA__ORDER_FAULT(BOOKS_READ_RELAXED, memory_order_relaxed);
+    int64_t sum = hora__counter_observe(&books->finished);
+    for (int i = 0; i < books->branch_count; i++) {
+        HORA__ORDER_FAULT(BOOKS_READ_RELAXED, memory_order_relaxed);
+        sum += hora__counter_observe(&books->branches[i]->cancelled);
+    }
     return sum;
 }
 
 static inline bool hora__books_are_even(const struct hora__books *books)
 {
-    /* Both only grow, and this is read first: so if they are even, they were even at that moment. */
+    /* Both only grow, and this is read first, with acquire: so of all that was accepted before something that counts as finished here, each
+     * counts as accepted below. If the two are even, then all that was accepted by some moment had ended by it, and nothing
+     * that the caller knows to be accepted is missing. With relaxed loads, or the other way round, a task that brings another
+     * before it ends could count as finished, and the other not yet as accepted. */
     int64_t finished = hora__books_finished(books);
     return finished == hora__books_accepted(books);
 }

@@ -68,6 +68,7 @@ static inline bool hora__slot_is_hole(const struct hora__slot *slot)
 /* NULL makes it a hole. */
 static inline void hora__slot_set_item(struct hora__slot *slot, void *item)
 {
+    HORA__WEAK_PLAIN_WRITE(slot);
     *slot = (struct hora__slot){.value = item};
 }
 
@@ -138,6 +139,7 @@ static inline bool hora__segment_copy(struct hora__segment *to, int to_index, co
 /* With the queue's lock. */
 static inline void hora__segment_offer(struct hora__segment *segment, int from, int limit)
 {
+    HORA__ORDER_FAULT(CLAIMS_OFFERED_RELAXED, memory_order_relaxed);
     hora__atomic_store(&segment->claims, limit << HORA__LIMIT_SHIFT | from);
 }
 
@@ -156,10 +158,12 @@ static inline int hora__segment_claim(struct hora__segment *segment)
 {
     for (;;) {
         HORA__TOUCH(1);
+        HORA__ORDER_FAULT(CLAIMS_TAKEN_RELAXED, memory_order_relaxed);
         int32_t word = hora__atomic_add(&segment->claims, 1);
         int index = word & HORA__INDEX_MASK;
         if (index >= word >> HORA__LIMIT_SHIFT)
             return -1;
+        HORA__WEAK_PLAIN_READ(&segment->slots[index]);
         if (!hora__slot_is_hole(&segment->slots[index]) || HORA__FAULT(BACKLOG_GIVES_HOLES))
             return index;
     }

@@ -174,14 +174,17 @@ static bool set_limit(struct timed *timed, hora_ns limit)
     bool too_soon = HORA__FAULT(TIMED_LOOKS_TOO_SOON) && hora__atomic64_load(&timed->soonest) < limit;
     if (limit != timed->shown) {
         timed->shown = limit;
+        HORA__ORDER_FAULT(TIMED_LIMIT_UNORDERED, memory_order_acq_rel);
         hora__atomic64_publish(&timed->limit, limit);
     }
+    HORA__ORDER_FAULT(TIMED_SOONEST_READ_UNORDERED, memory_order_acq_rel);
     return rises && (HORA__FAULT(TIMED_LOOKS_TOO_SOON) ? too_soon : hora__atomic64_load(&timed->soonest) < limit);
 }
 
 static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 {
     timed->inbox_soonest = soonest;
+    HORA__ORDER_FAULT(TIMED_SOONEST_UNORDERED, memory_order_acq_rel);
     hora__atomic64_publish(&timed->soonest, soonest);
 }
 
@@ -264,6 +267,7 @@ static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
 {
     hora_ns before = timed->inbox_soonest;
     set_soonest_locked(timed, due); /* before looking at the limit */
+    HORA__ORDER_FAULT(TIMED_LIMIT_READ_UNORDERED, memory_order_acq_rel);
     if (due >= hora__atomic64_load(&timed->limit) || HORA__FAULT(TIMED_LIMIT_UNSEEN))
         return true;
     set_soonest_locked(timed, before);

@@ -179,9 +179,9 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
     if (what == HORA__ACCEPTED)
         hora__counter_add_alone(&books->accepted, 1);
     if (what == HORA__WITHDRAWN)
-        hora__counter_add_alone(&books->withdrawn, 1);
+        hora__counter_add_alone_publish(&books->withdrawn, 1);
     if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
-        hora__counter_add_alone(&books->finished, 1);
+        hora__counter_add_alone_publish(&books->finished, 1);
     if (queue->kind->absorb != NULL && (queue->kind->expect == NULL || what == HORA__NOTHING))
         queue->kind->absorb(queue); /* through the lock of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);
@@ -373,7 +373,8 @@ int hora_queue_take(hora_queue *queue, void **ret_item)
 static void book_finished(struct hora__hold *hold, struct hora__books *books, int but)
 {
     if (hold->finished > but) {
-        hora__counter_add_alone(&books->finished, hold->finished - but);
+        HORA__ORDER_FAULT(BOOKS_FINISHED_RELAXED, memory_order_relaxed);
+        hora__counter_add_alone_publish(&books->finished, hold->finished - but);
         hold->finished = but;
     }
 }

@@ -43,6 +43,7 @@ static void begin(struct agenda *agenda, struct hora__timeout *timeout)
 /* The last that is done with it: it is the caller's. */
 static void end(struct hora__timeout *timeout)
 {
+    HORA__ORDER_FAULT(TIMER_ENDS_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&timeout->pending, 0);
 }
 
@@ -171,7 +172,7 @@ static inline bool unpost(const hora_pool *pool, struct hora__timeout *timeout)
     hora__mutex_lock(&shard->lock);
     bool is_there = timeout->spot != 0 && (hora__pool_needs_no_news(pool) || HORA__FAULT(TIMER_GOES_UNHEARD));
     if (is_there) {
-        hora__counter_add_alone(&shard->branch.cancelled, 1);
+        hora__counter_add_alone_publish(&shard->branch.cancelled, 1);
         hora__shard_take_out(shard, &timeout->entry, &timeout->spot);
         end(timeout);
     }
@@ -192,7 +193,7 @@ __attribute__((noinline)) static bool remove_cancelled(hora_queue *queue, struct
     if (found) {
         discard(agenda_of(queue), &timeout->entry);
         hora__counter_add_alone(&books->cancelled, 1); /* first: who sees that all is finished finds it counted */
-        hora__counter_add_alone(&books->finished, 1);
+        hora__counter_add_alone_publish(&books->finished, 1);
         hora__queue_settle_change(queue, &wakes);
     }
     hora__queue_exit(queue, &wakes);
@@ -247,6 +248,6 @@ bool hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entr
     queue->size -= count;
     queue->unlisted -= count;                          /* I3 */
     hora__counter_add_alone(&books->cancelled, count); /* first: who sees that all is finished finds it counted */
-    hora__counter_add_alone(&books->finished, count);
+    hora__counter_add_alone_publish(&books->finished, count);
     return true;
 }

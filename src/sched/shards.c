@@ -191,7 +191,7 @@ bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *sc
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
         take_out(shard, &scheduled->entry, &scheduled->spot);
-        hora__counter_add_alone(&shard->branch.cancelled, 1);
+        hora__counter_add_alone_publish(&shard->branch.cancelled, 1);
     }
     hora__mutex_unlock_as(&shard->lock, HORA__RANK_INBOX);
     return removes;
@@ -229,6 +229,7 @@ void hora__shards_move_in(struct hora__shards *shards, int shard)
 /* I3: whether it was the last one after the agenda was left. */
 bool hora__shards_move_out(struct hora__shards *shards, int shard)
 {
+    HORA__ORDER_FAULT(SHARD_LEFT_RELAXED, memory_order_relaxed);
     int64_t before = hora__atomic64_add(&shards->shards[shard].tenants, -1);
     assert(before > 0);
     return before == 1;
@@ -240,6 +241,7 @@ bool hora__shards_close(struct hora__shards *shards, int shard)
     hora__mutex_lock(&left->lock);
     int64_t housed = left->housed;
     hora__mutex_unlock(&left->lock);
+    HORA__ORDER_FAULT(SHARD_CLOSED_RELAXED, memory_order_relaxed);
     int64_t before = hora__atomic64_add(&left->tenants, housed - STAYS);
     assert(before + housed >= STAYS);
     return before + housed == STAYS;

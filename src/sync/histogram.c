@@ -5,6 +5,7 @@
  *                   bucket stands for it, which something has reached. So no quantile is beyond it (D2 of base/distribution.c), and
  *                   it does not fall from one reading to the next. */
 #include "sync/histogram.h"
+#include "base/fault.h"
 
 #include "base/ns.h"
 
@@ -12,7 +13,8 @@ void hora__histogram_add(struct hora__distribution *sum, const struct hora__hist
 {
     int64_t reached = 0;
     for (unsigned i = 0; i < HORA__BUCKETS; i++) {
-        int64_t count = hora__counter_read(&histogram->counts[i]);
+        HORA__ORDER_FAULT(HISTOGRAM_READ_RELAXED, memory_order_relaxed);
+        int64_t count = hora__counter_observe(&histogram->counts[i]);
         if (count == 0)
             continue;
         sum->counts[i] += count;

@@ -24,11 +24,11 @@ struct hora__histogram {
     hora__counter counts[HORA__BUCKETS];
 };
 
-/* Count a value; what is negative is 0. No two threads at the same time. */
+/* Count a value; what is negative is 0. No two threads at the same time. Who reads the count sees all that the writer did before. */
 static inline void hora__histogram_record(struct hora__histogram *histogram, int64_t value)
 {
     uint64_t span = value > 0 ? (uint64_t)value : 0;
-    hora__counter_add_alone(&histogram->counts[hora__bucket_of(span)], 1);
+    hora__counter_add_alone_publish(&histogram->counts[hora__bucket_of(span)], 1);
     hora__counter_add_alone(&histogram->sum_high, (int64_t)(span >> HORA__SUM_SHIFT));
     hora__counter_add_alone(&histogram->sum_low, (int64_t)(span % (1U << HORA__SUM_SHIFT)));
     hora__counter_raise_alone(&histogram->max, value);

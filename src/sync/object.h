@@ -11,6 +11,7 @@
 #include <hora/error.h>
 #include <hora/thread.h>
 
+#include "base/fault.h"
 #include "base/inline.h"
 #include "base/list.h"
 #include "sys/fork.h"
@@ -73,7 +74,10 @@ void hora__object_end(struct hora__object *object);
 /* A visitor, or the owner, goes. The last one destroys it. Who has the only reference is alone: nobody is left who could give or take one. */
 HORA__INLINE void hora__object_leave(struct hora__object *object)
 {
-    if (hora__atomic_load(&object->references) == 1 || hora__atomic_add(&object->references, -1) == 1)
+    HORA__ORDER_FAULT(REFERENCE_ALONE_RELAXED, memory_order_relaxed);
+    bool is_last = hora__atomic_load(&object->references) == 1;
+    HORA__ORDER_FAULT(REFERENCE_LEFT_RELAXED, memory_order_relaxed);
+    if (is_last || hora__atomic_add(&object->references, -1) == 1)
         hora__object_end(object);
 }
 

@@ -146,6 +146,7 @@ hora_thread *hora_thread_ref(hora_thread *thread)
 hora_thread *hora_thread_unref(hora_thread *thread)
 {
     if (thread != NULL) {
+        HORA__ORDER_FAULT(THREAD_LEFT_RELAXED, memory_order_relaxed);
         int32_t before = hora__atomic_add(&thread->references, -1);
         assert(before > 0);
         if (before == 1)
@@ -183,6 +184,7 @@ static bool set_interrupted(hora_thread *thread)
     hora__mutex_lock(&thread->lock);
     bool is_new = !thread->ended && !hora__atomic_load(&thread->interrupted);
     if (is_new) {
+        HORA__ORDER_FAULT(INTERRUPT_SET_RELAXED, memory_order_relaxed);
         hora__atomic_store(&thread->interrupted, 1);
         hora__event_set(&thread->interrupt_fd, true); /* I1 */
     }
@@ -203,6 +205,7 @@ int hora_thread_interrupt(hora_thread *thread)
 
 bool hora_thread_is_interrupted(const hora_thread *thread)
 {
+    HORA__ORDER_FAULT(INTERRUPT_READ_RELAXED, memory_order_relaxed);
     return thread != NULL && hora__atomic_load(&thread->interrupted) != 0;
 }
 

@@ -36,6 +36,7 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
     if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
         until--;
     for (;;) {
+        HORA__ORDER_FAULT(WAITER_READ_RELAXED, memory_order_relaxed);
         int32_t state = hora__atomic_load(&waiter->state);
         if (state == RESOLVED)
             return HORA__WAKE_RESOLVED;
@@ -88,6 +89,7 @@ void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__
     hora_thread *thread = hora_thread_ref(waiter->thread); /* I2 */
     hora__list_remove(&waiter->link);
     waiter->result = result;
+    HORA__ORDER_FAULT(WAITER_RESOLVED_RELAXED, memory_order_relaxed);
     hora__atomic_store(&waiter->state, RESOLVED);
     hora__wakes_add(wakes, thread); /* I3 */
 }

@@ -23,9 +23,12 @@
 #ifdef HORA_SIM
 #include "sys/sim/weak.h"
 void hora__sim_point(void);
-#define HORA__ATOMIC_POINT()           hora__sim_point()
-#define HORA__WEAK_POINT()             (hora__sim_weak ? hora__sim_point() : (void)0)
-#define HORA__WEAK_INIT(a, value)      (hora__sim_weak ? hora__sim_weak_init((a), (int64_t)(value)) : (void)0)
+#define HORA__ATOMIC_POINT()      hora__sim_point()
+#define HORA__WEAK_POINT()        (hora__sim_weak ? hora__sim_point() : (void)0)
+#define HORA__WEAK_INIT(a, value) (hora__sim_weak ? hora__sim_weak_init((a), (int64_t)(value)) : (void)0)
+/* Memory that is not atomic, but handed over by atomic words: it is written, or read. */
+#define HORA__WEAK_PLAIN_WRITE(place)  (hora__sim_weak ? hora__sim_weak_init((place), 0) : (void)0)
+#define HORA__WEAK_PLAIN_READ(place)   (hora__sim_weak ? hora__sim_weak_use(place) : (void)0)
 #define HORA__WEAK_FORGET(start, size) (hora__sim_weak ? hora__sim_weak_forget((start), (size)) : (void)0)
 #define HORA__WEAK_LOAD(a, value, order) \
     (hora__sim_weak ? hora__sim_weak_load((a), (int64_t)(value), (order)) : (int64_t)(value))
@@ -39,12 +42,14 @@ void hora__sim_point(void);
     (!hora__sim_weak ? (void)0                                                                  \
      : (changed)     ? hora__sim_weak_change((a), (int64_t)(before), (int64_t)(value), (order)) \
                      : hora__sim_weak_miss((a), (int64_t)(before), (order)))
-/* If the fault is planted, the next operation of the calling thread has this order only. */
+/* If the fault is planted, the next operation of the calling thread that is not relaxed has this order only. */
 #define HORA__ORDER_FAULT(name, order) (HORA__FAULT(name) ? hora__sim_weak_next_order(order) : (void)0)
 #else
 #define HORA__ATOMIC_POINT()                             ((void)0)
 #define HORA__WEAK_POINT()                               ((void)0)
 #define HORA__WEAK_INIT(a, value)                        ((void)0)
+#define HORA__WEAK_PLAIN_WRITE(place)                    ((void)0)
+#define HORA__WEAK_PLAIN_READ(place)                     ((void)0)
 #define HORA__WEAK_FORGET(start, size)                   ((void)0)
 #define HORA__WEAK_LOAD(a, value, order)                 (value)
 #define HORA__WEAK_STORE(a, value, order)                ((void)0)

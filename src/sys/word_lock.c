@@ -43,6 +43,7 @@ void hora__word_lock_wait(hora__atomic *word)
 {
     if (hora__pause_helps() && spin(word))
         return;
+    HORA__ORDER_FAULT(LOCK_SLEPT_RELAXED, memory_order_relaxed);
     while (hora__atomic_exchange(word, HORA__LOCK_AWAITED) != HORA__LOCK_FREE) {
         hora__futex_wait(word, HORA__LOCK_AWAITED, HORA__MONOTONIC, INT64_MAX);
         /* I2 */

@@ -7,6 +7,7 @@
 #ifndef HORA_SYS_WORD_LOCK_H
 #define HORA_SYS_WORD_LOCK_H
 
+#include "base/fault.h"
 #include "base/inline.h"
 #include "sys/atomic.h"
 #include "sys/futex.h"
@@ -18,12 +19,14 @@ void hora__word_lock_wait(hora__atomic *word);
 
 HORA__INLINE void hora__word_lock(hora__atomic *word)
 {
+    HORA__ORDER_FAULT(LOCK_TAKEN_RELAXED, memory_order_relaxed);
     if (__builtin_expect(!hora__atomic_cas(word, HORA__LOCK_FREE, HORA__LOCK_HELD), 0))
         hora__word_lock_wait(word);
 }
 
 HORA__INLINE void hora__word_unlock(hora__atomic *word)
 {
+    HORA__ORDER_FAULT(LOCK_LET_GO_RELAXED, memory_order_relaxed);
     if (__builtin_expect(hora__atomic_exchange(word, HORA__LOCK_FREE) == HORA__LOCK_AWAITED, 0))
         hora__futex_wake(word);
 }

@@ -2,6 +2,7 @@
 /* scenario_pool.c - nothing that a pool accepted is lost, whatever happens at the same time
  *
  * Each scenario ends with hora_pool_free, which waits for all threads and, in builds with assertions, checks the books. */
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -363,4 +364,86 @@ SWEEP(pool_survives_every_failure)
     end();
     CHECK_INT(drops, accepted);
     CHECK(runs <= accepted);
+}
+
+/* ---- the books, read without a lock ---- */
+
+static int bring_another(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL)));
+    return 0;
+}
+
+/* A task brings another before it ends. So at no moment all is done before both are, whatever order the memory of the machine has.
+ * The threads are there before, and the descriptor has shown that there is work: so no lock of the pool is taken meanwhile.
+ * Returns the descriptor. */
+static int begin_with_another(int threads)
+{
+    begin(HORA_POOL_OPTIONS(.core_threads = threads));
+    CHECK_INT(hora_pool_prestart_all(pool), threads);
+    int fd = hora_pool_idle_fd(pool);
+    CHECK(fd >= 0);
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(bring_another, NULL)));
+    return fd;
+}
+
+LARGE_SCENARIO(pool_quiesce_sees_what_a_task_brings)
+{
+    (void)begin_with_another(2);
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
+    CHECK_INT(runs, 1);
+    end();
+}
+
+static hora_latch *may_bring, *is_checked;
+static int idle_fd;
+
+static int check_not_idle(void *arg, void **ret_result)
+{
+    struct pollfd poll_fd = {.fd = idle_fd, .events = POLLIN};
+    CHECK_INT(poll(&poll_fd, 1, 0), 0);
+    CHECK_OK(hora_latch_count_down(is_checked));
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+static int bring_when_told(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    CHECK_OK(hora_latch_await(may_bring));
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(check_not_idle, NULL)));
+    return 0;
+}
+
+/* The same for the descriptor: a worker that has done something else must not show that all is done. */
+LARGE_SCENARIO(pool_idle_descriptor_sees_what_a_task_brings)
+{
+    CHECK_OK(hora_latch_new(1, NULL, &may_bring));
+    CHECK_OK(hora_latch_new(1, NULL, &is_checked));
+    begin(HORA_POOL_OPTIONS(.core_threads = 3));
+    CHECK_INT(hora_pool_prestart_all(pool), 3);
+    idle_fd = hora_pool_idle_fd(pool);
+    CHECK(idle_fd >= 0);
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(bring_when_told, NULL)));
+    CHECK_OK(hora_pool_execute(pool, HORA_TASK(work_perhaps_interrupted, NULL)));
+    CHECK_OK(hora_latch_count_down(may_bring));
+    CHECK_OK(hora_latch_await(is_checked));
+    end();
+    CHECK_OK(hora_latch_free(may_bring));
+    CHECK_OK(hora_latch_free(is_checked));
+}
+
+/* What has ended has come. */
+LARGE_SCENARIO(pool_stats_know_that_what_ended_came)
+{
+    hora_pool_stats stats;
+    (void)begin_with_another(2);
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    CHECK(stats.done <= stats.accepted);
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
+    end();
 }

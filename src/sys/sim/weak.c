@@ -163,7 +163,7 @@ static bool releases(memory_order order)
 
 static memory_order order_of(struct memory_of_thread *memory, memory_order order)
 {
-    if (!memory->has_order)
+    if (!memory->has_order || order == memory_order_relaxed)
         return order;
     memory->has_order = false;
     return memory->order;
@@ -317,6 +317,15 @@ void hora__sim_weak_init(const void *address, int64_t value)
     word->made_at = moment;
     memset(&word->used, 0, sizeof word->used);
     note_use(word, memory, moment);
+}
+
+void hora__sim_weak_use(const void *place)
+{
+    struct memory_of_thread *memory = self_memory();
+    uint32_t moment = tick(memory);
+    struct word *word = find(place);
+    if (word != NULL)
+        note_use(word, memory, moment);
 }
 
 /* ---- operations ---- */

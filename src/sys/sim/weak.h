@@ -16,7 +16,11 @@ extern bool hora__sim_weak; /* the running schedule simulates weak memory */
 /* The word begins anew with this value: its history is forgotten. */
 void hora__sim_weak_init(const void *word, int64_t value);
 
-/* The same for all words of memory that belongs to the user, who need not tell when it is used for something else. */
+/* For memory that is not atomic: it is written by hora__sim_weak_init, and read by this. Each read must come after the write, and each
+ * write after all reads, in the order of happens-before; else the schedule fails. */
+void hora__sim_weak_use(const void *place);
+
+/* Forget the history of all words of memory that belongs to the user, who need not tell when it is used for something else. */
 void hora__sim_weak_forget(const void *start, size_t size);
 
 /* The value that the load returns; `newest` is what the word holds. */
@@ -31,7 +35,7 @@ void hora__sim_weak_miss(const void *word, int64_t newest, memory_order order);
 /* The library has no fences. The litmus tests show that the model would know them. */
 void hora__sim_weak_fence(memory_order order);
 
-/* The next operation of the calling thread has this order, whatever the code says: for planted faults. */
+/* The next operation of the calling thread that is not relaxed has this order, whatever the code says: for planted faults. */
 void hora__sim_weak_next_order(memory_order order);
 
 #endif
