@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harness_faults.h - the names of the faults of base/fault.h, for harness_sim.c */
+/* harness_faults.h - what the harness knows of the faults of base/fault.h */
 #ifndef HORA_TESTS_HARNESS_FAULTS_H
 #define HORA_TESTS_HARNESS_FAULTS_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
 
 #include "base/fault.h"
 
-static const char *fault_name(enum hora__fault fault)
-{
-    static const char *const names[] = {[HORA__FAULT_NONE] = "NONE",
-#define FAULT_NAME(name, text) [HORA__FAULT_##name] = #name,
-                                        HORA__FAULT_LIST(FAULT_NAME)
-#undef FAULT_NAME
-    };
-    return names[fault];
-}
+const char *fault_name(enum hora__fault fault);
 
-static enum hora__fault fault_called(const char *name)
-{
-    for (int fault = 0; fault < HORA__FAULT_COUNT; fault++)
-        if (name != NULL && strcmp(fault_name((enum hora__fault)fault), name) == 0)
-            return (enum hora__fault)fault;
-    fprintf(stderr, "--fault needs a name from src/base/fault.h\n");
-    exit(2);
-}
+/* Ends the program if there is none of this name. */
+enum hora__fault fault_called(const char *name);
+
+/* Whether it shows with weak memory only. */
+bool fault_is_of_order(enum hora__fault fault);
+
+/* The test to try first, for a fault that few tests show; NULL: any. */
+const char *fault_shown_by(enum hora__fault fault);
 
 #endif

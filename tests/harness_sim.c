@@ -171,19 +171,6 @@ static bool is_asked_for(const struct test_case *test)
     return runs_here(test) && test_is_asked_for(test, arguments.names, arguments.name_count);
 }
 
-/* Whether it shows with weak memory only. */
-static bool is_of_order(enum hora__fault fault)
-{
-    switch (fault) {
-#define FAULT_CASE(name, text) case HORA__FAULT_##name:
-        HORA__ORDER_FAULT_LIST(FAULT_CASE)
-#undef FAULT_CASE
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* The command that repeats a schedule. */
 static void print_command(const char *schedule)
 {
@@ -449,47 +436,12 @@ static bool search_everywhere(void)
     return true;
 }
 
-/* Where to look first for faults that few tests show. */
-static const struct {
-    enum hora__fault fault;
-    const char *test;
-} shown_by[] = {
-    {HORA__FAULT_CANCEL_TELLS_TOO_LATE, "shards_bare_cancel_meets_quiesce"},
-    {HORA__FAULT_POOL_EXECUTE_LETS_GO, "execute_with_hook_goes_on_after_the_end"},
-    {HORA__FAULT_POOL_COUNTED_ON_NOBODY, "pool_shutdown_meets_waiting_submitter"},
-    {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
-    {HORA__FAULT_SHARD_BELOW_FLOOR, "shards_post_is_not_overtaken"},
-    {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},
-    {HORA__FAULT_EXPLAIN_QUEUE_UNREFERENCED, "explain_meets_the_end_of_its_queue"},
-    {HORA__FAULT_POST_READ_TORN, "what_a_worker_runs_is_read_whole"},
-    {HORA__FAULT_BOOKS_READ_RELAXED, "pool_quiesce_sees_what_a_task_brings"},
-    {HORA__FAULT_BOOKS_FINISHED_RELAXED, "pool_quiesce_sees_what_a_task_brings"},
-    {HORA__FAULT_MEASURES_READ_RELAXED, "measures_are_read_while_they_are_written"},
-    {HORA__FAULT_MEASURES_ENDED_RELAXED, "measures_are_read_while_they_are_written"},
-    {HORA__FAULT_HISTOGRAM_READ_RELAXED, "measures_of_workers_that_come_and_go"},
-    {HORA__FAULT_STATS_READ_RELAXED, "pool_stats_know_that_what_ended_came"},
-    {HORA__FAULT_LOCK_TAKEN_RELAXED, "order_of_word_lock"},
-    {HORA__FAULT_LOCK_LET_GO_RELAXED, "order_of_word_lock"},
-    {HORA__FAULT_LOCK_SLEPT_RELAXED, "order_of_word_lock"},
-    {HORA__FAULT_FUTURE_STATE_RELAXED, "order_of_promise"},
-    {HORA__FAULT_FUTURE_READ_RELAXED, "order_of_promise"},
-    {HORA__FAULT_CLAIMS_OFFERED_RELAXED, "order_of_claims"},
-    {HORA__FAULT_CLAIMS_TAKEN_RELAXED, "order_of_claims"},
-    {HORA__FAULT_TIMER_ENDS_RELAXED, "order_of_timer"},
-    {HORA__FAULT_NAME_ADDED_RELAXED, "names_that_two_bring_are_one"},
-    {HORA__FAULT_NAME_READ_RELAXED, "names_that_two_bring_are_one"},
-    {HORA__FAULT_POST_READ_RELAXED, "what_a_worker_runs_is_read_whole"},
-    {HORA__FAULT_POST_NOTED_RELAXED, "what_a_worker_runs_is_read_whole"},
-    {HORA__FAULT_INTERRUPT_SET_RELAXED, "order_of_interrupt"},
-    {HORA__FAULT_INTERRUPT_READ_RELAXED, "order_of_interrupt"},
-};
-
 static bool look_there_first(enum hora__fault fault)
 {
-    for (size_t i = 0; i < sizeof shown_by / sizeof shown_by[0]; i++)
-        for (const struct test_case *test = test_first(); test != NULL && shown_by[i].fault == fault; test = test->next)
-            if (strcmp(shown_by[i].test, test->name) == 0 && is_asked_for(test) && !look(test, 32768))
-                return false;
+    const char *name = fault_shown_by(fault);
+    for (const struct test_case *test = test_first(); test != NULL && name != NULL; test = test->next)
+        if (strcmp(name, test->name) == 0 && is_asked_for(test) && !look(test, 32768))
+            return false;
     return true;
 }
 
@@ -499,7 +451,7 @@ static bool find_fault(enum hora__fault fault)
     static const uint64_t budgets[] = {8, 64, 512, 4096, 32768};
     uint64_t before = totals.schedules;
     hora__fault_planted = fault;
-    arguments.options.weak = is_of_order(fault);
+    arguments.options.weak = fault_is_of_order(fault);
     quiet = true;
     bool found = !look_there_first(fault);
     for (size_t i = 0; i < sizeof budgets / sizeof budgets[0] && !found; i++)

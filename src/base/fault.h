@@ -43,7 +43,11 @@
     X(TIMED_SOONEST_READ_UNORDERED, "a taker looks at the inbox as it was before")                   \
     X(WAITER_READ_RELAXED, "who waited sees that it may go on, and not what it waited for")          \
     X(POST_READ_RELAXED, "what a worker runs is read in any order")                                  \
-    X(POST_NOTED_RELAXED, "what a worker runs is shown before it is written")
+    X(POST_NOTED_RELAXED, "what a worker runs is shown before it is written")                        \
+    X(NAME_CACHE_READ_RELAXED, "a name that is found in the cache is read as it was before")         \
+    X(SHEETS_READ_RELAXED, "sheets that are found are read as they were before")                     \
+    X(HISTOGRAM_RECORDED_RELAXED, "what is measured is seen before what was counted")                \
+    X(REQUESTS_CLOSE_RELAXED, "the thread for dumps is woken, and does not see why")
 
 #define HORA__FAULT_LIST(X)                                                                            \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                             \

@@ -5,6 +5,8 @@
  *                   is in it was in use a moment ago, and whoever needs a block takes it there before asking the
  *                   system; so there is never more memory than was needed at the same time. Each time that a worker
  *                   finds nothing to do, it frees one of PARTS parts of what is beyond KEPT batches.
+ * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or frees a batch too few. So it
+ *                   could be relaxed, and no fault of order is planted.
  * Invariants        I1 a batch is a chain of BATCH blocks; in a depot, the other link of its first one is the next batch.
  *                   I2 depot->count is the number of batches that hang on depot->first. */
 #include "exec/spares.h"

@@ -100,6 +100,7 @@ struct hora__name *hora__names_get(struct hora__names *names, const char *text)
         return &names->none;
     uintptr_t address = (uintptr_t)text;
     hora__atomic_pointer *cached = &names->cache[(address ^ address >> 8) % HORA__NAMES_CACHE];
+    HORA__ORDER_FAULT(NAME_CACHE_READ_RELAXED, memory_order_relaxed);
     struct hora__name *name = hora__atomic_pointer_load(cached);
     if (name != NULL && (strcmp(name->text, text) == 0 || HORA__FAULT(NAMES_TRUST_ADDRESSES)))
         return see(name);

@@ -20,6 +20,7 @@ static void each_sheet(struct hora__measures *measures, const struct hora__name 
 {
     int first = name != NULL ? name->index : 0;
     int last = name != NULL ? name->index : hora__names_room(&measures->names) - 1;
+    HORA__ORDER_FAULT(SHEETS_READ_RELAXED, memory_order_relaxed);
     const struct hora__sheets *sheets = hora__atomic_pointer_load(&measures->first);
     for (; sheets != NULL; sheets = sheets->next) {
         for (int i = first; i <= last; i++) {

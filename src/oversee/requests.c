@@ -112,6 +112,7 @@ void hora__requests_free(struct hora__requests *requests)
 {
     if (requests == NULL)
         return;
+    HORA__ORDER_FAULT(REQUESTS_CLOSE_RELAXED, memory_order_relaxed);
     hora__atomic_store(&requests->is_closing, 1);
     hora__event_post(&requests->event);
     hora__os_thread_join(requests->os_thread);

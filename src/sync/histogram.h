@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/distribution.h"
+#include "base/fault.h"
 #include "sys/atomic.h"
 
 /* All zero is empty. */
@@ -28,6 +29,7 @@ struct hora__histogram {
 static inline void hora__histogram_record(struct hora__histogram *histogram, int64_t value)
 {
     uint64_t span = value > 0 ? (uint64_t)value : 0;
+    HORA__ORDER_FAULT(HISTOGRAM_RECORDED_RELAXED, memory_order_relaxed);
     hora__counter_add_alone_publish(&histogram->counts[hora__bucket_of(span)], 1);
     hora__counter_add_alone(&histogram->sum_high, (int64_t)(span >> HORA__SUM_SHIFT));
     hora__counter_add_alone(&histogram->sum_low, (int64_t)(span % (1U << HORA__SUM_SHIFT)));

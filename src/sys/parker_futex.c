@@ -17,6 +17,9 @@
  * Invariants        I1 only the owner leaves PERMIT; so a permit is never lost.
  *                   I2 the state is PARKED or POLLING only while the owner is inside hora__park.
  *                   I3 the event is not destroyed while the state is POLLING.
+ * Order             All changes of the word are read-modify-writes, so each sees the newest state, of whatever order it is. What the owner was
+ *                   woken for it reads from words of its own, which are sequentially consistent: so relaxed ones would do here, and no
+ *                   fault of order is planted.
  * Not done          spinning before sleeping: a matter of speed, to be decided by a benchmark. */
 #include "sys/parker.h"
 

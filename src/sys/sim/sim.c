@@ -12,7 +12,8 @@
  *                   decisions are written down and can be repeated (record.c); crashes are verdicts too (crash.c).
  *                   The run is over when the body returns or hora__sim_end is called, by whichever thread: control
  *                   goes back to hora__sim_run, which tidies up whatever was left.
- * What it explores  interleavings at platform calls, sequentially consistent ones or all that C17 allows (weak.c). Races between those are ThreadSanitizer's
+ * What it explores  interleavings at platform calls, sequentially consistent ones or, with options.weak, all that C17 allows
+ *                   (weak.c). Races between those are ThreadSanitizer's
  *                   part: see context.c. Built with -fsanitize=thread, the files of this folder must be compiled without it
  *                   and with HORA_SIM_TSAN.
  * Invariants        D1 the first verdict of a run stays.

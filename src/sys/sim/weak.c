@@ -25,7 +25,7 @@
  *                   and the memory of a word must be freed, after these uses in the order of happens-before. Else the schedule
  *                   fails. That shows relaxed publications and relaxed counts of references without ThreadSanitizer.
  * Not simulated     a load that returns a store which is executed later (load buffering), and stores of two threads that
- *                   lie in the history in another order than they were executed (2+2W). Loom and Relacy do not show these either.
+ *                   lie in the history in another order than they were executed (2+2W).
  * Invariants        K1 words[] lists exactly the words with a history; the newest store of each is what the memory holds, or
  *                      else the memory was written in another way since, and the history is forgotten.
  *                   K2 a thread's own entry in its clock grows with each operation; no other clock has a greater one. */

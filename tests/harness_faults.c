@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* harness_faults.c - what the harness knows of the faults of base/fault.h */
+#include "harness_faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *fault_name(enum hora__fault fault)
+{
+    static const char *const names[] = {[HORA__FAULT_NONE] = "NONE",
+#define FAULT_NAME(name, text) [HORA__FAULT_##name] = #name,
+                                        HORA__FAULT_LIST(FAULT_NAME)
+#undef FAULT_NAME
+    };
+    return names[fault];
+}
+
+enum hora__fault fault_called(const char *name)
+{
+    for (int fault = 0; fault < HORA__FAULT_COUNT; fault++)
+        if (name != NULL && strcmp(fault_name((enum hora__fault)fault), name) == 0)
+            return (enum hora__fault)fault;
+    fprintf(stderr, "--fault needs a name from src/base/fault.h\n");
+    exit(2);
+}
+
+bool fault_is_of_order(enum hora__fault fault)
+{
+    switch (fault) {
+#define FAULT_CASE(name, text) case HORA__FAULT_##name:
+        HORA__ORDER_FAULT_LIST(FAULT_CASE)
+#undef FAULT_CASE
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const struct {
+    enum hora__fault fault;
+    const char *test;
+} shown_by[] = {
+    {HORA__FAULT_CANCEL_TELLS_TOO_LATE, "shards_bare_cancel_meets_quiesce"},
+    {HORA__FAULT_POOL_COUNTED_ON_NOBODY, "pool_shutdown_meets_waiting_submitter"},
+    {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
+    {HORA__FAULT_SHARD_BELOW_FLOOR, "shards_post_is_not_overtaken"},
+    {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},
+    {HORA__FAULT_EXPLAIN_QUEUE_UNREFERENCED, "explain_meets_the_end_of_its_queue"},
+    {HORA__FAULT_POST_READ_TORN, "what_a_worker_runs_is_read_whole"},
+    {HORA__FAULT_BOOKS_READ_RELAXED, "pool_quiesce_sees_what_a_task_brings"},
+    {HORA__FAULT_BOOKS_FINISHED_RELAXED, "pool_quiesce_sees_what_a_task_brings"},
+    {HORA__FAULT_MEASURES_READ_RELAXED, "measures_are_read_while_they_are_written"},
+    {HORA__FAULT_MEASURES_ENDED_RELAXED, "measures_are_read_while_they_are_written"},
+    {HORA__FAULT_HISTOGRAM_READ_RELAXED, "measures_of_workers_that_come_and_go"},
+    {HORA__FAULT_STATS_READ_RELAXED, "pool_stats_know_that_what_ended_came"},
+    {HORA__FAULT_LOCK_TAKEN_RELAXED, "order_of_word_lock"},
+    {HORA__FAULT_LOCK_LET_GO_RELAXED, "order_of_word_lock"},
+    {HORA__FAULT_LOCK_SLEPT_RELAXED, "order_of_word_lock"},
+    {HORA__FAULT_FUTURE_STATE_RELAXED, "order_of_promise"},
+    {HORA__FAULT_FUTURE_READ_RELAXED, "order_of_promise"},
+    {HORA__FAULT_CLAIMS_OFFERED_RELAXED, "order_of_claims"},
+    {HORA__FAULT_CLAIMS_TAKEN_RELAXED, "order_of_claims"},
+    {HORA__FAULT_TIMER_ENDS_RELAXED, "order_of_timer"},
+    {HORA__FAULT_NAME_ADDED_RELAXED, "names_that_two_bring_are_one"},
+    {HORA__FAULT_NAME_READ_RELAXED, "names_that_two_bring_are_one"},
+    {HORA__FAULT_POST_READ_RELAXED, "what_a_worker_runs_is_read_whole"},
+    {HORA__FAULT_POST_NOTED_RELAXED, "what_a_worker_runs_is_read_whole"},
+    {HORA__FAULT_NAME_CACHE_READ_RELAXED, "names_that_two_bring_are_one"},
+    {HORA__FAULT_SHEETS_READ_RELAXED, "measures_are_read_while_they_are_written"},
+    {HORA__FAULT_HISTOGRAM_RECORDED_RELAXED, "measures_of_workers_that_come_and_go"},
+    {HORA__FAULT_REQUESTS_CLOSE_RELAXED, "request_during_a_dump"},
+    {HORA__FAULT_TIMED_LIMIT_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
+    {HORA__FAULT_TIMED_LIMIT_READ_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
+    {HORA__FAULT_TIMED_SOONEST_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
+    {HORA__FAULT_TIMED_SOONEST_READ_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
+    {HORA__FAULT_SHARD_LEFT_RELAXED, "shards_cancel_meets_free"},
+    {HORA__FAULT_SHARD_CLOSED_RELAXED, "shards_cancel_meets_free"},
+    {HORA__FAULT_INTERRUPT_SET_RELAXED, "order_of_interrupt"},
+    {HORA__FAULT_INTERRUPT_READ_RELAXED, "order_of_interrupt"},
+};
+
+const char *fault_shown_by(enum hora__fault fault)
+{
+    for (size_t i = 0; i < sizeof shown_by / sizeof shown_by[0]; i++)
+        if (shown_by[i].fault == fault)
+            return shown_by[i].test;
+    return NULL;
+}
