@@ -3,14 +3,15 @@
  *
  * An operation without a suffix is sequentially consistent. The weaker forms say what they promise:
  *   _relaxed, peek, counters   coherence only: nothing else is ordered by them
- *   publish                    release: a thread that observes the value sees all that was done before
+ *   publish                    release: a thread that observes the value sees all that was done before. Of a wide word it is
+ *                              sequentially consistent
  *   observe                    acquire, of a counter
  * There are no fences: ThreadSanitizer does not understand them. There is no consume.
  *
  * In the simulated build each operation is first a point where another thread may run. There the weaker forms are points only
  * if the schedule simulates weak memory (--weak). Such a schedule also keeps a history of each word, and a
- * load returns any value that C17 allows it to return: src/sys/sim/weak.c. So what the simulator shows holds on
- * machines that reorder more than x86 does. That is the only difference between the two builds of the code above src/sys. */
+ * load returns any value that C17 allows it to return, but for what src/sys/sim/weak.c says it leaves out. So what the simulator
+ * shows does not depend on the order that x86 gives. That is the only difference between the two builds of the code above src/sys. */
 #ifndef HORA_SYS_ATOMIC_H
 #define HORA_SYS_ATOMIC_H
 
