@@ -193,13 +193,19 @@ HORA_API int hora_future_failure(hora_future *future);
 
 /* hora_future_task - the task that the future was made from; all NULL for a promise
  *
+ * All but the name never changes. Before a task that has both a name and drop is dropped, its name becomes a copy, which lives as long
+ * as the future; see hora/task.h. So the name may be read here by the thread that runs the task, and by every thread once the future
+ * is done; if it was cancelled or has expired while it ran, once that run has ended. Threads that cannot be sure of this use
+ * hora_future_describe.
+ *
  * Ownership: belongs to the future.   Threads: Any thread.   Blocks: Never.   Errors: None; NULL for NULL. */
 HORA_API const hora_task *hora_future_task(const hora_future *future);
 
 /* hora_future_describe - one line about a future, for people: name, place, state, failure
  *
  * As snprintf: returns the length of the whole text, and writes what fits, always with a final NUL if size > 0. Contains
- * "Not completed", "Completed normally", "Completed exceptionally" or "Cancelled".
+ * "Not completed", "Completed normally", "Completed exceptionally" or "Cancelled". In the child of a fork, and in a comparison that
+ * runs under a lock of hora, it shows "task" instead of the name.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL. */
 HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);

@@ -41,8 +41,8 @@ typedef int (*hora_write_fn)(const char *text, size_t length, void *arg);
 typedef struct hora_event {
     uint32_t struct_size;
     const hora_task *
-        task; /* whose name and place it is; NULL: none. Valid during the call, and of one that may be dropped already: */
-              /* arg is not to be used */
+        task; /* whose name and place it is; NULL: none. Valid during the call, and so is its name: copy what is needed later. */
+    /* The task may be dropped already, so arg is not to be used; of a task with drop, 255 bytes of the name are shown */
     hora_future *future; /* NULL: it has none. Borrowed. Runs of a series that overlap are told with the series */
     int worker;          /* the number of the worker, from 1 on; 0: none */
     int code;            /* failed: its failure code; thread_failed: why */

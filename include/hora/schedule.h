@@ -106,7 +106,7 @@ typedef struct hora_schedule {
     hora_ns
         spread; /* all planned times are put off by an offset below this, which comes from a hash of the name: so tasks with */
                 /* the same times do not run all at once, and each keeps its own; 0: none */
-    const char *name; /* instead of the task's; must live as long as the task */
+    const char *name; /* instead of the task's; lives as that does, see hora/task.h */
     const hora_task_options
         *options; /* class, key, priority and limits of each run, see hora/terms.h; copied. NULL: none */
 } hora_schedule;

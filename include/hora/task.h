@@ -7,7 +7,11 @@
  *
  * Ownership, the same for every call that takes a task: if the call succeeds, hora owns arg and calls drop(arg) exactly
  * once: after run, or instead of it if the task is cancelled, rejected, abandoned or handed back. If the call returns an
- * error, the caller still owns arg, and neither run nor drop is called. drop runs with no lock of hora held, on any thread. */
+ * error, the caller still owns arg, and neither run nor drop is called. drop runs with no lock of hora held, on any thread.
+ *
+ * The name may be part of arg, or may be freed together with it: hora does not read it after it has called drop. If the future
+ * is still there then, it has a copy of the name, which hora_future_describe, hora_future_explain and events show. Without
+ * memory for that copy the task has no name after drop. */
 #ifndef HORA_TASK_H
 #define HORA_TASK_H
 
@@ -24,8 +28,9 @@ typedef struct hora_task {
     void *arg;
     void (*drop)(void *arg);           /* NULL: nothing to do */
     void (*drop_result)(void *result); /* called if nobody takes the result; NULL: nothing to do */
-    const char *name;                  /* for people; NULL: none. Not copied: it must live as long as the task */
-    const char *file;                  /* where it was submitted, set by HORA_TASK */
+    const char *name; /* for people; NULL: none. It must stay as it is until drop is called, or, without */
+                      /* drop, until the future is gone; of a task without a future, until run returns */
+    const char *file; /* where it was submitted, set by HORA_TASK */
     int line;
 } hora_task;
 

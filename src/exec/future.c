@@ -17,6 +17,10 @@
  *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
  *                   I3 a result is dropped or taken, exactly once.
  *                   I4 threads wait only while the state is NEW.
+ *                   I5 the name may be part of the argument, so nothing reads it after task.drop. The thread that is going to drop
+ *                      the task replaces the name by a copy before that, under the lock, and before the state is final unless
+ *                      the body is still running. So the runner, and the thread that has completed the future, read the name
+ *                      without the lock; all others read it under the lock.
  * Locks             object.lock (rank OBJECT); thread->lock is taken under it, to interrupt. */
 #include "exec/future.h"
 
@@ -97,6 +101,7 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
     if (future->has_result)
         drop_result(future, future->by.result); /* I3 */
     destroy_event(future);
+    hora__future_free_name(future);
 }
 
 /* One that is part of a member, or of what has terms. */
@@ -136,12 +141,6 @@ hora_future *hora_future_unref(hora_future *future)
     return NULL;
 }
 
-void hora__future_forget(hora_future *future)
-{
-    future->owes_drop = false;
-    (void)hora_future_unref(future);
-}
-
 static int check(const hora_future *future)
 {
     return future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
@@ -167,6 +166,13 @@ static void set_state(hora_future *future, enum hora__future_state state)
 {
     HORA__ORDER_FAULT(FUTURE_STATE_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
+}
+
+/* I5: the caller is going to drop the task, unless it runs. */
+static inline void keep_name_locked(hora_future *future)
+{
+    if (future->task.drop != NULL)
+        hora__future_keep_name_locked(future);
 }
 
 /* The future has just left NEW and is in a final state. */
@@ -222,6 +228,7 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
     if (is_done(future))
         return false; /* I1 */
     set_state(future, HORA__FUTURE_COMPLETING);
+    keep_name_locked(future);
     future->by.result = failure == 0 ? result : NULL;
     future->has_result = failure == 0;
     future->failure = failure;
@@ -316,8 +323,10 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     bool stays_new = verdict == HORA__GOES_ON && !is_done(future);
     bool settled = !stays_new && settle_locked(future, result, failure, &after);
     bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
-    if (drops_late)
+    if (drops_late) {
+        keep_name_locked(future);
         future->owes_drop = false;
+    }
     hora__mutex_unlock(&future->object.lock);
     if (!settled || failure != 0)
         drop_result(future, result); /* I3: nobody will see it */
@@ -436,6 +445,7 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
     if (is_done(future))
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
+    keep_name_locked(future);
     if (interrupt) {
         set_state(future, HORA__FUTURE_INTERRUPTING);
         if (future->runner != NULL) {
@@ -584,17 +594,4 @@ void hora__future_listen(hora_future *future, struct hora__listener *listener)
     hora__mutex_unlock(&future->object.lock);
     if (done)
         call_listener(future, listener);
-}
-
-int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
-{
-    int error = check(future);
-    if (error < 0 || done == NULL)
-        return error < 0 ? error : HORA_EINVAL;
-    struct hora__listener *listener = hora__alloc(1, sizeof *listener);
-    if (listener == NULL)
-        return HORA_ENOMEM;
-    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
-    hora__future_listen(future, listener);
-    return 0;
 }

@@ -16,6 +16,9 @@
 struct hora_pool;
 struct hora__depot;
 
+/* Of a task's name where it is copied, with the final NUL. */
+enum { HORA__NAME_SIZE = 256 };
+
 /* Told when the future is done, after waiting threads have been woken; with no lock held. */
 struct hora__listener {
     struct hora__listener *next; /* in a ring; see struct hora_future */
@@ -79,6 +82,7 @@ struct hora_future {
     bool listed : 1;           /* it is in a hora_future_list */
     bool limit_interrupts : 1; /* its run was interrupted because a time was over */
     bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
+    bool owns_name : 1;        /* task.name is a copy, freed with the future */
     int failure;               /* EXCEPTIONAL: why; never 0 then */
     int entries;               /* how often its owner is going to run it */
     union {
@@ -89,7 +93,7 @@ struct hora_future {
     struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
     struct hora__list waiters;
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
-    hora_task task;                   /* immutable; run is NULL for a promise */
+    hora_task task;                   /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
     hora_future *next;                /* in a hora_future_list; of whoever has the list */
     struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
 };
@@ -132,6 +136,7 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
     future->listed = false;
     future->limit_interrupts = false;
     future->nudged = false;
+    future->owns_name = false;
     future->failure = 0;
     future->entries = 0;
     future->by.result = NULL;
@@ -155,8 +160,8 @@ void hora__future_release_rest(hora_future *future);
 HORA__INLINE void hora__future_release(hora_future *future)
 {
     assert(hora__list_is_empty(&future->waiters) && future->entries == 0);
-    if (future->owes_drop || (future->has_result && future->by.result != NULL) || future->listeners != NULL ||
-        future->event != NULL)
+    if (future->owes_drop || future->owns_name || (future->has_result && future->by.result != NULL) ||
+        future->listeners != NULL || future->event != NULL)
         hora__future_release_rest(future);
 }
 
@@ -238,6 +243,23 @@ void hora__future_listen(hora_future *future, struct hora__listener *listener);
 
 /* Its time has changed: those who wait for it may be able to help sooner, or only later. */
 void hora__future_nudge(hora_future *future);
+
+/* The task is going to be dropped, unless it runs or has been: from now on its name is a copy, or NULL if there is no memory for
+ * that. And: frees the copy. */
+void hora__future_keep_name_locked(hora_future *future);
+void hora__future_free_name(hora_future *future);
+
+/* Takes the future's lock, and returns the name of its task, which another thread may drop otherwise; and releases the lock. */
+const char *hora__future_lock_name(hora_future *future);
+void hora__future_unlock_name(hora_future *future);
+
+/* A copy of a future's task, for callers that cannot rule out that another thread drops the task at the same time. Its name is in
+ * the copy if it may go with the argument, cut to whole characters that fit. */
+struct hora__task_copy {
+    hora_task task;
+    char name[HORA__NAME_SIZE];
+};
+void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_copy);
 
 /* The error that stands for the outcome, 0 for NORMAL, HORA_EAGAIN if it is not done. */
 int hora__future_outcome(hora_future *future);

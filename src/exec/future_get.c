@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_get.c - waiting for a future, and looking at its outcome
+/* future_get.c - waiting for a future, looking at its outcome, and being told of it
  *
  * Precedence        done, then interrupted, then timed out.
  * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs it itself: to sleep
@@ -251,4 +251,17 @@ int hora_future_fd(hora_future *future)
         result = future->event->fd;
     hora__mutex_unlock(&future->object.lock);
     return result;
+}
+
+int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
+{
+    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error < 0 || done == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    struct hora__listener *listener = hora__alloc(1, sizeof *listener);
+    if (listener == NULL)
+        return HORA_ENOMEM;
+    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
+    hora__future_listen(future, listener);
+    return 0;
 }

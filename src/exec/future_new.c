@@ -88,3 +88,9 @@ void hora__future_unborn(hora_future *future)
     future->owner = NULL;
     future->entries = 0;
 }
+
+void hora__future_forget(hora_future *future)
+{
+    future->owes_drop = false;
+    (void)hora_future_unref(future);
+}

@@ -26,8 +26,9 @@ struct hora__dump_task {
     char name[HORA__DUMP_NAME];
     const char *file;
     int line;
-    hora_ns waited; /* HORA_NEVER: not known */
-    hora_ns in;     /* until it is due */
+    bool knows_when; /* its future knows when it came, but not under the queue's lock */
+    hora_ns waited;  /* HORA_NEVER: not known */
+    hora_ns in;      /* until it is due */
     bool is_series;
     bool is_steered;        /* then these hold: */
     const char *class_name; /* lives as long as the pool; NULL: it has none */
@@ -68,8 +69,7 @@ struct hora__dump {
     int queued;
     int heads;
     struct hora__dump_task head[HORA__DUMP_TASKS];
-    hora_future *asked
-        [HORA__DUMP_TASKS]; /* of heads that know when they came, but not under the queue's lock: references, while collecting */
+    hora_future *asked[HORA__DUMP_TASKS]; /* the futures of heads: references, while collecting; NULL: it has none */
     bool is_steered;
     int keys; /* in use */
     int classes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump_collect.c - copy what a pool is doing: see dump.h
  *
- * Locks      one at a time: the pool's, for its workers; that of its queue, for what waits.
+ * Locks      one at a time: the pool's, for its workers; that of its queue, for what waits; those of the futures that
+ *            wait, for their names, which may be dropped with their tasks.
  * Memory     for more workers than are expected; all else is bounded. */
 #include <stddef.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
@@ -19,26 +19,32 @@
 
 /* ---- tasks ---- */
 
-/* As much of a name as there is room for, in whole characters. */
-static void copy_name(struct hora__dump_task *task, const char *name)
+static void copy_name(struct hora__dump_task *to, const char *name)
 {
-    size_t length = 0;
-    task->has_name = name != NULL;
-    while (name != NULL && name[length] != '\0') {
-        int more = hora__utf8_length(name + length);
-        size_t next = length + (size_t)(more > 0 ? more : 1);
-        if (next >= sizeof task->name)
-            break;
-        memcpy(task->name + length, name + length, next - length);
-        length = next;
-    }
-    task->name[length] = '\0';
+    to->has_name = name != NULL;
+    hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
 }
 
-static void copy_task(struct hora__dump_task *to, const hora_task *task)
+static void copy_place(struct hora__dump_task *to, const hora_task *task)
 {
     *to = (struct hora__dump_task){.file = task->file, .line = task->line, .waited = HORA_NEVER};
+}
+
+/* Of a task without a future: it is dropped after it has left the queue, so its name is there. */
+static void copy_task(struct hora__dump_task *to, const hora_task *task)
+{
+    copy_place(to, task);
     copy_name(to, task->name);
+}
+
+/* Without the queue's lock: names of futures are read under those of the futures. Gives the reference back. */
+static void name_future(struct hora__dump_task *to, hora_future *future, bool may_wait)
+{
+    if (future != NULL && (may_wait || hora__mutex_is_free(&future->object.lock))) {
+        copy_name(to, hora__future_lock_name(future));
+        hora__future_unlock_name(future);
+    }
+    (void)hora_future_unref(future);
 }
 
 /* With the lock of the queue. */
@@ -65,13 +71,17 @@ static bool copy_head(void *item, const hora_task *task, void *arg)
     const struct hora__extra *extra = future != NULL ? hora__future_extra_in(dump->pool, future) : NULL;
     bool measures = hora__pool_measures(dump->pool);
     struct hora__dump_task *head = &dump->head[dump->heads];
-    copy_task(head, future != NULL ? &future->task : task);
+    if (future != NULL)
+        copy_place(head, &future->task);
+    else
+        copy_task(head, task);
     copy_terms(head, extra);
     if (extra != NULL)
         head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
     else if (measures && future == NULL)
         head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
-    dump->asked[dump->heads++] = measures && extra == NULL ? hora_future_ref(future) : NULL;
+    head->knows_when = measures && future != NULL && extra == NULL;
+    dump->asked[dump->heads++] = hora_future_ref(future);
     return dump->heads < HORA__DUMP_TASKS;
 }
 
@@ -80,52 +90,63 @@ static void ask_heads(struct hora__dump *dump, bool may_wait)
 {
     for (int i = 0; i < dump->heads; i++) {
         hora_future *future = dump->asked[i];
-        bool asks = future != NULL && (may_wait || hora__mutex_is_free(&future->object.lock));
+        bool asks = dump->head[i].knows_when && (may_wait || hora__mutex_is_free(&future->object.lock));
         int64_t came = asks ? hora__measures_came(dump->pool, future) : HORA_FOREVER;
         if (came != HORA_FOREVER)
             dump->head[i].waited = hora__measures_ago(dump->pool, came);
-        (void)hora_future_unref(future);
+        name_future(&dump->head[i], future, may_wait);
     }
 }
 
 /* ---- what stands in an agenda ---- */
 
-static void copy_entry(struct hora__dump_task *to, const struct hora__agenda_view *view, struct hora__entry *entry)
+/* A reference to its future, whose name is not copied yet; NULL: it has none. */
+static hora_future *copy_entry(struct hora__dump_task *to, const struct hora__agenda_view *view,
+                               struct hora__entry *entry)
 {
     bool has_future = !entry->is_errand && !entry->is_timer;
     hora_task task = {.name = "timer"};
     if (entry->is_errand)
         task = hora__errand_task(hora__errand_of(entry));
-    copy_task(to, has_future ? &hora__entry_future(entry)->task : &task);
+    if (has_future)
+        copy_place(to, &hora__entry_future(entry)->task);
+    else
+        copy_task(to, &task);
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
     to->in = hora__agenda_view_off(view, entry);
     if (has_future)
         copy_terms(to, hora__future_extra(hora__entry_future(entry)));
     to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
+    return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
 }
 
-static void collect_agenda(struct hora__dump *dump)
+static void collect_agenda(struct hora__dump *dump, bool may_wait)
 {
     hora_queue *queue = dump->pool->queue;
+    hora_future *firing[HORA__DUMP_TASKS];
     struct hora__agenda_view view;
     struct hora__entry *entries[HORA__DUMP_TASKS];
     hora__mutex_lock(&queue->object.lock);
     hora__agenda_view_begin(&view, queue);
     dump->heads = hora__agenda_view_first(&view, true, entries, HORA__DUMP_TASKS, &dump->queued);
     for (int i = 0; i < dump->heads; i++)
-        copy_entry(&dump->head[i], &view, entries[i]);
+        dump->asked[i] = copy_entry(&dump->head[i], &view, entries[i]);
     dump->firings = hora__agenda_view_first(&view, false, entries, HORA__DUMP_TASKS, &dump->planned);
     for (int i = 0; i < dump->firings; i++)
-        copy_entry(&dump->firing[i], &view, entries[i]);
+        firing[i] = copy_entry(&dump->firing[i], &view, entries[i]);
     hora__mutex_unlock(&queue->object.lock);
+    for (int i = 0; i < dump->heads; i++)
+        name_future(&dump->head[i], dump->asked[i], may_wait);
+    for (int i = 0; i < dump->firings; i++)
+        name_future(&dump->firing[i], firing[i], may_wait);
 }
 
 static int collect_queue(struct hora__dump *dump, bool may_wait)
 {
     dump->is_scheduler = hora__scheduler_of(dump->pool) != NULL;
     if (dump->is_scheduler) {
-        collect_agenda(dump);
+        collect_agenda(dump, may_wait);
         return 0;
     }
     int size = hora__queue_survey(dump->pool->queue, copy_head, dump);

@@ -91,8 +91,10 @@ static const char *name_of(const hora_task *task)
 void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const char *why)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
-    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_REJECTED, 1);
-    hora_event event = {.task = &future->task, .future = future, .why = why};
+    struct hora__task_copy own; /* another thread may cancel and drop it at the same time */
+    hora__future_copy_task(future, &own);
+    hora__measures_mishap(oversight, own.task.name, HORA__MISHAP_REJECTED, 1);
+    hora_event event = {.task = &own.task, .future = future, .why = why};
     tell(oversight, oversight->options.listener.rejected, event);
 }
 
@@ -105,8 +107,10 @@ void hora__events_thread_failed(struct hora__overseer *overseer, int error)
 void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
-    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_SKIPPED, count);
-    hora_event event = {.task = &future->task, .future = future, .count = count};
+    struct hora__task_copy own; /* another thread may cancel and drop it at the same time */
+    hora__future_copy_task(future, &own);
+    hora__measures_mishap(oversight, own.task.name, HORA__MISHAP_SKIPPED, count);
+    hora_event event = {.task = &own.task, .future = future, .count = count};
     tell(oversight, oversight->options.listener.skipped, event);
 }
 
@@ -117,11 +121,13 @@ void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspend
     tell(oversight, oversight->options.listener.clock_stepped, event);
 }
 
-void hora__events_expired(struct hora__oversight *oversight, hora_future *future, const char *why)
+void hora__events_expired(struct hora__oversight *oversight, hora_future *future, int64_t count, const char *why)
 {
-    HORA__PROBE(task_expired, future, future->task.name, why);
-    hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_EXPIRED, 1);
-    hora_event event = {.task = &future->task, .future = shown(future), .why = why};
+    struct hora__task_copy own; /* another thread may cancel and drop it at the same time */
+    hora__future_copy_task(future, &own);
+    HORA__PROBE(task_expired, future, own.task.name, why);
+    hora__measures_mishap(oversight, own.task.name, HORA__MISHAP_EXPIRED, count);
+    hora_event event = {.task = &own.task, .future = shown(future), .why = why};
     tell(oversight, oversight->options.listener.expired, event);
 }
 

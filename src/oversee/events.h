@@ -16,7 +16,7 @@ void hora__events_rejected(struct hora__overseer *overseer, hora_future *future,
 void hora__events_thread_failed(struct hora__overseer *overseer, int error);
 void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count);
 void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
-void hora__events_expired(struct hora__oversight *oversight, hora_future *future, const char *why);
+void hora__events_expired(struct hora__oversight *oversight, hora_future *future, int64_t count, const char *why);
 void hora__events_stuck(struct hora__oversight *oversight, hora_future *future, const hora_event *event);
 void hora__events_resized(struct hora__oversight *oversight, int before, int after, const char *why);
 

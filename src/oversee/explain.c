@@ -387,7 +387,9 @@ int hora_future_explain(hora_future *future, char *text, size_t size)
     struct hora__text out = hora__text_begin(text, size);
     open_matter(&matter, future);
     const hora_task *task = &future->task;
-    hora__say_task(&out, task->name, task->file, task->line);
+    const char *name = hora__future_lock_name(future);
+    hora__say_task(&out, name, task->file, task->line);
+    hora__future_unlock_name(future);
     hora__text_add_char(&out, ' ');
     if (matter.state != HORA__FUTURE_NEW) {
         say_done(&out, &matter);

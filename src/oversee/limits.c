@@ -48,9 +48,7 @@ static struct hora__limits *of_done_by(struct hora__reminder *reminder)
 
 void hora__limits_tell(struct hora__oversight *oversight, hora_future *future, int64_t count, const char *why)
 {
-    hora__events_expired(oversight, future, why); /* counts one */
-    if (count > 1)
-        hora__measures_mishap(oversight, future->task.name, HORA__MISHAP_EXPIRED, count - 1);
+    hora__events_expired(oversight, future, count, why);
 }
 
 void hora__limits_expired(struct hora__overseer *overseer, hora_future *future, int64_t count)

@@ -2,6 +2,7 @@
 /* events_support.c - see events_support.h */
 #include "events_support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void take_down(struct diary *diary, char what, hora_pool *pool, const hora_event *event)
@@ -12,9 +13,10 @@ static void take_down(struct diary *diary, char what, hora_pool *pool, const hor
     if (i < MOST_NOTES)
         diary->notes[i] = (struct note){.what = what,
                                         .event = *event,
-                                        .name = event->task != NULL ? event->task->name : NULL,
                                         .future_done = event->future != NULL && hora_future_is_done(event->future),
                                         .inside = hora_pool_current()};
+    if (i < MOST_NOTES && event->task != NULL && event->task->name != NULL)
+        (void)snprintf(diary->notes[i].name, sizeof diary->notes[i].name, "%s", event->task->name);
     if (diary->then != NULL)
         diary->then(pool, what, event, diary->then_context);
 }

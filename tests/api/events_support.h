@@ -15,7 +15,7 @@ struct note {
     char what; /* S started, D done, F failed, R rejected, X expired, K skipped, U stuck, Z resized, T thread_failed, */
                /* L woke_late, C clock_stepped */
     hora_event event;  /* its pointers are only compared */
-    const char *name;  /* of the task */
+    char name[32];     /* of the task; "": none */
     bool future_done;  /* whether its future was done at that moment */
     hora_pool *inside; /* hora_pool_current() */
 };
