@@ -9,7 +9,15 @@
  * descriptor of hora_interrupt_fd() to its poll set.
  *
  * Memory: what a thread did before hora_thread_interrupt() is visible to the interrupted thread once
- * it has seen the flag. */
+ * it has seen the flag.
+ *
+ * Unloading: hora keeps a record for each thread that has used it, until that thread ends. A library
+ * that is loaded by dlopen may contain or need hora, and may be unloaded by dlclose as often as you
+ * like. Before dlclose, free all objects of hora, so that its own threads have ended, and join the
+ * threads that a thread factory has made for it. Other threads that have used hora may live on: dlclose
+ * releases their records. From the call of dlclose on, no other thread may be inside a call of hora or make
+ * one, and until it returns no thread that has used hora may end: join a thread before dlclose, or let
+ * it end after that. A process may end by exit while threads use hora; their records are not released then. */
 #ifndef HORA_THREAD_H
 #define HORA_THREAD_H
 

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "sys/posix/forked.h"
+
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static int watch_error;
 static _Atomic int32_t generation;
@@ -14,6 +16,7 @@ static _Atomic int32_t generation;
 static void in_child(void)
 {
     atomic_fetch_add(&generation, 1);
+    hora__thread_forked();
 }
 
 static void watch(void)

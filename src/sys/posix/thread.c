@@ -2,12 +2,19 @@
 /* thread.c - threads on pthreads
  *
  * Globals      A process has one space of thread numbers and one key for the end of threads; both are here, set once
- *              or only ever counted up, and belong to no object. */
+ *              or only ever counted up, and belong to no object. The list of threads that carry a pointer is there for the end of
+ *              the library alone.
+ * Unloading    The library may be unloaded while threads are alive that carry a pointer. They must not run its code when they
+ *              end, so the key is deleted, and their pointers are given up by the thread that unloads the library. When the
+ *              process ends by exit the same destructor runs, but other threads go on using what they carry: so it
+ *              does nothing then. The two are told apart by their order: dlclose calls destructors before the functions that the
+ *              library has given to atexit, and exit calls them after those. */
 #include "sys/thread.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +25,10 @@
 
 #include <hora/error.h>
 
+#include "base/list.h"
 #include "sys/alloc.h"
+#include "sys/fork.h"
+#include "sys/posix/forked.h"
 #include "sys/posix/thread_local.h"
 
 #if defined(__linux__)
@@ -161,21 +171,94 @@ int32_t hora__thread_id(void)
     return id;
 }
 
+/* What the key holds: a thread that carries a pointer. */
+struct carrier {
+    struct hora__list link;
+    void *pointer;
+    int32_t generation; /* hora__fork_generation(): after a fork it is in no list */
+};
+
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static int key_error;
+static int key_error = HORA_EAGAIN; /* until there is a key */
 static void (*_Atomic exit_hook)(void *pointer);
 static HORA__THREAD_LOCAL void *carried;
+static pthread_mutex_t carriers_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* held for a moment, and nothing is called under it */
+static struct hora__list carriers = {&carriers, &carriers};
+static atomic_bool exits; /* the process ends, or it cannot be known that it does */
 
-static void end_of_thread(void *pointer)
+static void give_up(struct carrier *carrier)
 {
-    carried = NULL;
+    void *pointer = carrier->pointer;
+    hora__free(carrier);
     atomic_load (&exit_hook)(pointer);
 }
 
+static void end_of_thread(void *memory)
+{
+    struct carrier *carrier = memory;
+    (void)pthread_mutex_lock(&carriers_lock);
+    if (carrier->generation == hora__fork_generation())
+        hora__list_remove(&carrier->link);
+    (void)pthread_mutex_unlock(&carriers_lock);
+    carried = NULL;
+    give_up(carrier);
+}
+
+/* The lock and the list may be in any state, and the threads in it are the parent's; so is what the calling one carries. */
+void hora__thread_forked(void)
+{
+    carriers_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    hora__list_init(&carriers);
+}
+
+static void note_exit(void *unused)
+{
+    (void)unused;
+    atomic_store(&exits, true);
+}
+
+/* What atexit calls in a library, so that the function goes with it. ThreadSanitizer has an atexit that does not know this. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): they are the system's */
+extern int __cxa_atexit(void (*function)(void *), void *arg, void *library);
+extern char __dso_handle[] __attribute__((visibility("hidden")));
+
+static int watch_exit(void)
+{
+    return __cxa_atexit(note_exit, NULL, __dso_handle);
+}
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+
 static void make_key(void)
 {
+    if (watch_exit() != 0)
+        note_exit(NULL);
     key_error = -pthread_key_create(&key, end_of_thread);
+}
+
+/* NULL: there is none left. */
+static struct carrier *take_carrier(void)
+{
+    struct carrier *carrier = NULL;
+    (void)pthread_mutex_lock(&carriers_lock);
+    if (!hora__list_is_empty(&carriers)) {
+        carrier = HORA__LIST_ENTRY(carriers.next, struct carrier, link);
+        hora__list_remove(&carrier->link);
+    }
+    (void)pthread_mutex_unlock(&carriers_lock);
+    return carrier;
+}
+
+/* The library is unloaded, or the process ends. */
+__attribute__((destructor)) static void unload(void)
+{
+    struct carrier *carrier;
+    if (key_error < 0 || atomic_load(&exits))
+        return;
+    (void)pthread_key_delete(key); /* from now on threads that end do not call the library */
+    while ((carrier = take_carrier()) != NULL)
+        give_up(carrier);
 }
 
 void *hora__thread_pointer(void)
@@ -189,10 +272,21 @@ int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
     (void)pthread_once(&key_once, make_key);
     if (key_error < 0)
         return key_error;
-    int error = -pthread_setspecific(key, pointer);
-    if (error == 0)
-        carried = pointer;
-    return error;
+    struct carrier *carrier = hora__alloc(1, sizeof *carrier);
+    if (carrier == NULL)
+        return HORA_ENOMEM;
+    carrier->pointer = pointer;
+    carrier->generation = hora__fork_generation();
+    int error = -pthread_setspecific(key, carrier);
+    if (error < 0) {
+        hora__free(carrier);
+        return error;
+    }
+    (void)pthread_mutex_lock(&carriers_lock);
+    hora__list_add_last(&carriers, &carrier->link);
+    (void)pthread_mutex_unlock(&carriers_lock);
+    carried = pointer;
+    return 0;
 }
 
 void hora__thread_carry(void *pointer)
