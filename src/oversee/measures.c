@@ -219,7 +219,11 @@ static void tally(struct hora__oversight *oversight, const char *name, enum hora
 
 void hora__measures_mishap(struct hora__oversight *oversight, const char *name, enum hora__mishap mishap, int64_t count)
 {
-    tally(oversight, name, (enum hora__tally)mishap, count);
+    if (!oversight->options.measured)
+        return;
+    hora__counter *counter = &hora__names_get(&oversight->measures->names, name)->tallies[mishap];
+    int64_t before = hora__counter_read(counter);
+    hora__counter_add(counter, hora__ns_add(before, count) - before); /* there may be too many to count */
 }
 
 void hora__measures_submitted(struct hora__overseer *overseer, const char *name, int by)

@@ -67,8 +67,8 @@ static void add_tallies(const struct hora__name *name, hora_counts *counts)
 {
     counts->cancelled += hora__counter_observe(&name->tallies[HORA__TALLY_CANCELLED]);
     counts->rejected += hora__counter_observe(&name->tallies[HORA__TALLY_REJECTED]);
-    counts->expired += hora__counter_observe(&name->tallies[HORA__TALLY_EXPIRED]);
-    counts->skipped += hora__counter_observe(&name->tallies[HORA__TALLY_SKIPPED]);
+    counts->expired = hora__ns_add(counts->expired, hora__counter_observe(&name->tallies[HORA__TALLY_EXPIRED]));
+    counts->skipped = hora__ns_add(counts->skipped, hora__counter_observe(&name->tallies[HORA__TALLY_SKIPPED]));
     counts->overrun += hora__counter_observe(&name->tallies[HORA__TALLY_OVERRUN]);
     counts->stuck += hora__counter_observe(&name->tallies[HORA__TALLY_STUCK]);
     counts->submitted += hora__counter_read(&name->tallies[HORA__TALLY_SUBMITTED]);

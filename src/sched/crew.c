@@ -236,7 +236,7 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *series, struct
         hora__series_begins_locked(series, planned, now);
         series->entry.place = HORA__RUNS;
     }
-    series->course->skipped += joining == IS_SKIPPED ? 1 : 0;
+    hora__course_skips(series->course, joining == IS_SKIPPED ? 1 : 0);
     unlock(series);
     if (joining == IS_SKIPPED)
         hora__series_tell_skipped(pool, series, 1);

@@ -5,6 +5,7 @@
 
 #include <hora/schedule.h>
 
+#include "base/ns.h"
 #include "exec/future.h"
 #include "sched/agenda.h"
 
@@ -58,6 +59,12 @@ struct hora__course {
     int64_t skipped;
     hora_schedule own_rules[]; /* one or none; its trigger, if any, is a reference; immutable */
 };
+
+/* Count planned times that are passed over. There may be more than can be counted; with the agenda's lock. */
+static inline void hora__course_skips(struct hora__course *course, int64_t count)
+{
+    course->skipped = hora__ns_add(course->skipped, count);
+}
 
 /* When a run began and ended last; for what has none: HORA_NEVER. */
 struct hora__last_run {

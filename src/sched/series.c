@@ -246,7 +246,7 @@ static struct decision settle_chance_locked(struct hora__scheduled *scheduled, c
         if (course->doubt < moment->doubt)
             course->doubt = moment->doubt; /* for when it is resumed */
     } else if (!is_new) {
-        course->skipped += chance->skipped;
+        hora__course_skips(course, chance->skipped);
         course->is_given &= scheduled->planned == chance->planned;
         course->has_skipped |= chance->skipped > 0 || expired > 0;
         scheduled->planned = chance->planned;
@@ -325,12 +325,12 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
         next = hora__plan_grid(next, course->every, now);
     if (not_before != HORA_NEVER && next < not_before) {
         int64_t passed = hora__plan_passed(next, course->every, not_before - 1);
-        course->skipped += course->is_retimed ? 0 : passed;
+        hora__course_skips(course, course->is_retimed ? 0 : passed);
         return hora__plan_grid(next, course->every, not_before);
     }
     int64_t passed = hora__plan_passed(next, course->every, now);
     if (course->rules->overlap == HORA_OVERLAP_QUEUE_ONE && passed > 1) {
-        course->skipped += passed - 1;
+        hora__course_skips(course, passed - 1);
         next += (passed - 1) * course->every;
     }
     return next;

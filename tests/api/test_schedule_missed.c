@@ -363,3 +363,29 @@ TEST(schedule_missed_for_a_year_is_counted_at_once, "")
     END(&tick, future);
     stage_close(&s);
 }
+
+/* So many times have passed that they cannot be counted: the number stays at the largest, for the task and in what is measured. */
+TEST(schedule_missed_times_are_too_many_to_count, "")
+{
+    static const hora_overlap overlaps[] = {HORA_OVERLAP_NEVER, HORA_OVERLAP_QUEUE_ONE, HORA_OVERLAP_ALLOW};
+    for (int rule = 0; rule < RULE_COUNT; rule++)
+        for (int i = 0; i < 3; i++) {
+            struct stage s;
+            hora_counts counts;
+            stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true)));
+            struct tick tick = A_TICK(&s);
+            hora_future *future =
+                START(&s, &tick, .at = {INT64_MIN}, .fixed_rate = 1, .count = 4, .missed = rules[rule].missed,
+                      .missed_max = rules[rule].missed_max, .overlap = overlaps[i],
+                      .overlap_max = overlaps[i] == HORA_OVERLAP_ALLOW ? 2 : 0);
+            stage_leap(&s, 1);
+            stage_leap(&s, 1);
+            CHECK(info_of(future).skipped >= 0);
+            if (rule != BURST && overlaps[i] == HORA_OVERLAP_NEVER)
+                CHECK(info_of(future).skipped == INT64_MAX);
+            CHECK_OK(hora_pool_get_counts(s.scheduler, NULL, &counts));
+            CHECK(counts.skipped == info_of(future).skipped);
+            END(&tick, future);
+            stage_close(&s);
+        }
+}
