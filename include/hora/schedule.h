@@ -180,7 +180,7 @@ HORA_NODISCARD HORA_API int hora_future_get_schedule_info(hora_future *future, h
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, not a future of a scheduler, `every` negative, or > 0 for a task without rate or gap),
- * HORA_EBUSY (it runs only once, and has been taken or is over, or its series is over), HORA_EFORKED. */
+ * HORA_EBUSY (it runs only once, and has been taken or is over, or its series is over or is in the last run of its count), HORA_EFORKED. */
 HORA_API int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every);
 
 /* hora_future_pause - let no run begin until hora_future_resume: 1, or 0 if it is paused already
@@ -190,7 +190,7 @@ HORA_API int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns 
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it runs only once, and has been taken or is
- * over, or its series is over), HORA_EFORKED. */
+ * over, or its series is over or is in the last run of its count), HORA_EFORKED. */
 HORA_API int hora_future_pause(hora_future *future);
 
 /* hora_future_resume - go on after a pause: 1, or 0 if it is not paused
@@ -198,7 +198,8 @@ HORA_API int hora_future_pause(hora_future *future);
  * The next run is at its planned time; what has passed meanwhile was missed, and the rule for that decides.
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it is over), HORA_EFORKED. */
+ * Errors: HORA_EINVAL (NULL, or not a future of a scheduler), HORA_EBUSY (it is over, or is in the last run of its count),
+ * HORA_EFORKED. */
 HORA_API int hora_future_resume(hora_future *future);
 
 HORA_END_DECLS

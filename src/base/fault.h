@@ -134,6 +134,7 @@
     X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")             \
     X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                            \
     X(SERIES_RUNS_AFTER_STOP, "what a worker has taken runs although the state forbids it")              \
+    X(STEER_AFTER_THE_END, "a series that is ending can be re-timed, without effect")                    \
     X(STEER_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                         \
     X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")     \
     X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                           \

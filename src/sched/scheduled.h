@@ -43,6 +43,7 @@ struct hora__course {
     struct hora__timer by_latest; /* with slack, and only then: when it must be taken */
     bool is_given;                /* the planned time was given: for the first run, by re-timing or by backing off */
     bool has_skipped;             /* planned times between that of the last run and this one were passed over */
+    bool is_over;                 /* no run will follow those that have begun; its future may not be done yet */
     bool is_retimed; /* while it is taken or runs: the next planned time is given already, in `planned_next` */
     enum hora__doubt doubt;
     struct hora__list zoned;         /* among those whose trigger has a zone */

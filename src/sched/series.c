@@ -255,6 +255,7 @@ static struct decision settle_chance_locked(struct hora__scheduled *scheduled, c
     if (admission == MOVE && !waits &&
         (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
         admission = END;
+    course->is_over |= admission == END;
     return (struct decision){admission, waits ? 0 : expired};
 }
 
@@ -380,6 +381,7 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
     if (!over)
         scheduled->planned = next;
+    course->is_over |= over;
     return over ? HORA_NEVER : next;
 }
 
@@ -464,6 +466,7 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code)
     lock(scheduled);
     note_end_locked(scheduled, code, now);
     bool survives = survives_locked(scheduled->course, code);
+    scheduled->course->is_over |= !survives;
     unlock(scheduled);
     return survives;
 }
@@ -509,6 +512,8 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
         goes_on = next_locked(scheduled, code, now) != HORA_NEVER;
         skipped = scheduled->course->skipped - skipped;
     }
+    if (!goes_on && scheduled->course != NULL)
+        scheduled->course->is_over = true;
     unlock(scheduled);
     hora__series_tell_skipped(run->pool, scheduled, skipped);
     if (goes_on)

@@ -9,6 +9,17 @@
 #include "base/ns.h"
 #include "sched/scheduler.h"
 
+/* Whether no run can follow, although its future is not done: steering it would have no effect. */
+static bool is_ending(const struct hora__scheduled *scheduled)
+{
+    const struct hora__course *course = scheduled->course;
+    if (course == NULL || HORA__FAULT(STEER_AFTER_THE_END))
+        return false;
+    bool is_last =
+        scheduled->entry.place == HORA__RUNS && course->rules->count > 0 && course->runs >= course->rules->count;
+    return course->is_over || is_last;
+}
+
 /* Check and lock; 0 only for what can still be steered. */
 static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
@@ -19,7 +30,7 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     bool waits = scheduled->entry.place == HORA__WAITS;
     bool is_out = scheduled->entry.place == HORA__OUT || scheduled->entry.place == HORA__SWEPT;
     bool comes_back = scheduled->entry.comes_back && !is_out;
-    if (!hora_future_is_done(future) && (waits || comes_back))
+    if (!hora_future_is_done(future) && (waits || comes_back) && !is_ending(scheduled))
         return 0;
     hora__scheduled_leave(*ret_scheduled);
     return HORA_EBUSY;

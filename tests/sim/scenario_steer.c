@@ -338,3 +338,127 @@ SCENARIO(steer_retime_meets_help)
     CHECK(moved != 0 || jobs[1].starts[0] >= now + 30);
     jobs_end();
 }
+
+/* ---- the end of a series ---- */
+
+static void await_end(hora_future *future)
+{
+    int outcome = hora_future_get(future, NULL);
+    CHECK(outcome == 0 || outcome == HORA_EFAILED);
+}
+
+static atomic_bool was_asked;
+
+/* One time, at 10, and no other. */
+static hora_ns next_only_once(const hora_trigger_context *context, void *arg)
+{
+    (void)context;
+    (void)arg;
+    return atomic_exchange(&was_asked, true) ? HORA_FOREVER : jobs_start + 10;
+}
+
+static hora_future *start_series(const hora_schedule *spec)
+{
+    hora_future *future = NULL;
+    was_asked = false;
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0), spec, &future));
+    return future;
+}
+
+/* Re-time it while it ends: that is refused, or a run begins by the new plan. */
+static void retime_meets_end(hora_future *future, hora_ns at, bool may_fail)
+{
+    jobs_sleep_until(at);
+    hora_schedule_info info = info_of(future);
+    hora_ns before = jobs_now();
+    int error = hora_future_reschedule(future, 20, 0);
+    CHECK(error == 0 || error == HORA_EBUSY);
+    bool has_run = info.runs == 1 && info.running == 0;
+    CHECK(!has_run || error == HORA_EBUSY || !may_fail);
+    await_end(future);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    int runs = jobs[0].runs;
+    if (error == 0 && !may_fail)
+        CHECK(runs > 0 && jobs[0].starts[runs - 1] >= before + 20);
+    jobs_unref(future);
+    jobs_check(0, runs);
+    jobs_end();
+}
+
+SCENARIO(steer_retime_meets_the_last_time)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    retime_meets_end(start_series(HORA_SCHEDULE(.next = next_only_once)), 10, false);
+}
+
+SCENARIO(steer_retime_meets_the_last_time_of_runs_that_overlap)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    jobs[0].most = 2;
+    retime_meets_end(
+        start_series(HORA_SCHEDULE(.next = next_only_once, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2)), 10,
+        false);
+}
+
+SCENARIO(steer_retime_meets_the_last_run_of_a_count)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1)), 10, false);
+}
+
+SCENARIO(steer_retime_meets_the_last_run_of_a_count_of_runs_that_overlap)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1,
+                                                .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2)),
+                     10, false);
+}
+
+/* It may fail after it was re-timed, but not before. */
+SCENARIO(steer_retime_meets_a_failure_that_ends_it)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    jobs[0].fails_at = 1;
+    retime_meets_end(jobs_rate(0, 10, 10), 10, true);
+}
+
+/* The only thread is busy until 20: then the time of 10 is too late, and there is no other. */
+SCENARIO(steer_retime_meets_a_missed_last_time)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    jobs[1].takes = 20;
+    hora_future *other = jobs_once(1, 0);
+    hora_future *future = start_series(HORA_SCHEDULE(.next = next_only_once, .grace = 5, .missed = HORA_MISSED_BURST));
+    jobs_sleep_until(20);
+    hora_ns before = jobs_now();
+    int error = hora_future_reschedule(future, 20, 0);
+    CHECK(error == 0 || error == HORA_EBUSY);
+    await_end(future);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    int runs = jobs[0].runs;
+    if (error == 0 && test_is_exact()) /* else its new time may be missed, too */
+        CHECK(runs > 0 && jobs[0].starts[runs - 1] >= before + 20);
+    jobs_unref(future);
+    jobs_unref(other);
+    jobs_check(0, runs);
+    jobs_end();
+}
+
+/* A series whose last run has begun by the books cannot be paused. */
+SCENARIO(steer_pause_meets_the_last_run)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    hora_future *future = start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1));
+    jobs_sleep_until(10);
+    hora_schedule_info info = info_of(future);
+    int paused = hora_future_pause(future);
+    CHECK(paused == 1 || paused == HORA_EBUSY);
+    CHECK(info.runs == 0 || paused == HORA_EBUSY);
+    if (paused == 1)
+        CHECK_INT(hora_future_resume(future), 1);
+    await_end(future);
+    jobs_unref(future);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    jobs_check(0, jobs[0].runs);
+    jobs_end();
+}
