@@ -159,6 +159,12 @@ HORA_NODISCARD HORA_API int hora_schedule_with_trigger(hora_scheduler *scheduler
  * was given (`at`, `delay`, hora_future_reschedule) or comes after a pause for a failure stays. To be called when the database has
  * been updated, or now and then.
  *
+ * Refresh before new rules come into force. A refresh after that changes the local time of runs that have been: the new rules place the
+ * planned time of the last run at another local time, and the next run is the first one after that moment by the new rules. So if the
+ * new rules set the clocks back, a daily task that has run today by the old rules may run again today, at its right local time.
+ * If they set the clocks forward, the run of the next day comes sooner than after 24 hours. A task that must not run twice in a local
+ * day notes the day of its last run itself.
+ *
  * Ownership: none passes.   Threads: Any thread.   Blocks: While files are read.
  * Errors: HORA_EINVAL (NULL, not a scheduler), HORA_ENOMEM, HORA_EFORKED, and those of hora_zone_refresh: then all other zones have
  * been refreshed. */

@@ -137,6 +137,41 @@ TEST(refresh_may_find_that_a_time_has_passed, "")
     FINISH(future);
 }
 
+/* New rules that are read after they have come into force: by these noon was not when the task has run, and is still to come. Rules that
+ * are read in time change nothing of what has been. The header of hora_scheduler_refresh_zones says so. */
+static void refresh_after_noon(bool in_time, int starts_before, int starts_after)
+{
+    BEGIN(1);
+    struct image image;
+    hora_instant change = stage_instant(&s, NOON - HOUR);
+    struct image_plan plan = {.version = '2',
+                              .types = {{0, 0, "ABC"}, {-3 * HOUR, 0, "DEF"}},
+                              .transitions = 1,
+                              .times = {change.ns / SEC(1)},
+                              .indices = {1},
+                              .footer = "DEF3"};
+    image_make(&image, &plan);
+    hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
+    stage_pass(&s, in_time ? 60 : NOON + 60);
+    CHECK_INT(tick.runs, starts_before);
+    folder_put(&place.folder, &image);
+    CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 1);
+    CHECK_INT(next_of(&s, future), NOON + 3 * HOUR);
+    stage_pass(&s, DAY - (in_time ? 60 : NOON + 60));
+    CHECK_INT(tick.runs, starts_after);
+    FINISH(future);
+}
+
+TEST(refresh_in_time_runs_a_daily_task_once, "")
+{
+    refresh_after_noon(true, 0, 1);
+}
+
+TEST(refresh_too_late_runs_a_daily_task_again, "")
+{
+    refresh_after_noon(false, 1, 2);
+}
+
 /* Before the first run nothing has been missed. */
 TEST(refresh_before_the_first_run_makes_up_nothing, "")
 {
