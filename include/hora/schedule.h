@@ -57,7 +57,8 @@ typedef enum hora_failure {
     /* and so on up to back_off_max, until a run succeeds. A task that runs once is tried again like this */
 } hora_failure;
 
-/* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. */
+/* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. It must
+ * return: if it ends its thread, the series ends with HORA_EABANDONED, and with HORA_OVERLAP_ALLOW its counts are wrong from then on. */
 typedef void (*hora_failed_fn)(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *arg);
 
 typedef struct hora_schedule {

@@ -41,7 +41,7 @@ typedef struct hora_clock_event {
 } hora_clock_event;
 
 /* Called by a thread of the scheduler, with no lock of hora held, before tasks that have become due by it begin: none
- * is taken until it returns. */
+ * is taken until it returns. If it ends its thread, a replacement goes on. */
 typedef void (*hora_clock_event_fn)(hora_scheduler *scheduler, const hora_clock_event *event, void *arg);
 
 /* Called for each task that is executed, submitted or scheduled (not for futures that were made elsewhere), before

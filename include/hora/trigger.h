@@ -41,7 +41,10 @@ typedef struct hora_trigger_context {
 /* The planned time of the next run, or HORA_FOREVER: there is none, the series is over. A time that has passed is missed. It
  * may be asked more often than there are runs, to find out which times have passed (then last_planned is one that was
  * not run), so it should only compute; an answer that is not later than last_planned ends that search. Called with no
- * lock of hora held: by hora_scheduler_schedule_with, then by the threads that run the task; never by two at once for one task. */
+ * lock of hora held: by hora_scheduler_schedule_with, then by the threads that run the task; never by two at once for one task.
+ *
+ * It must return. If it ends its thread (pthread_exit, or a cancellation point of a thread that is cancelled), hora cannot always tell
+ * which task it was asked for: that task may never run again while its future is never done, and then its scheduler never terminates. */
 typedef hora_ns (*hora_next_fn)(const hora_trigger_context *context, void *arg);
 
 typedef struct hora_trigger hora_trigger;

@@ -87,6 +87,7 @@
     X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                            \
     X(CLOCK_RUN_ENDS_EARLY, "a run is over before those have gone on whose time is its end")             \
     X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                         \
+    X(CLOCK_TELLER_KEEPS_ALL, "a thread that ends while it tells of a step lets no task be taken")       \
     X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                   \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                          \
     X(FUTURE_ENDS_WITH_ANY_THREAD, "a future fails with a thread that met it while another runs it")     \

@@ -15,6 +15,7 @@
 #include "base/ns.h"
 #include "sched/scheduler.h"
 #include "sys/probe.h"
+#include "sys/thread.h"
 
 enum { LINES = 3 };
 
@@ -106,18 +107,43 @@ static void go_on(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
+static bool is_overseen(const hora_pool *pool)
+{
+    return pool->overseer != NULL && pool->overseer->needs_clocks;
+}
+
+struct telling {
+    hora_pool *pool;
+    hora_clock_event event;
+};
+
+static void tell(void *arg)
+{
+    const struct telling *telling = arg;
+    hora_pool *pool = telling->pool;
+    const hora_clock_event *event = &telling->event;
+    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    if (scheduler->clock_event != NULL)
+        scheduler->clock_event(pool, event, pool->context);
+    if (is_overseen(pool))
+        pool->overseer->kind->clock_stepped(pool->overseer, event->suspended, event->stepped, event->overdue);
+}
+
+/* The user's function has ended the thread. Without this no task would be taken any more. */
+static void teller_ends(void *arg)
+{
+    const struct telling *telling = arg;
+    if (!HORA__FAULT(CLOCK_TELLER_KEEPS_ALL))
+        go_on(telling->pool->queue);
+}
+
 void hora__clocks_look(hora_pool *pool)
 {
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
-    struct hora__overseer *overseer = pool->overseer;
-    bool is_overseen = overseer != NULL && overseer->needs_clocks;
-    hora_clock_event event;
-    if (!take_in(pool, scheduler->clock_event != NULL || is_overseen, &event))
+    struct telling telling = {.pool = pool};
+    bool has_hook = hora__scheduler_of(pool)->clock_event != NULL || is_overseen(pool);
+    if (!take_in(pool, has_hook, &telling.event))
         return;
-    if (scheduler->clock_event != NULL)
-        scheduler->clock_event(pool, &event, pool->context);
-    if (is_overseen)
-        overseer->kind->clock_stepped(overseer, event.suspended, event.stepped, event.overdue);
+    hora__os_thread_guard(tell, teller_ends, &telling);
     go_on(pool->queue);
 }
 

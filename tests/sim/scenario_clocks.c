@@ -308,3 +308,33 @@ SCENARIO(clocks_virtual_step_meets_leader)
     jobs_check(0, 1);
     CHECK_OK(hora_virtual_clock_free(clock));
 }
+
+static void end_thread_once(hora_scheduler *from, const hora_clock_event *event, void *context)
+{
+    note_event(from, event, context);
+    if (events == 1)
+        hora__sim_exit_thread();
+}
+
+/* The thread that tells of a step ends: others run what has become due. */
+static void teller_ends(int core)
+{
+    events = 0;
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core, .clock_event = end_thread_once));
+    hora_future *future = once_at(0, 100 * SECOND);
+    hora__sim_step_wall(100 * SECOND);
+    CHECK_OK(hora_future_get(future, NULL));
+    jobs_unref(future);
+    jobs_end();
+    jobs_check(0, 1);
+}
+
+SCENARIO(clocks_teller_ends_its_thread)
+{
+    teller_ends(1);
+}
+
+MEDIUM_SCENARIO(clocks_one_of_two_tellers_ends_its_thread)
+{
+    teller_ends(2);
+}
