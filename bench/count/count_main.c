@@ -236,14 +236,20 @@ static void count_cancel(long times)
     }
 }
 
+static int ignore_timer(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
 static void count_timer(long times)
 {
-    hora_timer timer = HORA_TIMER_INIT(ignore, NULL);
+    hora_timer timer = HORA_TIMER_INIT(ignore_timer, NULL);
     open_scheduler();
     for (int i = 0; i < HELD; i++)
         MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), random_time(), NULL) == 0);
     for (long i = 0; i < times; i++) {
-        MUST(hora_timer_start(scheduler, &timer, random_time()) == 0);
+        MUST(hora_timer_start(&timer, scheduler, random_time()) == 0);
         MUST(hora_timer_cancel(&timer) == HORA_CANCEL_REMOVED);
     }
 }

@@ -17,25 +17,22 @@ static struct own {
     _Alignas(128) hora_timer timer; /* two threads write only what is their own */
 } own[MOST_PRODUCERS];
 
-static int expire(void *arg, void **ret_result)
+static int expire(void *arg)
 {
     (void)arg;
-    (void)ret_result;
     timer_expired();
     return 0;
 }
 
-static int complain(void *arg, void **ret_result)
+static int complain(void *arg)
 {
     (void)arg;
-    (void)ret_result;
     timer_forbidden();
     return 0;
 }
 
-static int fire(void *arg, void **ret_result)
+static int fire(void *arg)
 {
-    (void)ret_result;
     timer_fired((long)(intptr_t)arg);
     return 0;
 }
@@ -62,7 +59,7 @@ void timers_fill(const int64_t *due_ns, long count)
     pending = new_timers(count);
     for (long i = 0; i < count; i++) {
         MUST(hora_timer_init(&pending[i], expire, NULL) == 0);
-        MUST(hora_timer_start(scheduler, &pending[i], due_ns[i] - now_ns()) == 0);
+        MUST(hora_timer_start(&pending[i], scheduler, due_ns[i] - now_ns()) == 0);
     }
 }
 
@@ -77,7 +74,7 @@ static void churn_behind(const int64_t *delay_ns, long count, int lag)
         hora_timer *timer = &lagging[calls % lag];
         if (calls >= lag)
             MUST(hora_timer_cancel(timer) == HORA_CANCEL_REMOVED);
-        MUST(hora_timer_start(scheduler, timer, delay_ns[i]) == 0);
+        MUST(hora_timer_start(timer, scheduler, delay_ns[i]) == 0);
     }
 }
 
@@ -89,7 +86,7 @@ void timers_churn(int producer, const int64_t *delay_ns, long count, int lag)
     }
     hora_timer *timer = &own[producer].timer;
     for (long i = 0; i < count; i++) {
-        MUST(hora_timer_start(scheduler, timer, delay_ns[i]) == 0);
+        MUST(hora_timer_start(timer, scheduler, delay_ns[i]) == 0);
         MUST(hora_timer_cancel(timer) == HORA_CANCEL_REMOVED);
     }
 }
@@ -105,7 +102,7 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
     for (long i = 0; i < count; i++) {
         due_ns[i] = now_ns() + delay_ns[i];
         MUST(hora_timer_init(&timers[i], fire, (void *)(intptr_t)i) == 0);
-        MUST(hora_timer_start(scheduler, &timers[i], delay_ns[i]) == 0);
+        MUST(hora_timer_start(&timers[i], scheduler, delay_ns[i]) == 0);
     }
 }
 

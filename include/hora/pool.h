@@ -61,7 +61,8 @@ typedef int (*hora_reject_fn)(hora_pool *pool, hora_future *future, void *arg);
 typedef int (*hora_thread_factory_fn)(void (*run)(void *run_arg), void *run_arg, const char *name, void *arg);
 
 /* Around each task, in its worker: before (non-zero: the task does not run, and fails with that code; the worker ends and is
- * replaced) and after, with the failure code of the task. Not for tasks that the caller runs. */
+ * replaced) and after, with the failure code of the task. Not for tasks that the caller runs. For a timer, see hora/timer.h, the future
+ * is NULL. */
 typedef int (*hora_before_fn)(hora_pool *pool, hora_future *future, void *arg);
 typedef void (*hora_after_fn)(hora_pool *pool, hora_future *future, int code, void *arg);
 

@@ -58,7 +58,8 @@ typedef enum hora_failure {
 } hora_failure;
 
 /* A run has failed with this code; `ends`: there will be no other. In the thread that ran it, with no lock of hora held. It must
- * return: if it ends its thread, the series ends with HORA_EABANDONED, and with HORA_OVERLAP_ALLOW its counts are wrong from then on. */
+ * return: if it ends its thread, the series ends with HORA_EABANDONED, and with HORA_OVERLAP_ALLOW its counts are wrong from then on.
+ * For a timer, see hora/timer.h, the future is NULL. */
 typedef void (*hora_failed_fn)(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *arg);
 
 typedef struct hora_schedule {

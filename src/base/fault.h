@@ -173,6 +173,13 @@
     X(TIMER_CANCEL_FORGETS_SHARD, "a timer that has been posted only is not found")                      \
     X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the agenda")                                \
     X(TIMER_STAYS_UNSTAFFED, "a timer for which there is no thread stays, and is refused")               \
+    X(TIMER_STOP_DOES_NOT_WAIT, "a timer's stop returns while its function runs")                        \
+    X(TIMER_STOP_MISSES_TAKEN, "a timer's stop does not see that a worker is about to run it")           \
+    X(TIMER_STOP_FORGETS_RESTART, "a timer's stop leaves pending what the function has started")         \
+    X(TIMER_STOP_IS_NOT_TOLD, "a timer's stop is not told that the function has returned")               \
+    X(TIMER_STARTS_WHILE_STOPPED, "a timer is started by its function while it is being stopped")        \
+    X(TIMER_LEAVES_ROSTER_UNSEEN, "a timer asks a scheduler that is gone whether it runs")               \
+    X(TIMER_RUN_COUNTS_ON, "the run of a timer counts for ever in a steered scheduler")                  \
     X(TIMER_MOVES_TWICE, "a pending timer that is started again is not taken out first")                 \
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")             \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")                \

@@ -256,6 +256,19 @@ void hora__gate_end(struct hora__gate *gate, struct hora__ticket *ticket)
     go_out(gate, ticket);
 }
 
+void hora__gate_detach(struct hora__ticket *ticket)
+{
+    assert(ticket->state == HORA__TICKET_RUNS && ticket->key == 0);
+    ticket->state = HORA__TICKET_OUT;
+}
+
+void hora__gate_end_detached(struct hora__gate *gate)
+{
+    assert(gate->plain.running > 0);
+    gate->running--;
+    gate->plain.running--;
+}
+
 void hora__gate_pass(struct hora__gate *gate, struct hora__ticket *from, struct hora__ticket *to)
 {
     assert(from->state == HORA__TICKET_RUNS && to->state == HORA__TICKET_OUT);

@@ -110,6 +110,10 @@ void hora__gate_begin(struct hora__gate *gate, struct hora__ticket *ticket, hora
 /* RUNS: it is out; the next of its key is ready. */
 void hora__gate_end(struct hora__gate *gate, struct hora__ticket *ticket);
 
+/* RUNS, and has no key: the run goes on without a ticket, which is out. And: a run without a ticket, of no class, has ended. */
+void hora__gate_detach(struct hora__ticket *ticket);
+void hora__gate_end_detached(struct hora__gate *gate);
+
 /* What runs goes on under another ticket, which is out: that has the class, key, level and place of the first from now on, and is not counted as a
  * start. The first is out. */
 void hora__gate_pass(struct hora__gate *gate, struct hora__ticket *from, struct hora__ticket *to);

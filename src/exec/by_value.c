@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/inline.h"
 #include "exec/pool.h"
 #include "sys/probe.h"
 
@@ -55,7 +56,7 @@ static void drop(const hora_task *task)
 }
 
 /* As hora__ending_of a future whose body has returned this. */
-static enum hora__ending ending_of(int code)
+enum hora__ending hora__ending_of_code(int code)
 {
     if (code == 0)
         return HORA__DONE;
@@ -94,8 +95,8 @@ static int run_watched(void *arg, void **ret_result)
     return code;
 }
 
-/* Of a worker that is not plain; apart, so that the others do not pay for it. Whether the task is to run. */
-__attribute__((noinline)) static bool prepare(struct hora__worker *worker)
+/* Of a worker that is not plain. Whether the task is to run. */
+static bool prepare(struct hora__worker *worker)
 {
     if (comes_too_late(worker->pool)) {
         cancel(worker);
@@ -111,17 +112,15 @@ __attribute__((noinline)) static bool prepare(struct hora__worker *worker)
     return true;
 }
 
-void hora__worker_run_by_value(struct hora__worker *worker)
+HORA__INLINE void run(struct hora__worker *worker)
 {
     const hora_task *task = &worker->taken.task;
-    if (!worker->is_plain && !prepare(worker))
-        return;
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
     HORA__PROBE(plain_start, task->name);
     int code = task->run(task->arg, &result);
     HORA__PROBE(plain_done, task->name, code);
-    worker->ending = ending_of(code);
+    worker->ending = hora__ending_of_code(code);
     if (!HORA__FAULT(TASK_DROPPED_AGAIN))
         worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
     if (code != 0)
@@ -133,8 +132,33 @@ void hora__worker_run_by_value(struct hora__worker *worker)
         drop_result(task, result);
 }
 
+void hora__worker_run_by_value(struct hora__worker *worker)
+{
+    run(worker);
+}
+
+/* Apart, so that plain workers do not pay for it. */
+__attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
+{
+    if (hora__cell_has_timer(&worker->taken))
+        return worker->pool->kind->run_timer(worker);
+    if (prepare(worker))
+        run(worker);
+    return true;
+}
+
+static void abandon_timer(struct hora__worker *worker)
+{
+    worker->pool->kind->abandon_timer(worker);
+    hora__queue_ran(worker->pool->queue, &worker->taken);
+}
+
 void hora__worker_abandon_by_value(struct hora__worker *worker)
 {
+    if (hora__cell_has_timer(&worker->taken)) {
+        abandon_timer(worker);
+        return;
+    }
     enum hora__task_stage stage = worker->stage;
     worker->stage = HORA__TASK_NONE;
     if (stage == HORA__TASK_RUNS) {

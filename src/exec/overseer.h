@@ -23,8 +23,8 @@ struct hora__overseer_kind {
     /* A worker is made: its witness. HORA_ENOMEM. And: it has ended. */
     int (*hire)(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness);
     void (*dismiss)(struct hora__overseer *overseer, struct hora__witness *witness);
-    /* A task was refused by the pool: its threads do not run it. `why` is static. */
-    void (*rejected)(struct hora__overseer *overseer, hora_future *future, const char *why);
+    /* A task was refused by the pool: its threads do not run it. future NULL: it has none. `why` is static. */
+    void (*rejected)(struct hora__overseer *overseer, hora_future *future, const hora_task *task, const char *why);
     /* A task has been put into the queue. And: a worker has left because there were more than are needed; so many are left. */
     void (*queued)(struct hora__overseer *overseer);
     void (*left)(struct hora__overseer *overseer, int threads);

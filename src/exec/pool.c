@@ -356,7 +356,7 @@ static void strip_all(hora_pool *pool, hora_future_list *ret_list)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     hora_future **end = &list.first;
-    struct hora__cell cell;
+    struct hora__cell cell = {.run = NULL};
     void *entry;
     while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &cell)) != NULL) {
         if (entry == &cell)
@@ -528,6 +528,8 @@ int hora_pool_free(hora_pool *pool)
     if (error < 0)
         return error;
     hora__workers_reap(pool);
+    if (pool->kind != NULL)
+        pool->kind->ends(pool);
     if (overseer != NULL)
         overseer->kind->pool_ends(overseer);
     hora__mutex_lock(&pool->object.lock);

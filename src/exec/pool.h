@@ -51,6 +51,14 @@ struct hora__pool_kind {
     void (*sweep)(hora_pool *pool);
     /* It has been stopped: what cannot be handed back leaves the queue. */
     void (*stopped)(hora_pool *pool);
+    /* The calling thread is a worker that begins; ends: what it notes of timers can be seen in between. */
+    void (*worker_begins)(hora_pool *pool, struct hora__timer_run *run);
+    void (*worker_ends)(hora_pool *pool, struct hora__timer_run *run);
+    /* Run the timer that the worker has taken: whether the worker goes on. And: the timer's function, or a hook, has ended the thread. */
+    bool (*run_timer)(struct hora__worker *worker);
+    void (*abandon_timer)(struct hora__worker *worker);
+    /* The last worker is gone, and the pool is about to be. */
+    void (*ends)(hora_pool *pool);
 };
 
 struct hora_pool {

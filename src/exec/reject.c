@@ -15,7 +15,7 @@ static void tell(hora_pool *pool, hora_future *future, const char *why)
 {
     HORA__PROBE(task_rejected, future, future->task.name, why);
     if (pool->overseer != NULL)
-        pool->overseer->kind->rejected(pool->overseer, future, why);
+        pool->overseer->kind->rejected(pool->overseer, future, &future->task, why);
 }
 
 /* The same, of one that was never accepted. */
@@ -55,7 +55,7 @@ static int caller_runs(hora_pool *pool, hora_future *future)
 /* Whether there was one to drop. */
 static bool drop_oldest(hora_pool *pool)
 {
-    struct hora__cell none;
+    struct hora__cell none = {.run = NULL};
     void *oldest = NULL;
     if (pool->turns != NULL) /* also one that may not begin yet */
         oldest = hora__queue_remove_first(pool->queue, &none);

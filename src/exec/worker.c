@@ -234,12 +234,18 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         return true;
     if (entry != NULL)
         become_active(worker);
-    if (entry == &worker->taken)
-        hora__worker_run_by_value(worker);
-    else if (entry != NULL)
+    if (entry == &worker->taken) {
+        if (worker->is_plain)
+            hora__worker_run_by_value(worker);
+        else
+            goes_on = hora__worker_run_watched(worker);
+    } else if (entry != NULL) {
         goes_on = run_future(worker, entry);
+    }
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
+        if (!worker->is_plain && hora__cell_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
+            hora__queue_ran(pool->queue, &worker->taken);
         if (worker->witness != NULL)
             worker->witness->has_waited = true;
         if (hora__worker_is_active(worker))                    /* else it found nothing, and all is booked */
@@ -447,6 +453,8 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
     if (abrupt && !replaced)
         hora__pool_lower_count(pool); /* else get_task, or who wrote it off, has done it */
     leave_list(worker);
+    if (pool->kind != NULL)
+        pool->kind->worker_ends(pool, &worker->timer_run);
     if (worker->left_behind >= 0 && pool->overseer != NULL)
         pool->overseer->kind->left(pool->overseer, worker->left_behind);
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
@@ -518,5 +526,9 @@ void hora__worker_begin(void *arg)
     worker->os_thread = hora__os_thread_self();
     take_record(worker);
     attach(worker);
+    if (worker->pool->kind != NULL) {
+        worker->taken.run = &worker->timer_run;
+        worker->pool->kind->worker_begins(worker->pool, &worker->timer_run);
+    }
     hora__os_thread_guard(work, thread_ends, worker);
 }

@@ -39,12 +39,13 @@ struct hora__worker {
     hora_thread *thread;           /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;            /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;          /* the task that it runs, for a thread that ends meanwhile; its own */
-    bool has_left;               /* the entry of that one is not the owner's any more, or ends with its run; its own */
-    struct hora__cell taken;     /* a task by value that it has taken; its own, as what follows */
-    hora_run_fn watched;         /* the body of that one, if it is watched, */
-    enum hora__task_stage stage; /* how far it is with that one, likewise, */
-    enum hora__ending ending;    /* and how it has ended */
-    struct hora__hold hold;      /* what it has of the queue, and owes to the books; its own */
+    bool has_left;                     /* the entry of that one is not the owner's any more, or ends with its run; its own */
+    struct hora__cell taken;           /* a task by value that it has taken; its own, as what follows */
+    struct hora__timer_run timer_run;  /* of a scheduler: the timer that it has taken; see there */
+    hora_run_fn watched;               /* the body of that one, if it is watched, */
+    enum hora__task_stage stage;       /* how far it is with that one, likewise, */
+    enum hora__ending ending;          /* and how it has ended */
+    struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
@@ -84,9 +85,17 @@ void *hora__worker_get_task(struct hora__worker *worker);
 /* A task has been dealt with by this worker. It remains to be booked as finished. */
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);
 
-/* Run worker->taken, in its thread. And: it has ended its thread, if it was running; it is counted, if that was still to be done. */
+/* Run worker->taken, in its thread; of a worker that is plain. */
 void hora__worker_run_by_value(struct hora__worker *worker);
+
+/* The same of one that is not; it may be a timer. Whether the worker goes on. */
+bool hora__worker_run_watched(struct hora__worker *worker);
+
+/* It has ended its thread, if it was running; it is counted, if that was still to be done. */
 void hora__worker_abandon_by_value(struct hora__worker *worker);
+
+/* How a task by value has ended whose body has returned this. */
+enum hora__ending hora__ending_of_code(int code);
 
 /* Interrupt a worker if it is waiting for work; whether it was. Caller holds the pool's lock. */
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker);

@@ -8,12 +8,13 @@ void hora__carry_install(struct hora__post *post, struct hora__frame *frame, hor
 {
     const hora_context_hooks *hooks = &post->oversight->options.hooks;
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
-    if (extra == NULL)
+    if (future != NULL && extra == NULL)
         return;
-    frame->carried = extra->carried;
+    frame->carried = extra != NULL ? extra->carried
+                                   : NULL; /* a timer carries nothing, and is not to see what another run has left */
     frame->is_installed = hooks->install != NULL;
     if (frame->is_installed)
-        frame->before = hooks->install(extra->carried, hooks->arg);
+        frame->before = hooks->install(frame->carried, hooks->arg);
 }
 
 void hora__carry_restore(struct hora__post *post, struct hora__frame *frame)

@@ -88,13 +88,16 @@ static const char *name_of(const hora_task *task)
     return task != NULL ? task->name : NULL;
 }
 
-void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const char *why)
+void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const hora_task *task, const char *why)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
     struct hora__task_copy own; /* another thread may cancel and drop it at the same time */
-    hora__future_copy_task(future, &own);
-    hora__measures_mishap(oversight, own.task.name, HORA__MISHAP_REJECTED, 1);
-    hora_event event = {.task = &own.task, .future = future, .why = why};
+    if (future != NULL) {
+        hora__future_copy_task(future, &own);
+        task = &own.task;
+    }
+    hora__measures_mishap(oversight, task->name, HORA__MISHAP_REJECTED, 1);
+    hora_event event = {.task = task, .future = future, .why = why};
     tell(oversight, oversight->options.listener.rejected, event);
 }
 

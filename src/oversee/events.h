@@ -12,7 +12,8 @@ void hora__events_started(struct hora__post *post, hora_future *future, const ho
 void hora__events_ended(struct hora__post *post, hora_future *future, const hora_task *task, int code, hora_ns ran);
 
 /* By anyone; the first four as struct hora__overseer_kind says, and they count it, too. */
-void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const char *why);
+void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const hora_task *task,
+                           const char *why);
 void hora__events_thread_failed(struct hora__overseer *overseer, int error);
 void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count);
 void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);

@@ -429,8 +429,9 @@ static void prefetch(const struct backlog *backlog)
         hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
-static void *take(hora_queue *queue, struct hora__cell *ret_cell)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
+    (void)wakes;
     struct backlog *backlog = backlog_of(queue);
     recall(queue);
     if (queue->size == 0)

@@ -46,10 +46,22 @@ struct hora__put {
     void *memory;              /* linked queue: the node for it, made before the lock is taken */
 };
 
+/* A worker of a scheduler notes here which timer it has taken, from the moment in which the timer leaves the queue until its function, and all
+ * hooks around it, have returned. The memory of the timer may be gone by then, so only its address is used. */
+struct hora__timer_run {
+    struct hora__list link;     /* among those of the scheduler's workers; guarded by the queue's lock, as `timer` */
+    const void *timer;          /* NULL: it runs none. Written by the worker alone */
+    int (*function)(void *arg); /* copies, since the timer may change or go; the worker's own */
+    void *arg;
+    bool has_begun; /* for a planted fault alone: the function has been called */
+};
+
 /* A task by value that somebody has taken, or looks at. */
 struct hora__cell {
     int64_t came; /* what its posting said */
     hora_task task;
+    struct hora__timer_run
+        *run; /* of a scheduler's worker: where a timer goes instead of `task`. NULL: it is no such worker's */
 };
 
 /* A thread that waits to put or to take. */
@@ -134,7 +146,9 @@ struct hora__queue_kind {
     /* And these, for tasks that were posted by value. take is pop; a task by value is copied to *ret_cell, and that address
      * returned. show makes elements of them all; from then on posting by value is refused. On error, that of `make`, some
      * may still be tasks. */
-    void *(*take)(hora_queue *queue, struct hora__cell *ret_cell);
+    void *(*take)(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes);
+    /* A timer that was taken into this cell has run: forget it, and note whom to wake. take does that as well. NULL: there are no timers. */
+    void (*ran)(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes);
     /* The same of the first element, whether it can be taken yet or not. NULL: there is none that could not be. */
     void *(*take_first)(hora_queue *queue, struct hora__cell *ret_cell);
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
@@ -298,6 +312,14 @@ void hora__queue_look(hora_queue *queue);
  * only with success, or after its activity has ended. Here and below: a task by value is copied to *ret_cell, whose address is then returned. */
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books);
+
+/* A timer was taken into this cell, and has run: see `ran` of struct hora__queue_kind. hora__queue_next does the same, by take. */
+void hora__queue_ran(hora_queue *queue, struct hora__cell *cell);
+
+static inline bool hora__cell_has_timer(const struct hora__cell *cell)
+{
+    return cell->run != NULL && cell->run->timer != NULL;
+}
 
 /* Book all that the caller has finished, and let go what it holds. */
 void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);

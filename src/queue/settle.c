@@ -65,7 +65,7 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
         struct hora__waiter *taker =
             HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers);
         struct hora__cell *cell = queue_waiter(taker)->cell;
-        void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
+        void *item = cell != NULL ? queue->kind->take(queue, cell, wakes) : queue->kind->pop(queue, wakes);
         if (item == NULL)
             break;
         give(queue, taker, item, wakes);
@@ -196,7 +196,9 @@ void *hora__queue_search(hora_queue *queue, struct hora__waiter *self, struct ho
         queue->kind->recall(queue);
     bool is_empty = queue->size == 0 && queue->searcher == NULL && look_into_inbox(queue);
     struct hora__cell *cell = queue_waiter(self)->cell;
-    void *item = is_empty ? NULL : cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
+    void *item = is_empty       ? NULL
+                 : cell != NULL ? queue->kind->take(queue, cell, wakes)
+                                : queue->kind->pop(queue, wakes);
     if (item == NULL) {
         hora__queue_take_post(queue, self, wakes);
         return NULL;

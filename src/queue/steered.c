@@ -166,8 +166,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-static void *take(hora_queue *queue, struct hora__cell *ret_cell)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
+    (void)wakes;
     (void)ret_cell;
     struct steered_queue *steered = steered_of(queue);
     hora_ns now = now_of(steered);

@@ -200,7 +200,7 @@ static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_it
 {
     if (hora__queue_hands_over_late(queue))
         hora__queue_settle(queue, NULL, wakes); /* what became due meanwhile belongs to those who wait already */
-    void *item = cell != NULL ? queue->kind->take(queue, cell) : queue->kind->pop(queue, wakes);
+    void *item = cell != NULL ? queue->kind->take(queue, cell, wakes) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     queue->taken++;
@@ -443,6 +443,16 @@ void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__
     item = next_locked(queue, hold, ret_cell, books, &wakes);
     hora__queue_exit(queue, &wakes);
     return item;
+}
+
+void hora__queue_ran(hora_queue *queue, struct hora__cell *cell)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    queue->kind->ran(queue, cell, &wakes);
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
 }
 
 void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)

@@ -31,6 +31,7 @@
 #include "base/ns.h"
 #include "sched/scheduled.h"
 #include "sched/selection.h"
+#include "sched/timeout.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -95,6 +96,8 @@ void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
         hora__agenda_unhold(agenda, entry);
     hora__agenda_pull(agenda, entry);
     hora__agenda_count(agenda, entry, -1);
+    if (entry->line == STEERED_TIMERS)
+        hora__agenda_present_timer(agenda);
 }
 
 /* Promise the entry's place, or give it back. */
@@ -233,30 +236,6 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 
 /* ---- the kind ---- */
 
-static int prepare(hora_queue *queue, struct hora__put *put)
-{
-    if (hora__scheduled_of(put->item) != NULL)
-        return 0;
-    bool is_steered = agenda_of(queue)->turns != NULL;
-    struct hora__guest *guest = hora__alloc(1, is_steered ? sizeof(struct hora__steered_guest) : sizeof *guest);
-    put->memory = guest;
-    if (guest == NULL)
-        return HORA_ENOMEM;
-    hora__entry_init(&guest->entry, hora__clock_timeline(queue->object.clock), false, false);
-    guest->entry.is_guest = true;
-    guest->future = put->item;
-    if (is_steered)
-        hora__turn_init(&((struct hora__steered_guest *)guest)->turn, NULL, 0, HORA__LEVEL_NORMAL);
-    return 0;
-}
-
-static void discard(hora_queue *queue, struct hora__put *put)
-{
-    (void)queue;
-    hora__free(put->memory);
-    put->memory = NULL;
-}
-
 /* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
 static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
 {
@@ -344,17 +323,19 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
     return taken(agenda, entry);
 }
 
-static void *take_turn(struct agenda *agenda, bool begins)
+static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
     hora__agenda_hold_due(agenda); /* first: what clocks that were set have made due begins only after that is told */
-    return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins);
+    return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
 }
 
-static void *take(hora_queue *queue, struct hora__cell *ret_cell)
+static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
     struct agenda *agenda = agenda_of(queue);
+    if (hora__cell_has_timer(ret_cell))
+        hora__agenda_ran(queue, ret_cell, wakes);
     if (agenda->turns != NULL)
-        return take_turn(agenda, true);
+        return take_turn(agenda, true, ret_cell);
     struct hora__entry *first = first_due(agenda);
     if (first == NULL || is_held_up(queue))
         return NULL;
@@ -369,13 +350,12 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell)
  * the scheduler. Nor is it a worker, so nothing begins. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
-    (void)wakes;
-    if (agenda_of(queue)->turns != NULL)
-        return take_turn(agenda_of(queue), false);
-    struct hora__cell timer;
+    struct agenda *agenda = agenda_of(queue);
+    struct hora__cell timer = {.run = NULL};
     void *item;
-    while ((item = take(queue, &timer)) == &timer) {
-    }
+    do {
+        item = agenda->turns != NULL ? take_turn(agenda, false, &timer) : take(queue, &timer, wakes);
+    } while (item == &timer);
     return item;
 }
 
@@ -386,6 +366,8 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
     struct hora__entry *first = hora__agenda_first_held(agenda);
     if (first == NULL)
         first = first_of(agenda, &reading);
+    if (first == NULL && timer_heap(agenda)->size > 0)
+        first = entry_by_due(hora__timers_first(timer_heap(agenda)));
     if (first == NULL)
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? hora__agenda_due(queue, first) : 0;
@@ -404,7 +386,7 @@ static void *strip(hora_queue *queue)
     struct agenda *agenda = agenda_of(queue);
     struct hora__entry *last = NULL;
     hora__agenda_gather(agenda);
-    for (int i = 0; i < LINES && last == NULL; i++) {
+    for (int i = 0; i < HEAPS && last == NULL; i++) {
         last = last_of(&agenda->lines[i].exact);
         if (last == NULL)
             last = last_of(&agenda->lines[i].lax);
@@ -507,7 +489,11 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
         limit(&reading, (enum hora__timeline)i, &agenda->lines[i].exact, &until, ret_element);
         limit(&reading, (enum hora__timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
-    return agenda->turns == NULL ? until : hora__agenda_sooner(agenda, until, ret_element);
+    if (agenda->turns == NULL)
+        return until;
+    if (!hora__turn_waits(&agenda->timer_turn)) /* else it is due */
+        limit(&reading, agenda->own, &agenda->lines[STEERED_TIMERS].exact, &until, ret_element);
+    return hora__agenda_sooner(agenda, until, ret_element);
 }
 
 static hora_ns second_due(hora_queue *queue)
@@ -524,7 +510,7 @@ static void destroy(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
     hora__timers_keep(own_heap(agenda), agenda->lacking - hora__shards_room(agenda->shards));
-    for (int i = 0; i < LINES; i++) {
+    for (int i = 0; i < HEAPS; i++) {
         assert(agenda->lines[i].exact.size == 0 && agenda->lines[i].lax.size == 0);
         assert(agenda->lines[i].exact.reserved == 0 && agenda->lines[i].lax.reserved == 0);
         hora__free(agenda->lines[i].exact.slots);
@@ -542,8 +528,8 @@ static void destroy(hora_queue *queue)
 }
 
 static const struct hora__queue_kind agenda_kind = {
-    .prepare = prepare,
-    .discard = discard,
+    .prepare = hora__agenda_prepare,
+    .discard = hora__agenda_discard,
     .push = push,
     .pop = pop,
     .peek = peek,
@@ -559,6 +545,7 @@ static const struct hora__queue_kind agenda_kind = {
     .leave = hora__agenda_leave,
     .is_free = hora__agenda_is_free,
     .take = take,
+    .ran = hora__agenda_ran,
     .take_first = take_first,
     .inserts_always = true,
     .is_searched = true,
@@ -577,6 +564,8 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     if (agenda == NULL)
         return HORA_ENOMEM;
     hora__list_init(&agenda->guests);
+    hora__list_init(&agenda->runs);
+    hora__list_init(&agenda->stoppers);
     agenda->shards = hora__shards_new(clock);
     int error =
         agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
@@ -592,6 +581,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     agenda->annex.first = INT64_MAX;
     agenda->lacking = hora__shards_room(agenda->shards);
     agenda->own = hora__clock_timeline(agenda->base.object.clock);
+    agenda->timer_line = (uint8_t)agenda->own;
     hora__zones_init(&agenda->base);
     *ret_queue = &agenda->base;
     return 0;

@@ -79,6 +79,9 @@ struct hora__entry *hora__entries_next(struct hora__entries *entries);
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue);
 
+/* Which clock an entry follows. */
+enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry *entry);
+
 /* Whether a queue is an agenda. */
 bool hora__queue_is_agenda(const hora_queue *queue);
 

@@ -68,8 +68,7 @@ struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct h
 {
     ret_cell->came = due;
     if (entry->is_timer) {
-        ret_cell->task = hora__timeout_task(hora__timeout_of(entry));
-        (void)hora__agenda_release_timer(agenda, entry);
+        hora__agenda_hand_out_timer(agenda, entry, ret_cell);
         return ret_cell;
     }
     ret_cell->task = hora__errand_task(hora__errand_of(entry));

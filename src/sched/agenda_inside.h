@@ -8,7 +8,8 @@
 #include "sched/annex.h"
 #include "sched/shards.h"
 
-enum { LINES = 3 };
+/* Of a steered scheduler the timers have a heap of their own, as on a line of their own: see agenda_turns.c. Its times are those of the own line. */
+enum { LINES = 3, STEERED_TIMERS = LINES, HEAPS };
 
 struct line {
     struct hora__timers exact;
@@ -24,8 +25,9 @@ struct hora__left {
 
 struct agenda {
     struct hora_queue base;
-    struct line lines[LINES];
+    struct line lines[HEAPS];
     enum hora__timeline own;  /* that of its clock; immutable */
+    uint8_t timer_line;       /* where timers stand: `own`, or STEERED_TIMERS; immutable */
     struct hora__annex annex; /* errands that are not in their heap yet; each has its place there kept */
     struct hora__list guests;
     struct hora__shards *shards; /* immutable */
@@ -36,6 +38,10 @@ struct agenda {
     struct hora__turns *turns;                 /* of a steered scheduler: own_turns. NULL: it is not; immutable */
     struct hora__turns own_turns;
     struct hora__list running; /* of a steered scheduler: guests that have begun */
+    struct hora__turn
+        timer_turn; /* of a steered scheduler: the first of its timers, if it is due, waits for its turn by this */
+    struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
+    struct hora__list stoppers; /* threads that wait for one of these to end */
 };
 
 static inline struct agenda *agenda_of(hora_queue *queue)
@@ -51,6 +57,18 @@ static inline struct hora__entry *entry_by_due(struct hora__timer *timer)
 static inline struct hora__timers *own_heap(struct agenda *agenda)
 {
     return &agenda->lines[agenda->own].exact;
+}
+
+/* That of timers. */
+static inline struct hora__timers *timer_heap(struct agenda *agenda)
+{
+    return &agenda->lines[agenda->timer_line].exact;
+}
+
+/* Whose clock an entry follows. */
+static inline enum hora__timeline hora__agenda_line(const struct agenda *agenda, const struct hora__entry *entry)
+{
+    return entry->line == STEERED_TIMERS ? agenda->own : (enum hora__timeline)entry->line;
 }
 
 /* All with the lock held. */
@@ -96,8 +114,11 @@ hora_ns hora__agenda_held_due(struct hora__entry *entry);
 /* All that is due waits for its turn from now on. */
 void hora__agenda_hold_due(struct agenda *agenda);
 
-/* The entry whose turn it is leaves, and begins, if told so. NULL: none may begin. */
-hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins);
+/* The entry whose turn it is leaves, and begins, if told so: its future, or ret_cell, see take of struct hora__queue_kind. NULL: none may begin. */
+void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell);
+
+/* A timer of a steered scheduler has come or gone, or time has passed: the first one waits for its turn if it is due. */
+void hora__agenda_present_timer(struct agenda *agenda);
 
 /* The first of those that wait for their turn; NULL: none does. */
 struct hora__entry *hora__agenda_first_held(struct agenda *agenda);
@@ -113,6 +134,10 @@ void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest
 
 /* The entry of a future from elsewhere; NULL: it is not here. */
 struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_future *future);
+
+/* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */
+int hora__agenda_prepare(hora_queue *queue, struct hora__put *put);
+void hora__agenda_discard(hora_queue *queue, struct hora__put *put);
 
 /* ---- agenda_posts.c ---- */
 
@@ -146,6 +171,9 @@ struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct h
                                                  struct hora__cell *ret_cell);
 
 /* ---- agenda_timers.c ---- */
+
+/* A timer that was removed goes to whoever takes it. If that is a worker it is noted there as taken, before it is the caller's again. */
+void hora__agenda_hand_out_timer(struct agenda *agenda, struct hora__entry *entry, struct hora__cell *ret_cell);
 
 /* A timer that was removed leaves for good: it is the caller's again. Returns its address, for those who want to know that there was one. */
 struct hora__entry *hora__agenda_release_timer(struct agenda *agenda, struct hora__entry *entry);

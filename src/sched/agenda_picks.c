@@ -15,6 +15,35 @@ struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_fu
     return NULL;
 }
 
+int hora__agenda_prepare(hora_queue *queue, struct hora__put *put)
+{
+    if (hora__scheduled_of(put->item) != NULL)
+        return 0;
+    bool is_steered = agenda_of(queue)->turns != NULL;
+    struct hora__guest *guest = hora__alloc(1, is_steered ? sizeof(struct hora__steered_guest) : sizeof *guest);
+    put->memory = guest;
+    if (guest == NULL)
+        return HORA_ENOMEM;
+    hora__entry_init(&guest->entry, hora__clock_timeline(queue->object.clock), false, false);
+    guest->entry.is_guest = true;
+    guest->future = put->item;
+    if (is_steered)
+        hora__turn_init(&((struct hora__steered_guest *)guest)->turn, NULL, 0, HORA__LEVEL_NORMAL);
+    return 0;
+}
+
+void hora__agenda_discard(hora_queue *queue, struct hora__put *put)
+{
+    (void)queue;
+    hora__free(put->memory);
+    put->memory = NULL;
+}
+
+enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry *entry)
+{
+    return hora__agenda_line(agenda_of(queue), entry);
+}
+
 static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
@@ -28,6 +57,8 @@ void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit
     hora__agenda_gather(agenda_of(queue));
     visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
+    if (line == agenda_of(queue)->own)
+        visit_heap(&agenda_of(queue)->lines[STEERED_TIMERS].exact, visit, arg);
 }
 
 struct sweep {
@@ -105,6 +136,8 @@ hora_ns hora__agenda_overdue(hora_queue *queue)
         hora_ns now = hora__agenda_now(queue, (enum hora__timeline)i);
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].exact, now));
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].lax, now));
+        if (i == (int)agenda->own)
+            overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[STEERED_TIMERS].exact, now));
     }
     return overdue;
 }

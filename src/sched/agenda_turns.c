@@ -8,8 +8,12 @@
  * Turns             A turn begins as a worker takes the entry. It ends when the task is put back, or over: whichever comes first. Of a series
  *                   whose runs overlap it passes to the member that runs.
  * Guests            have a turn beside their entry. While one runs, that memory is kept.
+ * Timers            have no memory for a turn, nor need they: none has a class or a key, and all have one level, so the first of them by time goes
+ *                   before all others. They stand in a heap of their own, and the first of it, once it is due, waits by the one
+ *                   turn that all share. While timers run they are counted without a turn.
  * Invariants        I1 an entry is held if and only if its turn waits; then it is in a heap, due at HORA_FOREVER.
- *                   I2 a scheduled future whose turn runs is TAKEN or RUNS. */
+ *                   I2 a scheduled future whose turn runs is TAKEN or RUNS.
+ *                   I3 timer_turn waits since the first timer is due, or not at all; it does if a taker has looked since then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -29,6 +33,8 @@ struct hora__turns *hora__agenda_steer(hora_queue *queue, hora_ns ageing, int (*
     assert(queue->size == 0);
     hora__turns_init(&agenda->own_turns, ageing, threads, context);
     hora__list_init(&agenda->running);
+    hora__turn_init(&agenda->timer_turn, NULL, 0, HORA__LEVEL_NORMAL);
+    agenda->timer_line = STEERED_TIMERS;
     agenda->turns = &agenda->own_turns;
     return agenda->turns;
 }
@@ -53,8 +59,10 @@ static struct hora__turn *turn_of(struct hora__entry *entry)
 }
 
 /* Of one that waits. */
-static struct hora__entry *entry_of(struct hora__turn *turn)
+static struct hora__entry *entry_of(struct agenda *agenda, struct hora__turn *turn)
 {
+    if (turn == &agenda->timer_turn)
+        return entry_by_due(hora__timers_first(timer_heap(agenda)));
     struct hora__scheduled *scheduled = hora__scheduled_of(turn->item);
     if (scheduled != NULL)
         return &scheduled->entry;
@@ -105,15 +113,44 @@ void hora__agenda_hold_due(struct agenda *agenda)
     struct hora__entry *first;
     while ((first = hora__agenda_first_due(agenda)) != NULL)
         hold(agenda, first);
+    hora__agenda_present_timer(agenda);
 }
 
-hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins)
+/* I3 */
+void hora__agenda_present_timer(struct agenda *agenda)
+{
+    const struct hora__timers *heap = timer_heap(agenda);
+    struct hora__turn *turn = &agenda->timer_turn;
+    hora_ns due = heap->size > 0 ? heap->slots[0].due : HORA_FOREVER;
+    bool is_due = heap->size > 0 && due != HORA_FOREVER && due <= now_of(agenda);
+    if (hora__turn_waits(turn) && (!is_due || turn->ticket.since != due))
+        hora__turns_remove(agenda->turns, turn);
+    if (is_due && !hora__turn_waits(turn))
+        hora__turns_add(agenda->turns, turn, NULL, due);
+}
+
+/* The first timer leaves, whose turn it is. Its run is counted until it ends (hora__agenda_ran), while the next one waits by the same turn. */
+static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns now, struct hora__cell *ret_cell)
+{
+    struct hora__entry *entry = entry_of(agenda, &agenda->timer_turn);
+    hora_ns due = timer_heap(agenda)->slots[0].due;
+    if (begins) {
+        hora__turns_begin(agenda->turns, &agenda->timer_turn, now);
+        hora__gate_detach(&agenda->timer_turn.ticket);
+    }
+    hora__agenda_remove(agenda, entry);
+    return hora__agenda_release_by_value(agenda, entry, due, ret_cell);
+}
+
+void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
     hora_ns now = now_of(agenda);
     struct hora__turn *best = hora__turns_best(agenda->turns, now);
     if (best == NULL)
         return NULL;
-    struct hora__entry *entry = entry_of(best);
+    if (best == &agenda->timer_turn)
+        return take_timer(agenda, begins, now, ret_cell);
+    struct hora__entry *entry = entry_of(agenda, best);
     if (begins)
         hora__turns_begin(agenda->turns, best, now);
     return hora__agenda_take_entry(agenda, entry);
@@ -122,7 +159,7 @@ hora_future *hora__agenda_take_turn(struct agenda *agenda, bool begins)
 struct hora__entry *hora__agenda_first_held(struct agenda *agenda)
 {
     struct hora__ticket *first = agenda->turns != NULL ? hora__gate_first(&agenda->turns->gate) : NULL;
-    return first != NULL ? entry_of(hora__turn_of(first)) : NULL;
+    return first != NULL ? entry_of(agenda, hora__turn_of(first)) : NULL;
 }
 
 /* Turns are told apart by their time, and from entries by the highest bit. */
@@ -208,11 +245,11 @@ static hora_ns help(struct agenda *agenda, struct hora__entry *entry, hora_futur
     struct hora__ticket *first = &turn->ticket;
     if (first->state == HORA__TICKET_LANE)
         first = hora__gate_first_of_key(&agenda->turns->gate, first->key);
-    if (first->state == HORA__TICKET_READY && entry_of(hora__turn_of(first))->comes_back)
+    if (first->state == HORA__TICKET_READY && entry_of(agenda, hora__turn_of(first))->comes_back)
         return HORA_FOREVER;
     hora_ns from = hora__turns_help(agenda->turns, turn, now_of(agenda), &turn);
     if (from == INT64_MIN)
-        *ret_future = hora__agenda_take_entry(agenda, entry_of(turn));
+        *ret_future = hora__agenda_take_entry(agenda, entry_of(agenda, turn));
     return from;
 }
 

@@ -19,7 +19,7 @@ void hora__agenda_view_begin(struct hora__agenda_view *view, hora_queue *queue)
 
 hora_ns hora__agenda_view_off(const struct hora__agenda_view *view, const struct hora__entry *entry)
 {
-    return hora__ns_sub(hora__agenda_due(view->queue, entry), view->now[entry->line]);
+    return hora__ns_sub(hora__agenda_due(view->queue, entry), view->now[hora__entry_line(view->queue, entry)]);
 }
 
 static bool is_before(const void *a, const void *b, void *context)

@@ -29,9 +29,9 @@ struct change {
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
     struct change *change = arg;
-    hora_ns now = hora__agenda_now(change->queue, (enum hora__timeline)entry->line);
+    hora_ns now = hora__agenda_now(change->queue, hora__entry_line(change->queue, entry));
     hora_ns due = hora__agenda_due(change->queue, entry);
-    if (due <= now && due > hora__ns_sub(now, change->by[entry->line]))
+    if (due <= now && due > hora__ns_sub(now, change->by[hora__entry_line(change->queue, entry)]))
         change->overdue++;
 }
 

@@ -22,8 +22,10 @@
 #include "exec/options.h"
 #include "exec/steer.h"
 #include "sched/crew.h"
+#include "sched/timeout.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
+#include "sys/roster.h"
 
 enum { KEEP_ALIVE_MS = 10 };
 
@@ -272,6 +274,21 @@ static void turn_ended(hora_pool *pool, hora_future *future, bool settles)
     hora__agenda_turn_ended(pool->queue, future, settles);
 }
 
+static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
+{
+    hora__agenda_worker_begins(pool->queue, run);
+}
+
+static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
+{
+    hora__agenda_worker_ends(pool->queue, run);
+}
+
+static void ends(hora_pool *pool)
+{
+    hora__roster_remove(&hora__scheduler_of(pool)->roster);
+}
+
 /* ---- making ---- */
 
 static int execute(hora_pool *pool, const hora_task *task);
@@ -290,6 +307,11 @@ static const struct hora__pool_kind scheduler_kind = {
     .turn_ended = turn_ended,
     .sweep = hora__scheduler_sweep,
     .stopped = hora__scheduler_stopped,
+    .worker_begins = worker_begins,
+    .worker_ends = worker_ends,
+    .run_timer = hora__scheduler_run_timer,
+    .abandon_timer = hora__scheduler_abandon_timer,
+    .ends = ends,
 };
 
 struct hora__scheduler *hora__scheduler_of(hora_pool *pool)
@@ -359,10 +381,11 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->failed = own->failed;
     scheduler->clock_event = own->clock_event;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;
-    scheduler->takes_timers = hora__scheduler_takes_timers(scheduler);
+    scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
     hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
     if (own->clock_event != NULL || (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks))
         hora__clocks_watch(&scheduler->pool);
+    hora__roster_add(&scheduler->roster);
 }
 
 int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,

@@ -17,8 +17,9 @@ struct hora__scheduler {
     hora_decorate_fn decorate; /* these are immutable */
     hora_failed_fn failed;
     hora_clock_event_fn clock_event;
-    bool is_simple;    /* nobody decorates tasks, or oversees them */
-    bool takes_timers; /* no hook is shown them */
+    bool is_simple;           /* nobody decorates tasks, or oversees them */
+    bool shows_timers;        /* a hook, or oversight, sees them run; or it is steered */
+    struct hora__list roster; /* see sys/roster.h */
 };
 
 /* NULL: a plain pool. */
@@ -74,8 +75,17 @@ void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
 
 /* ---- timer.c ---- */
 
-/* Whether no hook is to be shown what runs. */
-bool hora__scheduler_takes_timers(const struct hora__scheduler *scheduler);
+/* Whether hooks or oversight see timers run, or it is steered. */
+bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler);
+
+/* ---- timer_run.c ---- */
+
+/* What hooks and listeners see of a timer, but for its argument. */
+extern const hora_task hora__timer_task;
+
+/* See struct hora__pool_kind. */
+bool hora__scheduler_run_timer(struct hora__worker *worker);
+void hora__scheduler_abandon_timer(struct hora__worker *worker);
 
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
 

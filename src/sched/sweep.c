@@ -21,7 +21,7 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     if (scheduled != NULL && hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) == 0;
     hora_queue *queue = scheduler->pool.queue;
-    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, (enum hora__timeline)entry->line);
+    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, hora__entry_line(queue, entry));
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
@@ -30,15 +30,24 @@ static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
     return !entry->is_timer && is_swept(entry, arg);
 }
 
+/* So many timers have been taken out of the agenda, and booked. */
+static void timers_dropped(hora_pool *pool, int count)
+{
+    for (int i = 0; i < count && hora__pool_measures(pool); i++)
+        hora__pool_count_cancelled(pool, &hora__timer_task);
+    if (count > 0)
+        hora__pool_cancelled(pool);
+}
+
 void hora__scheduler_sweep(hora_pool *pool)
 {
     struct hora__wakes wakes;
     struct hora__entries entries = {NULL, NULL};
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
-    bool had_timers = false;
+    int timers = 0;
     if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING)) {
-        had_timers = hora__agenda_drop_timers(pool->queue, is_swept, hora__scheduler_of(pool), &pool->books);
+        timers = hora__agenda_drop_timers(pool->queue, is_swept, hora__scheduler_of(pool), &pool->books);
         hora__agenda_sweep(pool->queue, is_listed_and_swept, hora__scheduler_of(pool), &entries);
     }
     hora__queue_settle(pool->queue, NULL, &wakes);
@@ -53,8 +62,7 @@ void hora__scheduler_sweep(hora_pool *pool)
         (void)hora_future_cancel(future, false);
         hora__pool_entry_ended(pool, future);
     }
-    if (had_timers)
-        hora__pool_cancelled(pool);
+    timers_dropped(pool, timers);
     hora__pool_relieve(pool);
 }
 
@@ -70,12 +78,11 @@ void hora__scheduler_stopped(hora_pool *pool)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
-    bool had_timers = hora__agenda_drop_timers(pool->queue, always, NULL, &pool->books);
-    if (had_timers)
+    int timers = hora__agenda_drop_timers(pool->queue, always, NULL, &pool->books);
+    if (timers > 0)
         hora__queue_settle(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
-    if (had_timers)
-        hora__pool_cancelled(pool);
+    timers_dropped(pool, timers);
 }
 
 /* ---- the rules ---- */

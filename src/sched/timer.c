@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer.c - timers in memory of the caller: start and cancel
+/* timer.c - timers in memory of the caller: start, cancel and stop
  *
  * How it works      A timer is put into the agenda as what runs once is, by a shard if possible, and counts as an accepted task; but it has neither
- *                   future nor reference, so there is nothing else to do. A worker copies it as it takes it, and runs the copy as
- *                   src/exec/by_value.c says. agenda_timers.c says whose the memory is when.
- * After start       has let go of the lock by which a timer comes in, its body may have run, started it again, or freed it: it is not touched
+ *                   future nor reference, so there is nothing else to do. timer_run.c runs it. agenda_timers.c says whose the memory
+ *                   is when, and how a timer is stopped.
+ * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
  *                   any more.
  * After shutdown    The state is looked at under that lock, and whoever changes the state sweeps the agenda afterwards. So what was let in is
- *                   seen, and never looked at again. */
+ *                   seen, and never looked at again.
+ * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
+ *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
+ * Observed          On a scheduler that shows its timers, or is steered, none goes by way of a shard, and what is measured is counted here. */
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/inline.h"
 #include "base/ns.h"
 #include "sched/scheduler.h"
 #include "sched/timeout.h"
+#include "sys/probe.h"
+#include "sys/roster.h"
 
-bool hora__scheduler_takes_timers(const struct hora__scheduler *scheduler)
+bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
-    return pool->before == NULL && pool->after == NULL && scheduler->failed == NULL && scheduler->decorate == NULL &&
-           pool->turns == NULL && !hora__pool_needs_futures(pool);
+    return pool->before != NULL || pool->after != NULL || scheduler->failed != NULL || scheduler->decorate != NULL ||
+           pool->overseer != NULL;
 }
 
-int hora_timer_init(hora_timer *timer, hora_run_fn run, void *arg)
+int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
 {
     if (timer == NULL || run == NULL)
         return HORA_EINVAL;
@@ -37,6 +43,29 @@ bool hora_timer_is_pending(const hora_timer *timer)
     return timer != NULL && hora__atomic_load(&((const struct hora__timeout *)(const void *)timer)->pending) != 0;
 }
 
+/* ---- running ---- */
+
+static bool was_taken(const struct hora__timeout *timeout)
+{
+    return hora__atomic_load(&timeout->taken) != 0;
+}
+
+/* Whether the scheduler on which it was started last still exists, in this process. */
+static bool has_scheduler(const struct hora__timeout *timeout)
+{
+    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timeout->pool;
+    return scheduler != NULL && (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
+}
+
+/* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */
+__attribute__((noinline)) static int is_running(const struct hora__timeout *timeout)
+{
+    if (!has_scheduler(timeout))
+        return 0;
+    int error = hora__pool_check(timeout->pool);
+    return error < 0 ? error : hora__agenda_runs_timer(timeout);
+}
+
 /* ---- cancelling ---- */
 
 /* One that was pending a moment ago. Whether it still was. */
@@ -45,10 +74,18 @@ static inline bool cancel(struct hora__timeout *timeout)
     hora_pool *pool = timeout->pool;
     enum hora__timer_cancel what = hora__agenda_cancel_timer(timeout);
     if (what == HORA__TIMER_REMOVED) {
+        hora__pool_count_cancelled(pool, &hora__timer_task);
         hora__pool_cancelled(pool);
         hora__pool_try_terminate(pool);
     }
     return what != HORA__TIMER_NOT_THERE;
+}
+
+/* Of one that is not pending. */
+static inline int cancelled_too_late(const struct hora__timeout *timeout)
+{
+    int running = was_taken(timeout) ? is_running(timeout) : 0;
+    return running < 0 ? running : running > 0 ? HORA_CANCEL_RUNNING : HORA_CANCEL_TOO_LATE;
 }
 
 int hora_timer_cancel(hora_timer *timer)
@@ -57,11 +94,59 @@ int hora_timer_cancel(hora_timer *timer)
         return HORA_EINVAL;
     struct hora__timeout *timeout = hora__timeout_of_timer(timer);
     if (hora__atomic_load(&timeout->pending) == 0)
+        return cancelled_too_late(timeout);
+    int error = hora__pool_check(timeout->pool);
+    if (error < 0)
+        return error;
+    return cancel(timeout) ? HORA_CANCEL_REMOVED : cancelled_too_late(timeout);
+}
+
+/* ---- stopping ---- */
+
+/* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: it waits there for a task, and its worker runs that meanwhile. */
+static int is_in_function(const struct hora__timeout *timeout, const hora_thread *thread)
+{
+    const struct hora__worker *worker = thread->worker;
+    if (worker == NULL || worker->timer_run.timer != timeout)
+        return 0;
+    return worker->nested != NULL ? HORA_EDEADLK : 1;
+}
+
+/* Of one that was taken once, or stands in the heap. */
+__attribute__((noinline)) static int stop_fully(struct hora__timeout *timeout)
+{
+    hora_thread *thread;
+    if (hora__atomic_load(&timeout->pending) == 0 && !has_scheduler(timeout))
+        return HORA_CANCEL_TOO_LATE;
+    int error = hora__pool_check(timeout->pool);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    int in_function = error < 0 ? error : is_in_function(timeout, thread);
+    if (in_function < 0)
+        return in_function;
+    (void)hora__atomic_add(&timeout->stopping, 1);
+    int what = hora__agenda_stop_timer(timeout, in_function > 0, thread);
+    if (in_function == 0)
+        hora__atomic_store_relaxed(&timeout->taken, 0); /* so the next call is a short one */
+    (void)hora__atomic_add(&timeout->stopping, -1);
+    return what;
+}
+
+int hora_timer_stop(hora_timer *timer)
+{
+    if (timer == NULL)
+        return HORA_EINVAL;
+    struct hora__timeout *timeout = hora__timeout_of_timer(timer);
+    bool is_pending = hora__atomic_load(&timeout->pending) != 0;
+    if (was_taken(timeout))
+        return stop_fully(timeout);
+    if (!is_pending)
         return HORA_CANCEL_TOO_LATE;
     int error = hora__pool_check(timeout->pool);
     if (error < 0)
         return error;
-    return cancel(timeout) ? HORA_CANCEL_REMOVED : HORA_CANCEL_TOO_LATE;
+    bool is_out = hora__agenda_unpost_timer(timeout);
+    return is_out && !was_taken(timeout) ? HORA_CANCEL_REMOVED : stop_fully(timeout);
 }
 
 /* ---- starting ---- */
@@ -79,6 +164,7 @@ static int take_back(hora_pool *pool, const struct hora__timeout *timeout, uint6
     return error;
 }
 
+/* It has come in. */
 __attribute__((noinline)) static int staff(hora_pool *pool, const struct hora__timeout *timeout, uint64_t number)
 {
     int error = hora__scheduler_staff(pool);
@@ -87,47 +173,123 @@ __attribute__((noinline)) static int staff(hora_pool *pool, const struct hora__t
     return 0;
 }
 
-static inline int post(hora_pool *pool, struct hora__timeout *timeout, hora_ns delay)
+/* Before it comes in, of one that is pending: 0, or why there is no worker. */
+static int staff_first(hora_pool *pool)
 {
-    hora_ns now = hora_clock_now(pool->object.clock);
-    uint64_t number;
-    timeout->pool = pool;
-    int error = hora__agenda_post_timer(timeout, now, hora__ns_add(now, delay > 0 ? delay : 0), &number);
-    if (error < 0)
-        return error;
+    int error = hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff(pool);
+    return error == HORA_ESHUTDOWN ? 0 : error; /* the gate is closed then */
+}
+
+static inline int came_in(hora_pool *pool, const struct hora__timeout *timeout, uint64_t number)
+{
     hora__pool_work_came(pool);
     return hora__scheduler_is_staffed(pool) ? 0 : staff(pool, timeout, number);
 }
 
-static int check(hora_pool *pool, const struct hora__timeout *timeout)
+/* When a timer is to run; and `is_long`: on a scheduler that shows its timers, or is steered. */
+struct times {
+    hora_ns now;
+    hora_ns due;
+    bool is_long;
+};
+
+static inline int post(hora_pool *pool, struct hora__timeout *timeout, struct times times)
 {
-    int error = hora__pool_check(pool);
-    if (error < 0)
-        return error;
-    const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
-    if (scheduler == NULL || timeout == NULL || timeout->run == NULL)
-        return HORA_EINVAL;
-    return scheduler->takes_timers ? 0 : HORA_ENOTSUP;
+    uint64_t number;
+    int error = times.is_long ? hora__agenda_put_timer(timeout, times.due, &number)
+                              : hora__agenda_post_timer(timeout, times.now, times.due, &number);
+    return error < 0 ? error : came_in(pool, timeout, number);
 }
 
-static int refuse(hora_pool *pool)
+/* It is pending here, or was a moment ago. As long as it is, the last worker stays. */
+__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timeout *timeout, struct times times)
+{
+    uint64_t number;
+    int error = staff_first(pool);
+    if (error < 0)
+        return error;
+    int moved = hora__agenda_move_timer(timeout, times.now, times.due, times.is_long, &number);
+    if (moved > 0 && times.is_long)
+        hora__pool_count_cancelled(pool, &hora__timer_task);
+    if (moved != 0) /* or an error */
+        return moved;
+    return came_in(pool, timeout, number);
+}
+
+/* It is pending on another scheduler. A place and a thread are made sure of before it leaves that. */
+__attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timeout *timeout, hora_ns due)
+{
+    uint64_t number;
+    int error = hora__pool_check(timeout->pool);
+    if (error == 0 && was_taken(timeout))
+        error = hora__agenda_runs_timer(timeout) ? HORA_EBUSY : 0;
+    if (error == 0)
+        error = hora__agenda_keep_timer_place(pool);
+    if (error < 0)
+        return error;
+    error = staff_first(pool);
+    if (error == 0 && !cancel(timeout))
+        error = HORA_EBUSY; /* a worker has taken it in this moment */
+    if (error < 0) {
+        hora__agenda_give_up_timer_place(pool);
+        return error;
+    }
+    timeout->pool = pool;
+    error = hora__agenda_place_timer(timeout, due, &number);
+    if (error == 0)
+        error = came_in(pool, timeout, number);
+    return error < 0 ? error : 1;
+}
+
+/* It is not pending, and was started on another scheduler before, or on none. */
+__attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timeout *timeout)
+{
+    int running = was_taken(timeout) ? is_running(timeout) : 0;
+    if (running != 0)
+        return running < 0 ? running : HORA_EBUSY;
+    hora__atomic_store_relaxed(&timeout->taken, 0);
+    timeout->pool = pool;
+    return 0;
+}
+
+HORA__INLINE int start(hora_pool *pool, struct hora__timeout *timeout, struct times times)
+{
+    if (hora__atomic_load(&timeout->pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
+        return timeout->pool == pool ? move(pool, timeout, times) : move_here(pool, timeout, times.due);
+    int error = timeout->pool != pool ? change_scheduler(pool, timeout) : 0;
+    return error < 0 ? error : post(pool, timeout, times);
+}
+
+__attribute__((noinline)) static int refuse(hora_pool *pool)
 {
     hora__counter_add(&pool->refused, 1);
+    HORA__PROBE(task_rejected, NULL, hora__timer_task.name, "the pool is shut down");
+    if (pool->overseer != NULL)
+        pool->overseer->kind->rejected(pool->overseer, NULL, &hora__timer_task, "the pool is shut down");
     return HORA_EREJECTED;
 }
 
-int hora_timer_start(hora_scheduler *scheduler, hora_timer *timer, hora_ns delay)
+__attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timeout *timeout, hora_ns due)
+{
+    hora__pool_comes(pool, &hora__timer_task);
+    int outcome = start(pool, timeout, (struct times){.due = due, .is_long = true});
+    if (outcome < 0 && outcome != HORA_ENOTSUP)
+        hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* whatever it is, it was not submitted */
+    return outcome;
+}
+
+int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay)
 {
     struct hora__timeout *timeout = hora__timeout_of_timer(timer);
-    int error = check(scheduler, timeout);
+    int error = hora__pool_check(scheduler);
     if (error < 0)
         return error;
-    if (hora__atomic_load(&timeout->pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE)) {
-        error = hora__pool_check(timeout->pool);
-        if (error < 0)
-            return error;
-        (void)cancel(timeout);
-    }
-    error = post(scheduler, timeout, delay);
-    return error == HORA_ENOTSUP ? refuse(scheduler) : error;
+    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
+    if (own == NULL || timeout == NULL || timeout->run == NULL)
+        return HORA_EINVAL;
+    hora_ns now = hora_clock_now(scheduler->object.clock);
+    hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
+    int outcome = own->shows_timers ? start_shown(scheduler, timeout, due)
+                                    : start(scheduler, timeout, (struct times){now, due, false});
+    return outcome == HORA_ENOTSUP ? refuse(scheduler) : outcome;
 }

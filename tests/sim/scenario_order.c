@@ -225,7 +225,7 @@ LARGE_SCENARIO(order_of_timer)
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
     CHECK_INT(hora_pool_prestart_all(pool), 1);
     hora__counter_set(&sent[0], 1);
-    CHECK_OK(hora_timer_start(pool, &timer, 0));
+    CHECK_OK(hora_timer_start(&timer, pool, 0));
     if (!hora_timer_is_pending(&timer))
         hora__atomic_init(pending, 0);
     CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));

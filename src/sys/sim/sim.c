@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "sys/roster.h"
 #include "sys/sim/internal.h"
 
 enum { MOST_STEPS = 20000 };
@@ -171,6 +172,7 @@ static void end(struct hora__sim_result *result)
     hora__sim_threads_end();
     hora__sim_memory_end();
     hora__sim_events_end(); /* D2 */
+    hora__roster_clear();
     hora__sim_schedule_learn();
     if (hora__sim_race_seen() && result->verdict == HORA__SIM_PASSED) {
         result->verdict = HORA__SIM_FAILED;

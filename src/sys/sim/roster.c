@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roster.c - which schedulers exist in the simulated process. Simulated threads change only at known points, of which there is none here: so there
+ * is no lock. */
+#include "sys/roster.h"
+
+#include <stddef.h>
+
+static struct hora__list first = {&first, &first};
+
+void hora__roster_clear(void)
+{
+    hora__list_init(&first);
+}
+
+void hora__roster_add(struct hora__list *link)
+{
+    hora__list_add_last(&first, link);
+}
+
+void hora__roster_remove(struct hora__list *link)
+{
+    hora__list_remove(link);
+}
+
+bool hora__roster_has(const struct hora__list *link)
+{
+    const struct hora__list *at = first.next;
+    while (at != &first && at != link)
+        at = at->next;
+    return at == link;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_timer_full.c - a timer that a full scheduler refuses stays as it was. That a scheduler has 2147483647 tasks is only said: none has so many. */
+#include <hora/timer.h>
+
+#include "exec/pool.h"
+#include "harness.h"
+
+static int do_nothing(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* A scheduler with a hook puts each timer into its heap at once, and so looks whether there is room. */
+static int before(hora_pool *pool, hora_future *future, void *context)
+{
+    (void)pool;
+    (void)future;
+    (void)context;
+    return 0;
+}
+
+static void set_size(hora_scheduler *scheduler, int size)
+{
+    hora__mutex_lock(&scheduler->queue->object.lock);
+    scheduler->queue->size = size;
+    hora__mutex_unlock(&scheduler->queue->object.lock);
+}
+
+TEST_REAL(timer_refused_by_a_full_scheduler_stays, "")
+{
+    hora_scheduler *scheduler, *full;
+    hora_timer timer = HORA_TIMER_INIT(do_nothing, NULL), fresh = HORA_TIMER_INIT(do_nothing, NULL);
+
+    CHECK_OK(hora_scheduler_new(NULL, &scheduler, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.before = before), &full, NULL));
+    CHECK_OK(hora_timer_start(&timer, scheduler, HORA_HOURS(1)));
+    set_size(full, HORA_UNBOUNDED);
+    CHECK_ERROR(hora_timer_start(&fresh, full, HORA_HOURS(1)), HORA_EFULL);
+    CHECK(!hora_timer_is_pending(&fresh));
+    CHECK_ERROR(hora_timer_start(&timer, full, HORA_HOURS(1)), HORA_EFULL);
+    CHECK(hora_timer_is_pending(&timer));
+    set_size(full, 0);
+    CHECK_INT(hora_timer_start(&timer, scheduler, HORA_HOURS(2)), 1);
+    CHECK_INT(hora_timer_start(&timer, full, HORA_HOURS(1)), 1);
+    CHECK_INT(hora_timer_stop(&timer), HORA_CANCEL_REMOVED);
+    CHECK_OK(hora_pool_free(scheduler));
+    CHECK_OK(hora_pool_free(full));
+}
+
+/* To move a timer where it is needs no place. */
+TEST_REAL(timer_of_a_full_scheduler_is_moved, "")
+{
+    hora_scheduler *scheduler;
+    hora_timer timer = HORA_TIMER_INIT(do_nothing, NULL);
+    hora_pool_stats stats;
+
+    CHECK_OK(hora_scheduler_new(NULL, &scheduler, NULL));
+    CHECK_OK(hora_timer_start(&timer, scheduler, HORA_HOURS(1)));
+    CHECK_OK(hora_pool_get_stats(scheduler, &stats)); /* it is in the heap now */
+    set_size(scheduler, HORA_UNBOUNDED);
+    CHECK_INT(hora_timer_start(&timer, scheduler, HORA_HOURS(2)), 1);
+    CHECK(hora_timer_is_pending(&timer));
+    hora__mutex_lock(&scheduler->queue->object.lock);
+    scheduler->queue->size -=
+        HORA_UNBOUNDED - 1; /* less what is not there: the timer, wherever it stands, is counted as ever */
+    hora__mutex_unlock(&scheduler->queue->object.lock);
+    CHECK_INT(hora_timer_stop(&timer), HORA_CANCEL_REMOVED);
+    CHECK_OK(hora_pool_free(scheduler));
+}
