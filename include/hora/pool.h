@@ -19,6 +19,14 @@
  *     STOP -> TIDYING        the pool is empty
  *     TIDYING -> TERMINATED  the terminated hook has returned
  *
+ * If no thread can be started, a pool goes on with those that it has. If it has none, the call that submits a task returns HORA_EAGAIN (or
+ * HORA_ENOMEM), the caller keeps the task, and nothing has changed. A pool can also lose its last thread later, while tasks are queued: a task
+ * ends its thread, or a thread that another submitter relied on does not start. The pool then tries to start one again, after 10 ms at first and
+ * every second in the end: in the thread that was the last one, as long as tasks are queued; in each thread that waits for the pool
+ * (hora_pool_await_idle_for, hora_pool_await_termination_for, hora_pool_close_for) or for a future of it (hora_future_get); and with each task that comes.
+ *
+ * core_threads and max_threads may be any number up to INT_MAX. No pool has more than 268,435,455 threads at a time, whatever they allow.
+ *
  * Every accepted task ends in exactly one way: done, failed, cancelled, rejected, abandoned, handed back or
  * expired (hora/terms.h); the pool counts them (hora_pool_stats) and asserts the sum at its end.
  *
@@ -88,7 +96,7 @@ typedef struct hora_pool_options {
     hora_terminated_fn terminated;
     void *arg;               /* last argument of all callbacks above */
     const char *name;        /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
-    size_t stack_size;       /* of hora's own threads; 0: the system's default */
+    size_t stack_size;       /* of hora's own threads, PTHREAD_STACK_MIN to 1 TB; 0: the system's default */
     const hora_clock *clock; /* what keep_alive and timed calls are measured with; NULL: monotonic */
     bool frozen;             /* the setters below are refused with HORA_ENOTSUP */
     bool keep_cancelled;     /* cancelled tasks stay in the queue until a worker meets them, as in the JDK */
@@ -131,7 +139,7 @@ HORA_API int hora_pool_free(hora_pool *pool);
  * Ownership: see hora/task.h.   Threads: Any thread.
  * Blocks: with HORA_REJECT_BLOCK for room; with HORA_REJECT_CALLER_RUNS as long as the task runs.
  * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK (HORA_REJECT_BLOCK),
- * HORA_EAGAIN (a scheduler that has no thread and can start none), HORA_EFORKED, and what a rejection handler returns. */
+ * HORA_EAGAIN (the pool has no thread and can start none), HORA_EFORKED, and what a rejection handler returns. */
 HORA_NODISCARD HORA_API int hora_pool_execute(hora_pool *pool, const hora_task *task);
 
 /* hora_pool_submit - run a task some time, and get its future
@@ -285,7 +293,7 @@ typedef struct hora_pool_stats {
     const char *state;    /* "Running", "Shutting down", "Stopping", "Tidying" or "Terminated" */
     int threads;          /* workers now, but for those that are written off; 0 from TIDYING on */
     int active;           /* workers that run a task, hooks included */
-    int largest;          /* most workers ever */
+    int largest;          /* most workers ever, of those whose thread has begun */
     int queued;           /* tasks in the queue */
     int core_threads;
     int max_threads;

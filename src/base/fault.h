@@ -118,6 +118,10 @@
     X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told of it")                              \
     X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                                  \
     X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")        \
+    X(POOL_KEEPS_UNSTAFFED, "a task for which no thread can be started is accepted")                     \
+    X(POOL_STRANDED_UNSEEN, "threads that wait for a pool without workers do not start one")             \
+    X(POOL_LAST_WORKER_JUST_LEAVES, "the last worker ends although it cannot be replaced")               \
+    X(FUTURE_WAITS_UNATTENDED, "a thread waits for a task that no worker will run")                      \
     X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                               \
     X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                         \
     X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for has gone")              \

@@ -4,7 +4,8 @@
  * Order             a core worker; the queue; a worker up to max_threads; the rule for those that find no place.
  * Races             After a task has been queued the pool may have been shut down, with no worker left to see it: so the state is
  *                   looked at again, and the task taken back if it is still there. If it is not, a worker has it, and
- *                   all is well. Likewise the last worker may have left just before: then one is started. */
+ *                   all is well. Likewise the last worker may have left just before: then one is started; if that fails, too, the
+ *                   task is taken back, and the caller is told. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -236,26 +237,35 @@ void hora__pool_unqueue(hora_pool *pool, hora_future *future)
     hora__pool_unaccept(pool);
 }
 
-/* After queueing: the last worker may have left just before. */
-static void see_that_somebody_comes(hora_pool *pool, int32_t control)
+/* After queueing, without a worker: the last one may have left just before. HORA_EAGAIN or HORA_ENOMEM: none is there, and none can
+ * be started. */
+__attribute__((noinline)) static int staff(hora_pool *pool)
 {
-    if (hora__count_of(control) == 0)
-        (void)hora__worker_add(pool, NULL, false); /* if that fails the task waits, and the failure is noted */
+    int error = hora__worker_add(pool, NULL, false);
+    if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN || HORA__FAULT(POOL_KEEPS_UNSTAFFED))
+        return 0; /* that last one: what was queued before it has been dealt with */
+    if (hora__count_of(hora__atomic_load(&pool->control)) > 0)
+        return 0; /* if that one does not start either, the pool is stranded: see worker_add.c */
+    return error == HORA_ENOMEM ? HORA_ENOMEM : HORA_EAGAIN;
 }
 
-/* After queueing: HORA_ESHUTDOWN if the task had to be taken back. */
+/* After queueing: HORA_ESHUTDOWN, or as staff, if the task had to be taken back. */
 static inline int look_again(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (HORA__FAULT(POOL_NO_RECHECK))
         return 0;
     int32_t control = hora__atomic_load(&pool->control);
-    if (hora__state_of(control) != HORA__RUNNING && hora__pool_withdraw(pool, future)) {
+    int error = hora__state_of(control) != HORA__RUNNING ? HORA_ESHUTDOWN : 0;
+    if (error == 0 && hora__count_of(control) == 0)
+        error = staff(pool);
+    if (error < 0 && hora__pool_withdraw(pool, future)) {
         back_out(pool, future, standing);
         hora__pool_unaccept(pool);
         hora__pool_try_terminate(pool);
-        return HORA_ESHUTDOWN;
+        return error;
     }
-    see_that_somebody_comes(pool, control);
+    if (error == HORA_ESHUTDOWN && hora__count_of(control) == 0)
+        (void)staff(pool);
     return 0;
 }
 
@@ -277,6 +287,13 @@ static int start_with(hora_pool *pool, hora_future *future, enum standing standi
 static bool below_core(const hora_pool *pool)
 {
     return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
+}
+
+/* Whether a worker is there, or on its way, and no other one is to start before a task is queued. */
+static bool is_staffed(const hora_pool *pool)
+{
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }
 
 /* The same in a steered pool, where the task has to be let begin first. */
@@ -423,11 +440,11 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
 /* ---- by value ---- */
 
 /* Queue a task without a future, if nobody looks at the queue and it is the queue's turn: whether that was done. It is let in
- * only while the pool is running, so unlike a future it never has to be taken back. */
+ * only while the pool is running and has a worker, so unlike a future it never has to be taken back. */
 static bool post(hora_pool *pool, const hora_task *task)
 {
     int32_t by_value = hora__atomic_load(&pool->by_value);
-    if (by_value == HORA__NEVER_BY_VALUE || below_core(pool))
+    if (by_value == HORA__NEVER_BY_VALUE || !is_staffed(pool))
         return false;
     struct hora__posting posting = {
         .task = task,
@@ -443,7 +460,8 @@ static bool post(hora_pool *pool, const hora_task *task)
         return false;
     }
     hora__pool_work_came(pool);
-    see_that_somebody_comes(pool, hora__atomic_load(&pool->control));
+    if (hora__count_of(hora__atomic_load(&pool->control)) == 0)
+        (void)staff(pool); /* the last worker has just left: if that fails it stays, and tries again */
     return true;
 }
 

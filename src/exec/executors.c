@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executors.c - the usual pools by name */
+#include <limits.h>
 #include <stddef.h>
 
 #include "base/options.h"
@@ -52,7 +53,7 @@ int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool)
     int error = take_options(&own, options);
     if (error < 0)
         return error;
-    own.max_threads = HORA__WORKERS_MAX;
+    own.max_threads = INT_MAX;
     own.queue_capacity = -1;
     if (own.keep_alive == 0)
         own.keep_alive = HORA_SECONDS(CACHED_KEEP_ALIVE_S);

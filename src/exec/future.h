@@ -38,6 +38,9 @@ struct hora__queue_owner {
     bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
     /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not count that. */
     void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
+    /* No worker is there, see below: try to start one if a task is queued. Whether there is still none. */
+    bool (*rescue)(struct hora__queue_owner *owner);
+    hora__atomic workers; /* threads that have begun to take from its queue, and have not left */
     hora__atomic keeps_cancelled;
     hora_ns spin; /* how long to look before waiting for a future; immutable */
 };
@@ -59,6 +62,15 @@ enum hora__future_state {
     HORA__FUTURE_INTERRUPTING,
     HORA__FUTURE_INTERRUPTED,
 };
+/* How long to wait between two attempts to start a worker: longer each time. `before`: the pause before this one; 0: it is the first. */
+#define HORA__RESCUE_PAUSE_LEAST HORA_MS(10)
+#define HORA__RESCUE_PAUSE_MOST  HORA_SECONDS(1)
+
+static inline hora_ns hora__rescue_pause(hora_ns before)
+{
+    hora_ns pause = before == 0 ? HORA__RESCUE_PAUSE_LEAST : 2 * before;
+    return pause < HORA__RESCUE_PAUSE_MOST ? pause : HORA__RESCUE_PAUSE_MOST;
+}
 
 /* What a future is the first part of. */
 enum hora__future_kind {

@@ -87,14 +87,22 @@ static int answer(hora_future *future, void **ret_result)
     return outcome;
 }
 
-static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline)
+/* With the lock: whether no worker of its pool is there, which is to run it. */
+static bool is_unattended_locked(const hora_future *future)
+{
+    return future->owner != NULL && hora__atomic_load(&future->owner->workers) == 0;
+}
+
+/* HORA_EAGAIN: there is something to do first, see wait. `attended`: that has been looked at. */
+static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline, bool attended)
 {
     hora__mutex_lock(&future->object.lock);
     if (hora__future_state(future) != HORA__FUTURE_NEW) {
         hora__mutex_unlock(&future->object.lock);
         return 0;
     }
-    if (future->nudged && thread->worker != NULL && !HORA__FAULT(FUTURE_NUDGE_UNSEEN)) {
+    bool nudged = future->nudged && thread->worker != NULL && !HORA__FAULT(FUTURE_NUDGE_UNSEEN);
+    if (nudged || (!attended && is_unattended_locked(future) && !HORA__FAULT(FUTURE_WAITS_UNATTENDED))) {
         hora__mutex_unlock(&future->object.lock);
         return HORA_EAGAIN;
     }
@@ -105,10 +113,10 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
 static int wait_for_ever(hora_future *future, hora_thread *thread)
 {
     if (thread->runs == 0)
-        return wait_until(future, thread, HORA_FOREVER);
+        return wait_until(future, thread, HORA_FOREVER, false);
     int error = hora__begin_waiting(future, thread);
     if (error == 0)
-        error = wait_until(future, thread, HORA_FOREVER);
+        error = wait_until(future, thread, HORA_FOREVER, false);
     hora__end_waiting(thread);
     return error;
 }
@@ -128,19 +136,43 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
     return true;
 }
 
+/* If no worker of its pool is there, let one be started, if that is possible now. When to look again, after a pause that grows;
+ * HORA_FOREVER: there is no need to. */
+__attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pause)
+{
+    hora__mutex_lock(&future->object.lock);
+    struct hora__queue_owner *owner = is_unattended_locked(future) ? future->owner : NULL;
+    if (owner != NULL)
+        hora__object_ref(owner->object);
+    hora__mutex_unlock(&future->object.lock);
+    if (owner == NULL)
+        return HORA_FOREVER;
+    bool is_unattended = owner->rescue(owner);
+    hora__object_leave(owner->object);
+    if (!is_unattended)
+        return HORA_FOREVER;
+    *pause = hora__rescue_pause(*pause);
+    return hora__clock_deadline(future->object.clock, *pause);
+}
+
 /* Wait, and help when that is possible: a task of a scheduler cannot be run before its time. */
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     hora_ns deadline = hora__clock_deadline(future->object.clock, timeout);
     if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
         return 0;
+    hora_ns attend_at = HORA_FOREVER;
+    hora_ns pause = 0;
     for (;;) {
         hora_ns help_at = hora__help(future, thread);
-        hora_ns until = help_at < deadline ? help_at : deadline;
-        int error = until == HORA_FOREVER ? wait_for_ever(future, thread) : wait_until(future, thread, until);
-        bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && help_at < deadline);
+        hora_ns look_at = help_at < attend_at ? help_at : attend_at;
+        hora_ns until = look_at < deadline ? look_at : deadline;
+        int error = until == HORA_FOREVER ? wait_for_ever(future, thread)
+                                          : wait_until(future, thread, until, attend_at != HORA_FOREVER);
+        bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && look_at < deadline);
         if (!looks_again)
             return error;
+        attend_at = attend(future, &pause);
     }
 }
 

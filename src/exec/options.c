@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "exec/pool.h"
 #include "sys/serial.h"
+#include "sys/thread.h"
 
 int hora__pool_max_threads(const hora_pool_options *options)
 {
@@ -39,8 +40,6 @@ static const char *wrong_threads(const hora_pool_options *options)
         return "max_threads is negative";
     if (options->core_threads > max)
         return "core_threads is greater than max_threads";
-    if (max > HORA__WORKERS_MAX)
-        return "max_threads is greater than 268435455";
     if (options->keep_alive < 0)
         return "keep_alive is negative";
     if (options->core_time_out && options->keep_alive == 0)
@@ -81,8 +80,19 @@ static const char *wrong_reject(const hora_pool_options *options)
     if (options->reject == HORA_REJECT_BLOCK && !hora__pool_queue_holds(options))
         return "HORA_REJECT_BLOCK needs a queue that holds something: queue_capacity is negative, or the queue is "
                "synchronous";
-    if (options->stack_size != 0 && options->thread_factory != NULL)
+    return NULL;
+}
+
+static const char *wrong_stack(const hora_pool_options *options)
+{
+    if (options->stack_size == 0)
+        return NULL;
+    if (options->thread_factory != NULL)
         return "stack_size has no effect with a factory of your own";
+    if (options->stack_size < hora__os_thread_least_stack())
+        return "stack_size is smaller than the system's least, PTHREAD_STACK_MIN";
+    if (options->stack_size > hora__os_thread_most_stack())
+        return "stack_size is greater than any thread can have";
     return NULL;
 }
 
@@ -108,6 +118,8 @@ const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *
         wrong = wrong_spin(own);
     if (wrong == NULL)
         wrong = wrong_reject(own);
+    if (wrong == NULL)
+        wrong = wrong_stack(own);
     return wrong != NULL || own->oversight == NULL ? wrong : hora__overseer_wrong(own);
 }
 

@@ -60,6 +60,11 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
     hora__pool_try_terminate(pool);
 }
 
+static bool rescue(struct hora__queue_owner *owner)
+{
+    return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
+}
+
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
     hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
@@ -113,7 +118,8 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
     pool->queue_holds = hora__pool_queue_holds(options);
-    pool->owner = (struct hora__queue_owner){.object = &pool->object, .cancelled = cancelled};
+    pool->owner = (struct hora__queue_owner){.object = &pool->object, .cancelled = cancelled, .rescue = rescue};
+    hora__atomic_init(&pool->owner.workers, 0);
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     pool->owner.spin = options->spin;
     hora__pool_name(pool->name, sizeof pool->name, options->name);
@@ -136,6 +142,7 @@ static void init_lists(hora_pool *pool)
     hora__list_init(&pool->quiescers);
     hora__list_init(&pool->submitters);
     hora__list_init(&pool->reapers);
+    hora__list_init(&pool->leavers);
 }
 
 int hora__pool_make(const hora_pool_options *options, size_t size, const struct hora__pool_kind *kind,
@@ -375,10 +382,14 @@ int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list)
     int error = hora__pool_check(pool);
     if (error < 0 || (ret_list != NULL && ret_list->first != NULL))
         return error < 0 ? error : HORA_EINVAL;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
     advance_state(pool, HORA__STOP);
     hora__workers_interrupt_all_locked(pool);
+    hora__waiters_resolve_all(&pool->leavers, 0, &wakes);
     hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
     hora__pool_wake_submitters(pool); /* they wait in vain from now on */
     error = ret_list != NULL ? hora__pool_show(pool) : 0;
     if (pool->kind != NULL)
@@ -426,31 +437,74 @@ static bool is_quiet_locked(hora_pool *pool)
     return hora__books_are_even(&pool->books);
 }
 
-/* Wait for a condition that is signalled on a list. Precedence: the condition, the end of the time, interrupts. */
-static int wait_for(hora_pool *pool, bool (*is_so_locked)(hora_pool *pool), struct hora__list *list, hora_ns timeout)
+/* What a thread waits for, and where it is told of it. */
+struct condition {
+    bool (*is_so_locked)(hora_pool *pool);
+    struct hora__list *list;
+    bool tries;          /* no worker is there, and the thread tries to start one from time to time */
+    uint32_t strandings; /* of the pool, before the thread looked for that */
+};
+
+/* Wait once, until the time `until`. Precedence: the condition, the end of the time, interrupts. HORA_EAGAIN: look again. */
+static int wait_once(hora_pool *pool, const struct condition *condition, hora_thread *thread, hora_ns timeout,
+                     hora_ns until)
 {
-    hora_thread *thread;
-    hora_ns deadline = timeout > 0 ? hora__clock_deadline(pool->object.clock, timeout) : 0;
-    int error = hora__thread_current(&thread);
-    if (error < 0)
-        return error;
+    int error = 0;
     hora__mutex_lock(&pool->object.lock);
-    if (!is_so_locked(pool)) {
+    if (!condition->is_so_locked(pool)) {
         if (timeout <= 0)
             error = HORA_ETIMEDOUT;
         else if (timeout == HORA_FOREVER && is_needed_for_the_end(pool))
             error = HORA_EDEADLK;
+        else if (pool->strandings != condition->strandings && !condition->tries)
+            error = HORA_EAGAIN;
         else
-            return hora__object_wait_locked(&pool->object, list, thread, deadline);
+            return hora__object_wait_locked(&pool->object, condition->list, thread, until);
     }
     hora__mutex_unlock(&pool->object.lock);
     return error;
 }
 
+static uint32_t read_strandings(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->object.lock);
+    uint32_t strandings = pool->strandings;
+    hora__mutex_unlock(&pool->object.lock);
+    return strandings;
+}
+
+/* As wait_once, until the deadline. While no worker is there to run what is queued, try to start one from time to time. */
+static int wait_for(hora_pool *pool, struct condition *condition, hora_ns timeout)
+{
+    hora_thread *thread;
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(pool->object.clock, timeout) : 0;
+    hora_ns pause = 0;
+    int error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    for (;;) {
+        hora_ns until = deadline;
+        condition->strandings = read_strandings(pool);
+        condition->tries = timeout > 0 && hora__pool_is_stranded(pool) && hora__pool_rescue(pool);
+        if (condition->tries) {
+            pause = hora__rescue_pause(pause);
+            hora_ns again = hora__clock_deadline(pool->object.clock, pause);
+            until = again < deadline ? again : deadline;
+        }
+        error = wait_once(pool, condition, thread, timeout, until);
+        bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && until < deadline);
+        if (!looks_again)
+            return error;
+    }
+}
+
 int hora_pool_await_termination_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora__pool_check(pool);
-    return error < 0 ? error : wait_for(pool, is_terminated_locked, &pool->terminations, timeout);
+    if (error < 0)
+        return error;
+    struct condition condition = {.is_so_locked = is_terminated_locked, .list = &pool->terminations};
+    return wait_for(pool, &condition, timeout);
 }
 
 int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
@@ -458,8 +512,9 @@ int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
+    struct condition condition = {.is_so_locked = is_quiet_locked, .list = &pool->quiescers};
     hora__pool_watch(pool, 1);
-    error = wait_for(pool, is_quiet_locked, &pool->quiescers, timeout);
+    error = wait_for(pool, &condition, timeout);
     hora__pool_watch(pool, -1);
     return error;
 }

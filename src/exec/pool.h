@@ -16,6 +16,7 @@
 /* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
 enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING, HORA__TERMINATED };
 
+/* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
 /* Whether tasks may be queued without a future, see by_value.c; in a pool that measures, with a stamp. */
@@ -109,7 +110,9 @@ struct hora_pool {
     struct hora__list terminations; /* threads that wait for termination, */
     struct hora__list quiescers;    /* for quiet, */
     struct hora__list submitters;   /* for room, */
-    struct hora__list reapers;      /* for alive == 0 */
+    struct hora__list reapers;      /* for alive == 0, */
+    uint32_t strandings;            /* how often threads of the first two lists were told to try to start a worker */
+    struct hora__list leavers;      /* to be replaced, or for the pool to stop: see linger_until_replaced in worker.c */
     struct hora__ready_fd idle_fd;
 
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
@@ -239,6 +242,12 @@ enum hora__ending hora__ending_of(hora_future *future);
 
 /* Take one entry of a future out of the queue, with its reference. */
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future);
+
+/* Tasks are queued, and no worker is there to take them: those that could not be started count as none. See worker_add.c. */
+bool hora__pool_is_stranded(hora_pool *pool);
+
+/* If so, try to start a worker. Whether none is there now, so that the caller has to look again after a while. */
+bool hora__pool_rescue(hora_pool *pool);
 
 /* After anything that may have made the end possible. */
 void hora__pool_try_terminate(hora_pool *pool);

@@ -159,7 +159,7 @@ static int block(hora_pool *pool, hora_future *future)
 static int block_told(hora_pool *pool, hora_future *future)
 {
     int error = block(pool, future);
-    if ((error < 0 && error != HORA_ENOMEM) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
+    if ((error < 0 && error != HORA_ENOMEM && error != HORA_EAGAIN) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
         refuse(pool, future, is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
     return error;
 }

@@ -63,7 +63,7 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads)
 
 int hora_pool_set_max_threads(hora_pool *pool, int threads)
 {
-    int error = enter(pool, threads >= 1 && threads <= HORA__WORKERS_MAX);
+    int error = enter(pool, threads >= 1);
     if (error < 0)
         return error;
     if (threads < hora__atomic_load(&pool->core_threads))

@@ -31,6 +31,8 @@ int hora__steer_threads(const void *context)
         return 0; /* what waits is handed back, whatever ends by being interrupted */
     int core = hora__atomic_load(&pool->core_threads);
     int written_off = hora__atomic_load(&pool->written_off); /* they run, and have been replaced */
+    if (core > HORA__WORKERS_MAX)
+        core = HORA__WORKERS_MAX; /* there can be no more; and the queue adds to this */
     return written_off + (core > hora__count_of(control) ? core : hora__count_of(control));
 }
 

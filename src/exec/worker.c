@@ -372,6 +372,34 @@ static void replace(hora_pool *pool, bool abrupt)
     (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the pool runs with what it has */
 }
 
+/* Sleep for so long, or until the pool stops. */
+static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
+{
+    hora_ns deadline = hora__clock_deadline(pool->object.clock, pause);
+    hora__mutex_lock(&pool->object.lock);
+    if (hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP) {
+        hora__mutex_unlock(&pool->object.lock);
+        return;
+    }
+    int ignored =
+        hora__object_wait_locked(&pool->object, &pool->leavers, thread, deadline); /* the caller looks itself */
+    (void)ignored;
+}
+
+/* The last worker has ended, tasks are queued, and no thread could be started in its place: without it the tasks would wait for a
+ * submitter that may never come. So its thread stays and tries again, also after a task has ended it. */
+static void linger_until_replaced(const struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    hora_ns pause = 0;
+    bool replaced = false;
+    while (!replaced && hora__pool_is_stranded(pool) && !HORA__FAULT(POOL_LAST_WORKER_JUST_LEAVES)) {
+        pause = hora__rescue_pause(pause);
+        pause_leaving(pool, worker->thread, pause);
+        replaced = hora__pool_is_stranded(pool) && hora__worker_add(pool, NULL, false) == 0;
+    }
+}
+
 static void leave_list(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -381,6 +409,8 @@ static void leave_list(struct hora__worker *worker)
         pool->ended_endings[i] += hora__counter_read(&worker->endings[i]);
     if (hora__worker_is_written_off(worker))
         (void)hora__atomic_add(&pool->written_off, -1);
+    else
+        (void)hora__atomic_add(&pool->owner.workers, -1); /* before it is looked whether it has to be replaced */
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
 }
@@ -460,6 +490,7 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
         hora__pool_try_terminate(pool);
     replace(pool, abrupt && !replaced);
+    linger_until_replaced(worker);
     hora__pool_room(pool); /* if it was not replaced, a submitter that waits may start one */
     last_step(worker);
 }
@@ -506,6 +537,9 @@ static void take_record(struct hora__worker *worker)
     thread->witness = worker->witness;
     hora__mutex_lock(&pool->object.lock);
     worker->thread = hora_thread_ref(thread);
+    int size = 1 + hora__atomic_add(&pool->owner.workers, 1);
+    if (size > pool->largest)
+        pool->largest = size;
     hora__mutex_unlock(&pool->object.lock);
 }
 

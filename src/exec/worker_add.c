@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_add.c - adding a worker to a pool: its count, its place on the list, its thread
  *
- * Each step can fail, and then those before it are taken back: I1 of worker.c. */
+ * Each step can fail, and then those before it are taken back: I1 of worker.c.
+ *
+ * Stranded          Tasks may be queued while no thread can be started. A submitter that finds no worker takes its own task back
+ *                   and reports the error. Two cases are left. The last worker ends and cannot be replaced: then its thread
+ *                   stays and tries again (worker.c). Or a submitter saw the count that another thread had raised for a worker
+ *                   that could not be started after all: then threads that wait for the pool, or for a future of it, try again
+ *                   from time to time, and so does each submitter.
+ *                   `owner.workers` counts the workers that have really begun. Why no wait is missed: a thread that waits for a
+ *                   future looks at this number after the future was queued; the last worker lowers it before it looks whether
+ *                   the queue is empty. So either the waiting thread sees that no worker is there, or that worker sees the
+ *                   future. Threads that wait for the pool are nudged by the one whose attempt has failed. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,7 +33,8 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
         if (state != HORA__RUNNING && !only_for_queue)
             return HORA_ESHUTDOWN;
         struct hora__bounds bounds = hora__pool_bounds(pool);
-        if (hora__count_of(control) >= (core ? bounds.core_threads : bounds.max_threads))
+        int count = hora__count_of(control);
+        if (count >= (core ? bounds.core_threads : bounds.max_threads) || count == HORA__WORKERS_MAX)
             return HORA_EFULL;
         if (hora__atomic_cas(&pool->control, control, control + 1))
             return 0;
@@ -39,9 +50,6 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, hora_thread_fact
     if (allowed) {
         hora__list_add_last(&pool->workers, &worker->link);
         pool->alive++;
-        int size = hora__count_of(hora__atomic_load(&pool->control));
-        if (size > pool->largest)
-            pool->largest = size;
         worker->number = pool->next_number++;
         *ret_factory = pool->factory;
         hora__object_visit(&pool->object);
@@ -100,6 +108,49 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_threa
     if (error != 0 && virtual_clock != NULL)
         (void)hora_virtual_clock_expect(virtual_clock, -1);
     return error > 0 ? HORA_EAGAIN : error;
+}
+
+/* ---- no worker ---- */
+
+bool hora__pool_is_stranded(hora_pool *pool)
+{
+    return hora__atomic_load(&pool->owner.workers) == 0 &&
+           hora__state_of(hora__atomic_load(&pool->control)) < HORA__STOP && !hora__pool_queue_is_empty(pool);
+}
+
+bool hora__pool_rescue(hora_pool *pool)
+{
+    if (hora__atomic_load(&pool->owner.workers) > 0)
+        return false;
+    if (hora__count_of(hora__atomic_load(&pool->control)) == 0 && hora__pool_is_stranded(pool))
+        (void)hora__worker_add(pool, NULL, false); /* a failure is noted */
+    return hora__atomic_load(&pool->owner.workers) == 0;
+}
+
+/* But for those that will soon look by themselves: two that try in turn would else nudge each other all the time. */
+static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct hora__wakes *wakes)
+{
+    for (struct hora__list *link = list->next; link != list; link = link->next) {
+        struct hora__waiter *waiter = HORA__LIST_ENTRY(link, struct hora__waiter, link);
+        if (waiter->deadline > soon)
+            hora__waiter_nudge(waiter, wakes);
+    }
+}
+
+/* An attempt has failed. Threads that wait for the pool have to try themselves from now on. */
+static void tell_if_stranded(hora_pool *pool)
+{
+    if (HORA__FAULT(POOL_STRANDED_UNSEEN) || !hora__pool_is_stranded(pool))
+        return;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora_ns soon = hora__clock_deadline(pool->object.clock, HORA__RESCUE_PAUSE_MOST);
+    hora__mutex_lock(&pool->object.lock);
+    pool->strandings++;
+    nudge_patient_locked(&pool->terminations, soon, &wakes);
+    nudge_patient_locked(&pool->quiescers, soon, &wakes);
+    hora__mutex_unlock(&pool->object.lock);
+    hora__wakes_flush(&wakes);
 }
 
 /* While the count was raised, somebody may have queued a task and seen that there is a worker, which now there is not. */
@@ -174,6 +225,8 @@ int hora__worker_add(hora_pool *pool, hora_future *first, bool core)
     hora__pool_try_terminate(pool);
     if (first != NULL)
         stand_in(pool);
+    else
+        tell_if_stranded(pool);
     if (thread_failed)
         tell_thread_failure(pool, error);
     return error;

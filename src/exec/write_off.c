@@ -50,6 +50,7 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     bool is_off = worker != NULL && hora__atomic_cas(&worker->run, run, WRITTEN_OFF);
     if (is_off) {
         (void)hora__atomic_add(&pool->written_off, 1); /* I1 */
+        (void)hora__atomic_add(&pool->owner.workers, -1);
         hora__pool_lower_count(pool);
     }
     hora__mutex_unlock(&pool->object.lock);

@@ -12,6 +12,7 @@
 #include "sched/scheduler.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stddef.h>
 
 #include "base/fast.h"
@@ -332,8 +333,6 @@ static const char *read_options(hora_scheduler_options *own, const hora_schedule
         return "HORA_REJECT_BLOCK has no effect: the queue of a scheduler always has room";
     if (own->keep_alive < 0)
         return "keep_alive is negative";
-    if (own->core_threads > HORA__WORKERS_MAX)
-        return "core_threads is greater than 268435455";
     if (own->keep_alive == 0)
         own->keep_alive = HORA_MS(KEEP_ALIVE_MS);
     return NULL;
@@ -368,8 +367,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
     hora__atomic_init(&scheduler->watches, 0);
-    hora__atomic_init(&scheduler->pool.max_threads,
-                      HORA__WORKERS_MAX); /* more than core_threads have no use, and no harm */
+    hora__atomic_init(&scheduler->pool.max_threads, INT_MAX); /* more than core_threads have no use, and no harm */
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.unpost = unpost;
     hora_ns ageing;

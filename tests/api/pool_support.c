@@ -87,18 +87,60 @@ void rig_open(struct rig *r, bool hooked, const hora_pool_options *options)
     rig_pool(r, options);
 }
 
-static int no_thread(void (*run)(void *arg), void *arg, const char *name, void *context)
+static int occupy(void *rig, void **ret_result)
 {
-    (void)run;
-    (void)arg;
-    (void)name;
-    (void)context;
-    return HORA_EAGAIN;
+    struct rig *r = rig;
+
+    (void)ret_result;
+    while (hora_latch_await(r->gate) == HORA_EINTERRUPTED) {
+    }
+    return 0;
 }
 
-void rig_open_threadless(struct rig *r)
+void rig_open_occupied(struct rig *r)
 {
-    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = no_thread));
+    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = 1));
+    CHECK_OK(hora_pool_execute(r->pool, HORA_TASK(occupy, r)));
+}
+
+/* Refuses the first task, after the gate was opened, and so ends the worker. */
+static int end_worker(hora_pool *pool, hora_future *future, void *context)
+{
+    struct rig *r = context;
+
+    (void)pool;
+    (void)future;
+    if (atomic_fetch_add(&r->before, 1) > 0)
+        return 0;
+    CHECK_OK(hora_latch_await(r->gate));
+    return HORA_EINVAL;
+}
+
+static int do_nothing(void *arg, void **ret_result)
+{
+    (void)arg;
+    (void)ret_result;
+    return 0;
+}
+
+hora_future *rig_open_stranded(struct rig *r, const hora_task *task, const hora_pool_options *options)
+{
+    hora_pool_options own = *options;
+    hora_future *future = NULL;
+
+    rig_prepare(r, false);
+    r->factory_threads = 1;
+    r->factory_error = HORA_EAGAIN;
+    own.core_threads = 1;
+    own.thread_factory = rig_factory;
+    own.before = end_worker;
+    rig_pool(r, &own);
+    CHECK_OK(hora_pool_execute(r->pool, HORA_TASK(do_nothing, NULL)));
+    CHECK_OK(hora_pool_submit(r->pool, task, &future));
+    rig_open_gate(r);
+    CHECK_INT(rig_stats(r).threads, 0);
+    CHECK_INT(rig_stats(r).queued, 1);
+    return future;
 }
 
 int rig_factory(void (*run)(void *arg), void *arg, const char *name, void *context)

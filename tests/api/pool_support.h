@@ -54,8 +54,10 @@ int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **r
 void rig_pool(struct rig *r, const hora_pool_options *options);
 /* With HORA_TEST_STEERED in the environment the pools of rigs are steered, where that is possible: without terms everything else is as ever. */
 bool rigs_are_steered(void);
-/* A pool that never gets a thread. */
-void rig_open_threadless(struct rig *r);
+/* A pool whose only thread is busy until the gate is opened. */
+void rig_open_occupied(struct rig *r);
+/* A pool that has lost its only worker, and gets no other one while factory_threads is 1; one task is queued, whose future is returned. */
+hora_future *rig_open_stranded(struct rig *r, const hora_task *task, const hora_pool_options *options);
 
 /* Open the gate, shut down, wait for the end and check the books. */
 void rig_finish(struct rig *r);

@@ -160,8 +160,7 @@ TEST(dump_tells_of_threads_that_could_not_be_started, "")
 {
     struct rig r;
     struct job job = A_JOB(&r);
-    rig_open_threadless(&r);
-    hora_future *future = submit_job(&r, &job);
+    hora_future *future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "counts/thread_error", hora_strerror(HORA_EAGAIN));
     CHECK_JSON(text, "queue/size", "1");

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <limits.h>
+
 #include "pool_support.h"
 
 enum named { FIXED, SINGLE, CACHED, FROZEN };
@@ -262,7 +264,7 @@ TEST(cached_pool_grows_with_its_tasks_and_shrinks_to_nothing, "CP-EX1")
     execute_jobs(&r, jobs, 3);
     stats = rig_stats(&r);
     CHECK_INT(stats.core_threads, 0);
-    CHECK(stats.max_threads > 1000000);
+    CHECK_INT(stats.max_threads, INT_MAX);
     CHECK_INT(stats.keep_alive, HORA_SECONDS(60));
     CHECK_INT(stats.threads, 3);
     CHECK_INT(stats.queued, 0);

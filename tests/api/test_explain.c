@@ -366,8 +366,7 @@ TEST(explain_says_that_no_thread_could_be_started, "")
     struct rig r;
     struct job job = A_JOB(&r);
 
-    rig_open_threadless(&r);
-    hora_future *future = submit(&r, RESIZE(job_run, &job));
+    hora_future *future = rig_open_stranded(&r, RESIZE(job_run, &job), HORA_POOL_OPTIONS(.name = "stranded"));
     char want[HORA_EXPLAIN_TEXT];
     (void)snprintf(want, sizeof(want), "resize (img.c:88) is the first in the queue; no thread could be started: %s",
                    hora_strerror(HORA_EAGAIN));

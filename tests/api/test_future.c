@@ -5,7 +5,7 @@
 /* A future that nobody runs but the test, on a virtual clock. */
 static hora_future *open_future(struct rig *r, struct job *job)
 {
-    rig_open_threadless(r);
+    rig_open_occupied(r);
     return loose_future(r, job);
 }
 

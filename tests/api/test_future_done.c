@@ -315,7 +315,7 @@ TEST(future_describes_its_state,
     struct job jobs[4] = {A_JOB(&r), {.rig = &r, .code = 4711}, A_JOB(&r), A_JOB(&r)};
     hora_future *futures[4];
 
-    rig_open_threadless(&r);
+    rig_open_occupied(&r);
     for (int i = 0; i < 4; i++) {
         futures[i] = loose_future(&r, &jobs[i]);
         check_text(__LINE__, futures[i], "Not completed");
@@ -339,7 +339,7 @@ TEST(future_describes_why_it_was_dropped, "")
     struct job job = A_JOB(&r);
     hora_future *future;
 
-    rig_open_threadless(&r);
+    rig_open_occupied(&r);
     future = submit_job(&r, &job);
     CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     check_text(__LINE__, future, "Completed exceptionally");

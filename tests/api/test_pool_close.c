@@ -106,8 +106,7 @@ TEST(pool_quiesce_ends_with_a_task_that_is_taken_out, "")
         struct job job = A_JOB(&r);
         hora_future *future;
 
-        rig_open_threadless(&r);
-        future = submit_job(&r, &job);
+        future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
         start_pool_call(&call, &r, run_quiesce, HORA_FOREVER);
         CHECK_BLOCKED(&call);
         if (way == 0)
@@ -215,8 +214,7 @@ TEST(pool_can_be_freed_while_a_task_is_being_cancelled, "")
     hora_future *future;
     test_thread *thread;
 
-    rig_open_threadless(&r);
-    future = submit_job(&r, &job);
+    future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
     thread = test_thread_start(NULL, cancel_it, future);
     CHECK_OK(hora_pool_free(r.pool));
     r.pool = NULL;

@@ -70,7 +70,39 @@ TEST(pool_max_threads_must_not_be_negative,
 {
     CHECK_REFUSED_BESIDE_ALL("max_threads", .core_threads = 1, .max_threads = -1);
     CHECK_REFUSED_BESIDE_ALL("max_threads", .core_threads = 0, .max_threads = INT_MIN);
-    CHECK_REFUSED_BESIDE_ALL("max_threads", .core_threads = 0, .max_threads = INT_MAX);
+}
+
+TEST(pool_accepts_any_number_of_threads, "")
+{
+    hora_pool *pool;
+    hora_pool_stats stats;
+
+    CHECK_OK(
+        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = INT_MAX, .queue_capacity = -1), &pool, NULL));
+    CHECK_OK(hora_pool_set_core_threads(pool, INT_MAX));
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    CHECK_INT(stats.core_threads, INT_MAX);
+    CHECK_INT(stats.max_threads, INT_MAX);
+    CHECK_OK(hora_pool_free(pool));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = INT_MAX), &pool, NULL));
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    CHECK_INT(stats.max_threads, INT_MAX);
+    CHECK_OK(hora_pool_free(pool));
+}
+
+TEST(pool_refuses_stacks_that_no_thread_can_have, "")
+{
+    hora_pool *pool;
+
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 1);
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = 4095);
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = SIZE_MAX);
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = SIZE_MAX / 4 + 1);
+#if SIZE_MAX > UINT32_MAX
+    CHECK_REFUSED("stack_size", .core_threads = 1, .stack_size = (size_t)1 << 50);
+#endif
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .stack_size = 256 << 10), &pool, NULL));
+    CHECK_OK(hora_pool_free(pool));
 }
 
 /* In options 0 stands for the default; a pool without any thread cannot be had. */
@@ -350,8 +382,9 @@ ON_BOTH_POOLS(maximum_must_not_be_set_negative, "testMaximumPoolSizeIllegalArgum
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 3, .queue_capacity = 10));
     CHECK_ERROR(hora_pool_set_max_threads(r.pool, -1), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, INT_MAX), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).max_threads, 3);
+    CHECK_OK(hora_pool_set_max_threads(r.pool, INT_MAX));
+    CHECK_INT(rig_stats(&r).max_threads, INT_MAX);
     rig_close(&r);
 }
 

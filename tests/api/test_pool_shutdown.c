@@ -286,10 +286,7 @@ TEST(pool_terminates_when_the_last_task_is_taken_out, "CP-TPE27 CP-TPE34")
         struct job job = A_JOB(&r);
         hora_future *future;
 
-        rig_prepare(&r, false);
-        rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = rig_factory, .keep_cancelled = way == 2));
-        r.factory_error = HORA_EAGAIN;
-        future = submit_job(&r, &job);
+        future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.keep_cancelled = way == 2));
         CHECK_OK(hora_pool_shutdown(r.pool));
         CHECK(!hora_pool_is_terminated(r.pool));
         if (way == 0)

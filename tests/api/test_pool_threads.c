@@ -51,28 +51,129 @@ TEST(pool_terminates_though_its_factory_fails_later, "jtreg.ThreadPoolExecutor/F
         CHECK_JOB(&jobs[i], 1);
 }
 
-TEST(pool_without_any_thread_keeps_its_tasks_queued, "CP-TPE11")
+/* The call says so, and the task is the caller's; when threads can be had again the pool goes on. */
+static void reports_that_it_has_no_thread(bool hooked, const hora_pool_options *options)
 {
     struct rig r;
-    struct job jobs[3];
+    struct job job = A_JOB(&r);
+    hora_future *future = (hora_future *)untouched, *own;
     hora_pool_stats stats;
 
-    open_with_factory(&r, false, 0, HORA_POOL_OPTIONS(.core_threads = 2));
-    execute_jobs(&r, jobs, 2);
+    open_with_factory(&r, hooked, 0, options);
+    for (int i = 0; i < 3; i++) {
+        CHECK_ERROR(hora_pool_execute(r.pool, JOB(&job)), HORA_EAGAIN);
+        CHECK_ERROR(hora_pool_submit(r.pool, JOB(&job), &future), HORA_EAGAIN);
+    }
+    CHECK_POINTER(future, untouched);
+    CHECK_OK(hora_future_new(JOB(&job), &own));
+    CHECK_ERROR(hora_pool_execute_future(r.pool, own), HORA_EAGAIN);
+    CHECK_NOT_DONE(own);
+    CHECK_INT(job.drops, 0);
     stats = rig_stats(&r);
-    CHECK_INT(stats.queued, 2);
+    CHECK_INT(stats.queued, 0);
+    CHECK_INT(stats.accepted, 0);
+    CHECK_INT(stats.rejected, 0);
     CHECK_INT(stats.threads, 0);
-    CHECK_INT(stats.largest <= 1, 1);
+    CHECK_INT(stats.largest, 0);
     CHECK_INT(stats.thread_failures, r.factory_calls);
     CHECK_ERROR(stats.thread_error, HORA_EAGAIN);
+    CHECK_OK(hora_pool_await_idle_for(r.pool, HORA_FOREVER));
+    r.factory_threads = 2; /* threads can be had again */
+    CHECK_OK(hora_pool_execute_future(r.pool, own));
+    CHECK_OK(hora_future_get(own, NULL));
+    CHECK_INT(rig_stats(&r).largest, 1);
+    hora_future_unref(own);
+    rig_close(&r);
+    CHECK_JOB(&job, 1);
+}
+
+TEST(pool_without_any_thread_says_so, "CP-TPE11")
+{
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 2));
+    reports_that_it_has_no_thread(true, HORA_POOL_OPTIONS(.core_threads = 2));
+}
+
+TEST(pool_without_core_threads_says_that_it_has_none, "CP-TPE11")
+{
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 0));
+    reports_that_it_has_no_thread(true, HORA_POOL_OPTIONS(.core_threads = 0));
+}
+
+TEST(pool_with_a_bounded_queue_says_that_it_has_no_thread, "CP-TPE11")
+{
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 4));
+    for (int rule = HORA_REJECT_ABORT; rule < HORA_REJECT_CALLBACK; rule++)
+        reports_that_it_has_no_thread(
+            true, HORA_POOL_OPTIONS(.core_threads = 0, .queue_capacity = 1, .reject = (hora_reject)rule));
+}
+
+TEST(steered_pool_without_any_thread_says_so, "")
+{
+    hora_oversight steered = HORA_INIT(hora_oversight);
+
+    steered.steered = true;
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &steered));
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 0, .oversight = &steered));
+}
+
+TEST(pool_without_any_thread_tells_services_and_groups, "")
+{
+    struct rig r;
+    struct job job = A_JOB(&r);
+    hora_completion_service *service;
+    hora_group *group;
+    hora_future *future;
+
+    open_with_factory(&r, false, 0, HORA_POOL_OPTIONS(.core_threads = 1));
+    hora_executor executor = hora_pool_executor(r.pool);
+    CHECK_OK(hora_completion_service_new(&executor, NULL, &service));
+    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_ERROR(hora_completion_service_submit(service, JOB(&job), NULL), HORA_EAGAIN);
+    CHECK_ERROR(hora_completion_service_poll(service, &future), HORA_EEMPTY);
+    CHECK_ERROR(hora_group_submit(group, &executor, JOB(&job), NULL), HORA_EAGAIN);
+    CHECK_INT(hora_group_pending(group), 0);
     CHECK_ERROR(hora_pool_prestart(r.pool), HORA_EAGAIN);
     CHECK_INT(hora_pool_prestart_all(r.pool), 0);
-    r.factory_threads = 2; /* threads can be had again */
-    execute_jobs(&r, jobs + 2, 1);
-    CHECK_INT(rig_stats(&r).threads >= 1, 1);
+    CHECK_INT(job.drops, 0);
+    CHECK_OK(hora_completion_service_free(service));
+    CHECK_OK(hora_group_free(group));
     rig_close(&r);
-    for (int i = 0; i < 3; i++)
-        CHECK_JOB(&jobs[i], 1);
+}
+
+/* No other submit is needed: the thread of the last worker stays, and tries again. */
+TEST(pool_runs_what_is_queued_once_there_are_threads_again, "")
+{
+    struct rig r;
+    struct job job = A_JOB(&r);
+    struct call call;
+    hora_future *future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
+
+    start_get(&call, &r.f, future);
+    CHECK_BLOCKED(&call);
+    advance(&r.f, HORA_SECONDS(10)); /* in vain, and less and less often */
+    CHECK_BLOCKED(&call);
+    CHECK(rig_stats(&r).thread_failures < 50);
+    r.factory_threads = 2;
+    advance(&r.f, HORA_SECONDS(1));
+    CHECK_RETURNS(&call, 0);
+    CHECK_INT(rig_stats(&r).threads, 1);
+    hora_future_unref(future);
+    rig_close(&r);
+    CHECK_JOB(&job, 1);
+}
+
+TEST(pool_without_workers_can_be_freed, "")
+{
+    struct rig r;
+    struct job job = A_JOB(&r);
+    hora_future *future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
+
+    CHECK_OK(hora_pool_free(r.pool));
+    r.pool = NULL;
+    CHECK_DONE(future, HORA_EABANDONED, NULL);
+    hora_future_unref(future);
+    rig_close(&r);
+    CHECK_JOB(&job, 0);
 }
 
 /* Neither a thread nor a place in the queue; why there is no thread can be asked. */

@@ -82,11 +82,24 @@ static void asynchronous_signals(sigset_t *set)
         (void)sigdelset(set, synchronous[i]);
 }
 
+size_t hora__os_thread_least_stack(void)
+{
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    return least > 0 ? (size_t)least : 1;
+}
+
+/* A thread with more than a quarter of the addresses, or a terabyte, is a mistake in the options. */
+size_t hora__os_thread_most_stack(void)
+{
+    const uint64_t most = UINT64_C(1) << 40;
+    return most < SIZE_MAX / 4 ? (size_t)most : SIZE_MAX / 4;
+}
+
 static int set_stack_size(pthread_attr_t *attributes, size_t size)
 {
     if (size == 0)
         return 0;
-    size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    size_t least = hora__os_thread_least_stack();
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (size < least)
         size = least;

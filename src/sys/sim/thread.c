@@ -275,6 +275,16 @@ int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread 
     return 0;
 }
 
+size_t hora__os_thread_least_stack(void)
+{
+    return (size_t)16 * 1024;
+}
+
+size_t hora__os_thread_most_stack(void)
+{
+    return (size_t)1 << 30;
+}
+
 hora__os_thread hora__os_thread_self(void)
 {
     return handle_of(hora__sim.current);
