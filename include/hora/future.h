@@ -215,6 +215,11 @@ HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);
  * On the thread that completes or cancels it, after waiting threads have been woken; at once, on this thread, if it is done
  * already. With no lock held: the callback may call anything of hora. Callbacks run in the order of registration.
  *
+ * Callbacks and destructors never run inside each other: if a callback, or a drop or drop_result that hora calls for a future, completes or cancels
+ * another future, or gives its last reference back, or registers a callback with one that is done, then what follows from that (callbacks, drop,
+ * drop_result) runs in the same thread after it has returned. So a chain of any length needs no more stack than one of two; but a callback must not
+ * wait for what another one is to do. The thread must not end in a callback, unless it is a worker of a pool.
+ *
  * Ownership: the context must live until the callback has run.
  * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *arg),

@@ -12,7 +12,7 @@
  *                   An owner's entry ends together with the run, under the same lock; from then on the future is done,
  *                   and its owner has no part in it. After a transition out of NEW, with the lock free: waiting
  *                   threads are woken, listeners called, and the argument dropped, unless the body is still running;
- *                   then its thread does that when it ends.
+ *                   then its thread does that when it ends. conclude.c does the latter two.
  * Invariants        I1 once out of NEW, the outcome never changes.
  *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
  *                   I3 a result is dropped or taken, exactly once.
@@ -31,7 +31,6 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "exec/extra.h"
-#include "exec/spares.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
 #include "sys/probe.h"
@@ -50,81 +49,10 @@ static bool is_done(const hora_future *future)
 
 /* ---- beginning and end ---- */
 
-static void drop_task(hora_future *future)
-{
-    if (future->task.drop != NULL)
-        future->task.drop(future->task.arg);
-}
-
 static void drop_result(hora_future *future, void *result)
 {
     if (future->task.drop_result != NULL && result != NULL)
         future->task.drop_result(result);
-}
-
-/* Take the first listener off the ring; NULL: there is none. */
-static struct hora__listener *pop_listener(hora_future *future)
-{
-    struct hora__listener *last = future->listeners;
-    struct hora__listener *first = last != NULL ? last->next : NULL;
-    if (first == last)
-        future->listeners = NULL;
-    else
-        last->next = first->next;
-    return first;
-}
-
-static void push_listener(hora_future *future, struct hora__listener *listener)
-{
-    struct hora__listener *last = future->listeners;
-    listener->next = last != NULL ? last->next : listener;
-    if (last != NULL)
-        last->next = listener;
-    future->listeners = listener;
-}
-
-static void destroy_event(hora_future *future)
-{
-    if (future->event != NULL)
-        hora__event_destroy(future->event);
-    hora__free(future->event);
-}
-
-/* What few have when they go. */
-__attribute__((noinline)) void hora__future_release_rest(hora_future *future)
-{
-    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) /* it was never done */
-        if (listener->allocated)
-            hora__free(listener);
-    if (future->owes_drop)
-        drop_task(future); /* I2: it never ran */
-    if (future->has_result)
-        drop_result(future, future->by.result); /* I3 */
-    destroy_event(future);
-    hora__future_free_name(future);
-}
-
-/* One that is part of a member, or of what has terms. */
-static void free_larger(hora_future *future)
-{
-    if (future->kind == HORA__FUTURE_BOUND)
-        hora__extra_free(((struct hora__bound *)future)->extra);
-    hora__free(future);
-}
-
-/* The last reference is gone: nobody else can see it any more. */
-void hora__future_destroy(struct hora__object *object)
-{
-    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
-    hora__future_release(future);
-    if (future->kind == HORA__FUTURE_SCHEDULED)
-        hora__spares_put(HORA__KEPT_SCHEDULED, future);
-    else if (future->kind != HORA__FUTURE_PLAIN)
-        free_larger(future);
-    else if (!future->in_caller_memory)
-        hora__spares_put(HORA__KEPT_PLAIN, future);
-    else if (((struct hora__lodger *)future)->reclaimer != NULL)
-        hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
 }
 
 hora_future *hora_future_ref(hora_future *future)
@@ -188,38 +116,13 @@ static void announce_locked(hora_future *future, struct aftermath *after)
         future->owes_drop = false;
 }
 
-static struct hora__listener *next_listener(hora_future *future)
-{
-    hora__mutex_lock(&future->object.lock);
-    struct hora__listener *listener = pop_listener(future);
-    hora__mutex_unlock(&future->object.lock);
-    return listener;
-}
-
-static void call_listener(hora_future *future, struct hora__listener *listener)
-{
-    void (*done)(hora_future *future, void *context) = listener->done;
-    void *context = listener->context;
-    if (listener->allocated)
-        hora__free(listener);
-    done(future, context); /* the listener may be gone after this */
-}
-
-__attribute__((noinline)) static void call_listeners(hora_future *future)
-{
-    struct hora__listener *listener;
-    while ((listener = next_listener(future)) != NULL)
-        call_listener(future, listener);
-}
-
 /* With the lock free. The caller has a reference that outlives this. */
 static inline void finish(hora_future *future, struct aftermath *after)
 {
     hora__wakes_flush(&after->wakes);
-    if (after->has_listeners)
-        call_listeners(future);
-    if (after->drops_task)
-        drop_task(future);
+    bool drops = after->drops_task && future->task.drop != NULL;
+    if (after->has_listeners || drops)
+        hora__future_conclude(future, drops);
 }
 
 /* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
@@ -332,8 +235,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         drop_result(future, result); /* I3: nobody will see it */
     if (settled)
         finish(future, &after);
-    else if (drops_late && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
-        drop_task(future); /* I2 */
+    else if (drops_late && future->task.drop != NULL && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
+        hora__future_conclude(future, true); /* I2 */
     return stays_new;
 }
 
@@ -581,17 +484,4 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
     hora__mutex_lock(&future->object.lock);
     leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
-}
-
-/* ---- listeners ---- */
-
-void hora__future_listen(hora_future *future, struct hora__listener *listener)
-{
-    hora__mutex_lock(&future->object.lock);
-    bool done = is_done(future) && future->listeners == NULL;
-    if (!done)
-        push_listener(future, listener);
-    hora__mutex_unlock(&future->object.lock);
-    if (done)
-        call_listener(future, listener);
 }

@@ -23,6 +23,9 @@ enum { HORA__NAME_SIZE = 256 };
 struct hora__listener {
     struct hora__listener *next; /* in a ring; see struct hora_future */
     void (*done)(hora_future *future, void *context);
+    void (*gone)(
+        void *
+            context); /* called instead if the future is destroyed before it is done; NULL: nothing is to be done then */
     void *context;
     bool allocated; /* to be freed after the call */
 };
@@ -95,15 +98,18 @@ struct hora_future {
     bool limit_interrupts : 1; /* its run was interrupted because a time was over */
     bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
     bool owns_name : 1;        /* task.name is a copy, freed with the future */
+    bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
+    bool drops_late : 1;       /* and then its task is dropped, too */
+    bool is_gone : 1;          /* its last reference is gone, and it waits to be destroyed; the thread's own */
     int failure;               /* EXCEPTIONAL: why; never 0 then */
     int entries;               /* how often its owner is going to run it */
     union {
         void *result; /* NORMAL */
         int64_t came; /* NEW, in a pool that measures: when it was accepted; see overseer.h */
     } by;
-    hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
-    struct hora__queue_owner *owner; /* who is going to run it; NULL: nobody */
-    struct hora__list waiters;
+    hora_thread *runner;              /* the thread that runs the task, borrowed; NULL: none */
+    struct hora__queue_owner *owner;  /* who is going to run it; NULL: nobody */
+    struct hora__list waiters;        /* while it is NEW; later its place among those that a thread has to conclude */
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
     hora_task task;                   /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
     hora_future *next;                /* in a hora_future_list; of whoever has the list */
@@ -149,6 +155,9 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
     future->limit_interrupts = false;
     future->nudged = false;
     future->owns_name = false;
+    future->is_pending = false;
+    future->drops_late = false;
+    future->is_gone = false;
     future->failure = 0;
     future->entries = 0;
     future->by.result = NULL;
@@ -166,6 +175,10 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
 /* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
 void hora__future_destroy(struct hora__object *object);
 
+/* The first thing that each destructor of a future asks: whether it is called again, now or later, because it would run code of the user, and only
+ * then is to do its work; see conclude.c. */
+bool hora__future_ends_later(hora_future *future);
+
 /* The same, but for the memory. */
 void hora__future_release_rest(hora_future *future);
 
@@ -175,6 +188,23 @@ HORA__INLINE void hora__future_release(hora_future *future)
     if (future->owes_drop || future->owns_name || (future->has_result && future->by.result != NULL) ||
         future->listeners != NULL || future->event != NULL)
         hora__future_release_rest(future);
+}
+
+/* The future is done: call its listeners and, if told so, drop its task; or note that for the outermost call of this thread, which does it then.
+ * With no lock held. */
+void hora__future_conclude(hora_future *future, bool drops);
+
+/* A thread leaves what it concludes for a while, to run something else that may end futures; what was noted so far is concluded with that. And:
+ * it goes on. A thread that was ended in a callback does not go on. */
+bool hora__conclude_interrupt(hora_thread *thread);
+void hora__conclude_resume(hora_thread *thread, bool concludes);
+
+static inline bool hora__future_has_listeners(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool has = future->listeners != NULL;
+    hora__mutex_unlock(&future->object.lock);
+    return has;
 }
 
 /* Tell the reclaimer that the memory is its own again. */

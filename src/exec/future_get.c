@@ -43,7 +43,9 @@ void hora__future_nudge(hora_future *future)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&future->object.lock);
     future->nudged = true;
-    for (struct hora__list *link = future->waiters.next; link != &future->waiters; link = link->next)
+    bool is_done =
+        hora__future_state(future) != HORA__FUTURE_NEW; /* then nobody waits, and the list may be part of another one */
+    for (struct hora__list *link = future->waiters.next; !is_done && link != &future->waiters; link = link->next)
         hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
     hora__mutex_unlock(&future->object.lock);
     hora__wakes_flush(&wakes);
@@ -283,17 +285,4 @@ int hora_future_fd(hora_future *future)
         result = future->event->fd;
     hora__mutex_unlock(&future->object.lock);
     return result;
-}
-
-int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
-{
-    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
-    if (error < 0 || done == NULL)
-        return error < 0 ? error : HORA_EINVAL;
-    struct hora__listener *listener = hora__alloc(1, sizeof *listener);
-    if (listener == NULL)
-        return HORA_ENOMEM;
-    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
-    hora__future_listen(future, listener);
-    return 0;
 }

@@ -296,6 +296,7 @@ static void run_nested(void *arg)
 static void nested_ends(void *arg)
 {
     const struct hora__nested *nested = arg;
+    (void)hora__conclude_interrupt(nested->worker->thread);
     abandon_current(nested->worker);
     nested->worker->current = nested->outer;
     nested->worker->has_left = nested->outer_has_left;
@@ -331,7 +332,9 @@ static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
     struct hora__nested nested = {worker, worker->current, worker->has_left, worker->nested};
     worker->current = future;
     worker->nested = &nested;
+    bool concludes = hora__conclude_interrupt(worker->thread); /* the task that waits may be a callback */
     hora__os_thread_guard(run_nested, nested_ends, &nested);
+    hora__conclude_resume(worker->thread, concludes);
     worker->current = nested.outer;
     worker->has_left = nested.outer_has_left;
     worker->nested = nested.below;
@@ -521,6 +524,7 @@ static void work(void *arg)
 static void thread_ends(void *arg)
 {
     struct hora__worker *worker = arg;
+    (void)hora__conclude_interrupt(worker->thread);
     abandon_current(worker);
     book_end(worker);
     process_exit(worker, true);

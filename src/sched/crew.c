@@ -178,6 +178,8 @@ static void destroy_member(struct hora__object *object)
 {
     struct hora__member *member = HORA__LIST_ENTRY(object, struct hora__member, future.object);
     struct hora__scheduled *series = member->series;
+    if (hora__future_ends_later(&member->future))
+        return;
     hora__future_destroy(object);
     leave(series->course->crew);
     (void)hora_future_unref(&series->future);

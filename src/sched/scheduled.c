@@ -119,6 +119,8 @@ static void destroy(struct hora__object *object)
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
     int shard = scheduled->shard;
+    if (hora__future_ends_later(&scheduled->future))
+        return;
     if (scheduled->course == NULL) {
         hora__future_release(&scheduled->future);
         hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);

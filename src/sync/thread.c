@@ -50,6 +50,7 @@ static int thread_new(hora_thread **ret_thread)
     hora__atomic_init(&thread->attached, 0);
     thread->generation = hora__fork_generation();
     thread->interrupt_fd = HORA__EVENT_NONE;
+    hora__list_init(&thread->pending);
     int error = hora__mutex_init(&thread->lock, HORA__RANK_THREAD);
     if (error < 0)
         goto no_lock;

@@ -8,6 +8,7 @@
 #include <hora/task.h>
 #include <hora/thread.h>
 
+#include "base/list.h"
 #include "sys/alloc.h"
 #include "sys/event.h"
 #include "sys/mutex.h"
@@ -41,7 +42,9 @@ struct hora_thread {
     struct hora__worker *worker;   /* of a pool; NULL: it is none. The thread's own */
     struct hora__witness *witness; /* NULL: nobody watches; the thread's own */
     struct hora__blocks spares[HORA__KEEPSAKES]; /* memory for futures; the thread's own */
-    int runs;                                    /* how many futures it is the runner of, or more; the thread's own */
+    struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c; the thread's own, */
+    bool concludes;            /* and whether it is about it */
+    int runs;                  /* how many futures it is the runner of, or more; the thread's own */
 
     hora__mutex lock; /* rank THREAD; guards what follows */
     bool ended;

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conclude.c - what follows the end of a future: callbacks, the drop of its task, and its destruction
+ *
+ * What for          All of this is code of the user, which may complete, cancel or give back another future, and so on along a chain of any
+ *                   length. If each step were called from within the one before, a long chain would overflow the stack.
+ * How it works      A thread that concludes a future while it is already concluding another one only notes it, and the outermost call does
+ *                   the rest, one future after the other, in the order in which they were noted. Listeners of hora itself (groups,
+ *                   completion services) are called at once: they run no code of the user, and others rely on what they do. A thread
+ *                   that has no record, and gets none, calls everything at once.
+ *                   A future that waits for its turn is on a list of the thread by its field `waiters`: it is done, so no
+ *                   thread waits for it.
+ * Helping           A worker that runs another task from within a callback, because the callback waits for it, concludes what ends there
+ *                   before it goes on: else the callback might wait for ever.
+ * Invariants        I1 a future that is pending has a reference of the list, or nobody has one (is_gone).
+ *                   I2 each listener is called once, those of the user in the order of their registration. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/extra.h"
+#include "exec/future.h"
+#include "exec/spares.h"
+#include "sys/alloc.h"
+
+/* ---- listeners ---- */
+
+/* Take the first listener off the ring; NULL: there is none. */
+static struct hora__listener *pop_listener(hora_future *future)
+{
+    struct hora__listener *last = future->listeners;
+    struct hora__listener *first = last != NULL ? last->next : NULL;
+    if (first == last)
+        future->listeners = NULL;
+    else
+        last->next = first->next;
+    return first;
+}
+
+static void push_listener(hora_future *future, struct hora__listener *listener)
+{
+    struct hora__listener *last = future->listeners;
+    listener->next = last != NULL ? last->next : listener;
+    if (last != NULL)
+        last->next = listener;
+    future->listeners = listener;
+}
+
+static struct hora__listener *next_listener(hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    struct hora__listener *listener = pop_listener(future);
+    hora__mutex_unlock(&future->object.lock);
+    return listener;
+}
+
+static void call_listener(hora_future *future, struct hora__listener *listener)
+{
+    void (*done)(hora_future *future, void *context) = listener->done;
+    void *context = listener->context;
+    if (listener->allocated)
+        hora__free(listener);
+    done(future, context); /* the listener may be gone after this */
+}
+
+static void call_listeners(hora_future *future)
+{
+    struct hora__listener *listener;
+    while ((listener = next_listener(future)) != NULL)
+        call_listener(future, listener);
+}
+
+/* The first listener of hora itself, off the ring; NULL: there is none. */
+static struct hora__listener *next_own_listener(hora_future *future)
+{
+    struct hora__listener *own = NULL;
+    hora__mutex_lock(&future->object.lock);
+    const struct hora__listener *last = future->listeners;
+    bool is_last = last == NULL;
+    while (!is_last) { /* each goes to the end of the ring but the one that is found, so the order stays */
+        struct hora__listener *listener = pop_listener(future);
+        is_last = listener == last;
+        if (own == NULL && !listener->allocated)
+            own = listener;
+        else
+            push_listener(future, listener);
+    }
+    hora__mutex_unlock(&future->object.lock);
+    return own;
+}
+
+static void call_own_listeners(hora_future *future)
+{
+    struct hora__listener *listener;
+    while ((listener = next_own_listener(future)) != NULL)
+        call_listener(future, listener);
+}
+
+/* ---- the end ---- */
+
+static void drop_task(hora_future *future)
+{
+    if (future->task.drop != NULL)
+        future->task.drop(future->task.arg);
+}
+
+static void destroy_event(hora_future *future)
+{
+    if (future->event != NULL)
+        hora__event_destroy(future->event);
+    hora__free(future->event);
+}
+
+/* What few have when they go. */
+__attribute__((noinline)) void hora__future_release_rest(hora_future *future)
+{
+    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) { /* it was never done */
+        if (listener->gone != NULL)
+            listener->gone(listener->context);
+        if (listener->allocated)
+            hora__free(listener);
+    }
+    if (future->owes_drop)
+        drop_task(future); /* I2 of future.c: it never ran */
+    if (future->has_result && future->by.result != NULL && future->task.drop_result != NULL)
+        future->task.drop_result(future->by.result); /* I3 of future.c */
+    destroy_event(future);
+    hora__future_free_name(future);
+}
+
+/* One that is part of a member, or of what has terms. */
+static void free_larger(hora_future *future)
+{
+    if (future->kind == HORA__FUTURE_BOUND)
+        hora__extra_free(((struct hora__bound *)future)->extra);
+    hora__free(future);
+}
+
+static void destroy_now(hora_future *future)
+{
+    hora__future_release(future);
+    if (future->kind == HORA__FUTURE_SCHEDULED)
+        hora__spares_put(HORA__KEPT_SCHEDULED, future);
+    else if (future->kind != HORA__FUTURE_PLAIN)
+        free_larger(future);
+    else if (!future->in_caller_memory)
+        hora__spares_put(HORA__KEPT_PLAIN, future);
+    else if (((struct hora__lodger *)future)->reclaimer != NULL)
+        hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
+}
+
+/* ---- one after the other ---- */
+
+static void conclude_now(hora_future *future, bool drops)
+{
+    call_listeners(future);
+    if (drops)
+        drop_task(future);
+}
+
+/* The next one that is pending; NULL: there is none. */
+static hora_future *next_pending(hora_thread *thread)
+{
+    if (hora__list_is_empty(&thread->pending) || HORA__FAULT(CONCLUDE_FORGETS_PENDING))
+        return NULL;
+    hora_future *future = HORA__LIST_ENTRY(thread->pending.next, struct hora_future, waiters);
+    hora__list_remove(&future->waiters);
+    hora__list_init(&future->waiters);
+    return future;
+}
+
+static void conclude_pending(hora_future *future)
+{
+    if (future->is_gone) {
+        future->object.destroy(&future->object); /* once more, and now for good */
+        return;
+    }
+    hora__mutex_lock(&future->object.lock);
+    bool drops = future->drops_late;
+    future->drops_late = false;
+    future->is_pending = false; /* before its listeners are called: who adds one later concludes it again */
+    hora__mutex_unlock(&future->object.lock);
+    conclude_now(future, drops);
+    (void)hora_future_unref(future); /* I1 */
+}
+
+static void conclude_all_pending(hora_thread *thread)
+{
+    hora_future *future;
+    while ((future = next_pending(thread)) != NULL)
+        conclude_pending(future);
+    thread->concludes = false;
+}
+
+/* Whether the calling thread concludes another future, so that this one has to wait. If not, it does from now on, and
+ * conclude_all_pending ends it; *ret_thread is NULL if it has no record. */
+static bool must_wait(hora_thread **ret_thread)
+{
+    if (hora__thread_current(ret_thread) < 0)
+        *ret_thread = NULL;
+    if (*ret_thread == NULL)
+        return false;
+    bool waits = (*ret_thread)->concludes;
+    (*ret_thread)->concludes = true;
+    return waits;
+}
+
+static void add_pending(hora_thread *thread, hora_future *future, bool drops)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool is_new = !future->is_pending;
+    future->is_pending = true;
+    future->drops_late = future->drops_late || drops;
+    hora__mutex_unlock(&future->object.lock);
+    if (is_new)
+        hora__list_add_last(&thread->pending, &hora_future_ref(future)->waiters); /* I1 */
+}
+
+__attribute__((noinline)) void hora__future_conclude(hora_future *future, bool drops)
+{
+    hora_thread *thread;
+    if (must_wait(&thread)) {
+        call_own_listeners(future);
+        if (drops || hora__future_has_listeners(future))
+            add_pending(thread, future, drops);
+        return;
+    }
+    conclude_now(future, drops);
+    if (thread != NULL)
+        conclude_all_pending(thread);
+}
+
+/* Whether its end runs code of the user. */
+static bool ends_with_user_code(const hora_future *future)
+{
+    return (future->owes_drop && future->task.drop != NULL) || future->kind == HORA__FUTURE_BOUND ||
+           (future->has_result && future->by.result != NULL && future->task.drop_result != NULL);
+}
+
+/* Memory of a caller is given back at once: the caller waits for it. */
+bool hora__future_ends_later(hora_future *future)
+{
+    hora_thread *thread;
+    if (future->is_gone || future->in_caller_memory || !ends_with_user_code(future))
+        return false;
+    bool waits = must_wait(&thread);
+    if (thread == NULL)
+        return false;
+    future->is_gone = true;
+    hora__list_add_last(&thread->pending, &future->waiters);
+    if (!waits)
+        conclude_all_pending(thread);
+    return true;
+}
+
+/* The last reference is gone: nobody else can see it any more. */
+void hora__future_destroy(struct hora__object *object)
+{
+    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
+    if (!hora__future_ends_later(future))
+        destroy_now(future);
+}
+
+bool hora__conclude_interrupt(hora_thread *thread)
+{
+    bool concludes = thread->concludes;
+    thread->concludes = false;
+    return concludes;
+}
+
+void hora__conclude_resume(hora_thread *thread, bool concludes)
+{
+    thread->concludes = concludes;
+}
+
+/* ---- registering ---- */
+
+void hora__future_listen(hora_future *future, struct hora__listener *listener)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool done = hora__future_state(future) != HORA__FUTURE_NEW && future->listeners == NULL;
+    if (!done || listener->allocated)
+        push_listener(future, listener);
+    hora__mutex_unlock(&future->object.lock);
+    if (done && listener->allocated)
+        hora__future_conclude(future, false);
+    else if (done)
+        call_listener(future, listener);
+}
+
+int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
+{
+    int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error < 0 || done == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    struct hora__listener *listener = hora__alloc(1, sizeof *listener);
+    if (listener == NULL)
+        return HORA_ENOMEM;
+    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
+    hora__future_listen(future, listener);
+    return 0;
+}
