@@ -9,7 +9,9 @@
  *                   takes from the queue, since it has made room. Who tries has the late one in hand, where nobody
  *                   else sees it: if the queue refuses it, and somebody has taken from the queue meanwhile, it tries
  *                   again. A queue with room never refuses.
- * Life              The service lives until its owner and the last pending member are gone.
+ * Life              The service lives until its owner and the last pending member are gone. A service that is freed, and whose queue nobody
+ *                   sees, lets its members go: it gives back its references, so that a future which nobody runs, and nobody else
+ *                   has, is destroyed, and the member with it.
  * Locks             object.lock (rank OBJECT), never together with the queue's or a future's. */
 #include <hora/completion.h>
 
@@ -37,6 +39,7 @@ struct hora_completion_service {
 
 struct service_member {
     struct hora__member member;
+    bool is_let_go; /* the service has been freed, and has given its reference back; guarded by its lock */
     hora_completion_service *service;
     struct hora__put put; /* with the memory for the queue */
 };
@@ -126,13 +129,43 @@ static void member_done(hora_future *future, void *context)
     assert(member->member.future == future);
     (void)future;
     hora__mutex_lock(&service->object.lock);
-    hora__members_remove_locked(&service->members, &member->member);
+    bool is_let_go = member->is_let_go;
+    if (!is_let_go)
+        hora__members_remove_locked(&service->members, &member->member);
     hora__mutex_unlock(&service->object.lock);
-    if (!put(service, member)) {
+    if (is_let_go) {
+        member_free(member);
+    } else if (!put(service, member)) {
         add_late(service, member);
         put_late(service);
     }
     hora__object_leave(&service->object);
+}
+
+/* Listener: a future that was let go has been destroyed, and was never done. */
+static void member_gone(void *context)
+{
+    struct service_member *member = context;
+    hora_completion_service *service = member->service;
+    assert(member->is_let_go);
+    member_free(member);
+    hora__object_leave(&service->object);
+}
+
+/* One that is pending, off the list, with the reference of the member; NULL: there is none. */
+static hora_future *let_go(hora_completion_service *service)
+{
+    hora_future *future = NULL;
+    hora__mutex_lock(&service->object.lock);
+    if (!hora__list_is_empty(&service->members.pending)) {
+        struct service_member *member =
+            HORA__LIST_ENTRY(service->members.pending.next, struct service_member, member.link);
+        hora__members_remove_locked(&service->members, &member->member);
+        member->is_let_go = true; /* from here on it may be gone with the reference */
+        future = member->member.future;
+    }
+    hora__mutex_unlock(&service->object.lock);
+    return future;
 }
 
 /* ---- making ---- */
@@ -213,6 +246,9 @@ int hora_completion_service_free(hora_completion_service *service)
     hora__mutex_unlock(&service->object.lock);
     if (waited_on)
         return HORA_EBUSY;
+    hora_future *future;
+    while (service->owns_queue && (future = let_go(service)) != NULL)
+        (void)hora_future_unref(future);
     hora__object_leave(&service->object);
     return 0;
 }
@@ -226,7 +262,7 @@ static struct service_member *member_new(hora_completion_service *service)
     if (member == NULL)
         return NULL;
     member->service = service;
-    member->member.listener = (struct hora__listener){.done = member_done, .context = member};
+    member->member.listener = (struct hora__listener){.done = member_done, .gone = member_gone, .context = member};
     const struct hora__queue_kind *kind = service->queue->kind;
     if (kind->prepare != NULL && kind->prepare(service->queue, &member->put) < 0) {
         hora__free(member);
@@ -263,6 +299,8 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
     }
     if (ret_future != NULL)
         *ret_future = hora_future_ref(future);
+    else if (hora__atomic_load(&future->object.references) == 1)
+        (void)hora__future_abort(future, HORA_EREJECTED); /* the executor has not kept it: nobody will ever run it */
     join(service, member, future);
     return 0;
 }
