@@ -25,7 +25,9 @@
  *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
  *                      SLOTS.
  *                   I5 once the queue has been shown nothing comes in by value.
- *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on. */
+ *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on.
+ *                   I7 size + inbox_size <= HORA_UNBOUNDED. Who posts does not know size, so what is left for the inbox is written when
+ *                      it is absorbed, one less than it could be, for a push that follows. */
 #include "queue/backlog.h"
 
 #include <assert.h>
@@ -67,12 +69,13 @@ struct backlog {
     struct hora__place inbox_end; /* where the next one will stand */
     struct hora__segment *inbox_first;
     int inbox_holes;
+    int inbox_room; /* how many elements it can hold: see I7 */
 
     HORA__BEGINS_LINE struct hora__spare_segments spares; /* for the container as well */
 };
 
 #ifdef HORA__MUTEX_IS_INLINE
-static_assert(sizeof(int) + offsetof(struct backlog, inbox_holes) - offsetof(struct backlog, inbox_lock) <= 64,
+static_assert(sizeof(int) + offsetof(struct backlog, inbox_room) - offsetof(struct backlog, inbox_lock) <= 64,
               "a line");
 #endif
 
@@ -303,6 +306,7 @@ static void absorb(hora_queue *queue)
     } else if (queue->size == 0) {
         hora__spare_segments_tidy(&backlog->spares);
     }
+    backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */
     hora__mutex_unlock(&backlog->inbox_lock);
     limit_holes(backlog);
 }
@@ -348,6 +352,8 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
 {
     if (backlog->sealed)
         return HORA_ECLOSED;
+    if (backlog->inbox_size >= backlog->inbox_room)
+        return HORA_EFULL; /* I7 */
     if (posting->task != NULL && !may_come_by_value_locked(backlog, posting))
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
@@ -463,7 +469,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     (void)wakes;
     if (queue->kind->absorb != NULL)
         absorb(queue); /* who posted came before */
-    return queue->size == queue->capacity ? HORA_EFULL : append(backlog_of(queue), put->item);
+    return queue->size >= queue->capacity - (queue->kind->absorb != NULL) ? HORA_EFULL
+                                                                          : append(backlog_of(queue), put->item);
 }
 
 /* ---- the middle ---- */
@@ -587,6 +594,7 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     }
     hora__atomic_init(&backlog->wanted, 0);
     backlog->inbox_end.index = SLOTS; /* I4 */
+    backlog->inbox_room = HORA_UNBOUNDED - 1;
     backlog->front.segment = backlog->end.segment = hora__spare_segments_get(&backlog->spares);
     const struct hora__queue_kind *kind = capacity == HORA_UNBOUNDED ? &unbounded_kind : &bounded_kind;
     error = backlog->front.segment == NULL ? HORA_ENOMEM : hora__queue_init(&backlog->base, kind, capacity, &own);

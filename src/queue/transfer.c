@@ -157,10 +157,22 @@ void hora__queue_look(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
+/* The inbox is full, by what was known when it was absorbed: perhaps many have been taken since. */
+__attribute__((noinline)) static int post_again(hora_queue *queue, const struct hora__posting *posting,
+                                                bool *ret_wanted)
+{
+    hora__mutex_lock(&queue->object.lock);
+    queue->kind->absorb(queue);
+    hora__mutex_unlock(&queue->object.lock);
+    return queue->kind->post(queue, posting, ret_wanted);
+}
+
 int hora__queue_post(hora_queue *queue, const struct hora__posting *posting)
 {
     bool wanted;
     int error = queue->kind->post(queue, posting, &wanted);
+    if (error == HORA_EFULL)
+        error = post_again(queue, posting, &wanted);
     if (error == 0 && wanted)
         hora__queue_look(queue);
     return error;
