@@ -144,12 +144,21 @@ HORA_API int hora_future_cancel(hora_future *future, bool interrupt);
 /* hora_future_get - wait for the outcome, and look at the result
  *
  * May be called any number of times, and gives the same answer each time (the result until it is taken). `ret_result`
- * may be NULL. A worker of a pool that waits for a task still in that pool's queue runs it itself.
+ * may be NULL. A worker of a pool that waits for a task still in that pool's queue runs it itself, on its own
+ * stack; at most 64 such tasks inside each other, and with stack_size set only while half of the stack is
+ * free. Beyond that it waits for another worker to run the task.
+ *
+ * HORA_EDEADLK: the calling thread runs a task, and all threads that could end its wait wait themselves, by
+ * this call and not by hora_future_get_for. These are the thread that runs the awaited task, or, if it is
+ * queued, all workers of its pool, if that has as many as it can have; then those for which these wait, and
+ * so on, up to 32 threads. Other ways of waiting (queues, latches, groups, promises) are not recognised, and
+ * what a thread outside may still do, such as cancelling a task, is not considered. The awaited future is as
+ * it was.
  *
  * Ownership: the future keeps the result.
  * Threads: Any thread.   Blocks: until the future is done or the thread is interrupted.
  * Errors: HORA_EFAILED (see hora_future_failure), HORA_ECANCELED, HORA_EREJECTED, HORA_EABANDONED (the outcomes);
- * HORA_EINTERRUPTED, HORA_EDEADLK (the wait would never end), HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
+ * HORA_EINTERRUPTED, HORA_EDEADLK (see above), HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_future_get(hora_future *future, void **ret_result);
 
 /* hora_future_get_for - as hora_future_get, waiting at most for `timeout` of the monotonic clock, or the pool's
@@ -215,10 +224,13 @@ HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);
  * On the thread that completes or cancels it, after waiting threads have been woken; at once, on this thread, if it is done
  * already. With no lock held: the callback may call anything of hora. Callbacks run in the order of registration.
  *
- * Callbacks and destructors never run inside each other: if a callback, or a drop or drop_result that hora calls for a future, completes or cancels
- * another future, or gives its last reference back, or registers a callback with one that is done, then what follows from that (callbacks, drop,
- * drop_result) runs in the same thread after it has returned. So a chain of any length needs no more stack than one of two; but a callback must not
- * wait for what another one is to do. The thread must not end in a callback, unless it is a worker of a pool.
+ * Callbacks and destructors never run inside each other: if a callback, or a drop or drop_result that hora
+ * calls for a future, completes or cancels another future, or gives its last reference back, or registers a
+ * callback with one that is done, then what follows from that (callbacks, drop, drop_result) runs in the same
+ * thread after it has returned. So a chain of any length needs no more stack than one of two; but a callback
+ * must not wait for what another one is to do. Futures of hora_future_init are the exception: what follows from
+ * their end runs at once. The thread must not end in a callback, unless it is a worker
+ * of a pool.
  *
  * Ownership: the context must live until the callback has run.
  * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */

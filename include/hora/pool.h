@@ -19,13 +19,16 @@
  *     STOP -> TIDYING        the pool is empty
  *     TIDYING -> TERMINATED  the terminated hook has returned
  *
- * If no thread can be started, a pool goes on with those that it has. If it has none, the call that submits a task returns HORA_EAGAIN (or
- * HORA_ENOMEM), the caller keeps the task, and nothing has changed. A pool can also lose its last thread later, while tasks are queued: a task
- * ends its thread, or a thread that another submitter relied on does not start. The pool then tries to start one again, after 10 ms at first and
- * every second in the end: in the thread that was the last one, as long as tasks are queued; in each thread that waits for the pool
- * (hora_pool_await_idle_for, hora_pool_await_termination_for, hora_pool_close_for) or for a future of it (hora_future_get); and with each task that comes.
+ * If no thread can be started, a pool goes on with those that it has. If it has none, the call that submits a
+ * task returns HORA_EAGAIN (or HORA_ENOMEM), the caller keeps the task, and nothing has changed. A pool can
+ * also lose its last thread later, while tasks are queued: a task ends its thread, or a thread that another
+ * submitter relied on does not start. The pool then tries to start one again, after 10 ms at first and every
+ * second in the end: in the thread that was the last one, as long as tasks are queued; in each thread that
+ * waits for the pool (hora_pool_await_idle_for, hora_pool_await_termination_for, hora_pool_close_for) or for a future of it
+ * (hora_future_get); and with each task that comes.
  *
- * core_threads and max_threads may be any number up to INT_MAX. No pool has more than 268,435,455 threads at a time, whatever they allow.
+ * core_threads and max_threads may be any number up to INT_MAX. No pool has more than 268,435,455 threads at
+ * a time, whatever they allow.
  *
  * Every accepted task ends in exactly one way: done, failed, cancelled, rejected, abandoned, handed back or
  * expired (hora/terms.h); the pool counts them (hora_pool_stats) and asserts the sum at its end.
@@ -139,7 +142,8 @@ HORA_API int hora_pool_free(hora_pool *pool);
  * Ownership: see hora/task.h.   Threads: Any thread.
  * Blocks: with HORA_REJECT_BLOCK for room; with HORA_REJECT_CALLER_RUNS as long as the task runs.
  * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK (HORA_REJECT_BLOCK),
- * HORA_EAGAIN (the pool has no thread and can start none), HORA_EFORKED, and what a rejection handler returns. */
+ * HORA_EAGAIN (the pool has no thread and can start none), HORA_EFORKED, and what a rejection handler
+ * returns. */
 HORA_NODISCARD HORA_API int hora_pool_execute(hora_pool *pool, const hora_task *task);
 
 /* hora_pool_submit - run a task some time, and get its future

@@ -115,6 +115,7 @@
     X(GATE_CHANGE_UNSEEN, "a class is given another limit, and nobody is told")                          \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                       \
     X(CONCLUDE_FORGETS_PENDING, "what ends within a callback is never concluded")                        \
+    X(HELP_KNOWS_NO_END, "a worker that waits runs tasks on its stack to any depth")                     \
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")           \
     X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told of it")                              \
     X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                                  \

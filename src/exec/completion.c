@@ -9,9 +9,10 @@
  *                   takes from the queue, since it has made room. Who tries has the late one in hand, where nobody
  *                   else sees it: if the queue refuses it, and somebody has taken from the queue meanwhile, it tries
  *                   again. A queue with room never refuses.
- * Life              The service lives until its owner and the last pending member are gone. A service that is freed, and whose queue nobody
- *                   sees, lets its members go: it gives back its references, so that a future which nobody runs, and nobody else
- *                   has, is destroyed, and the member with it.
+ * Life              The service lives until its owner and the last pending member are gone. A service that is
+ *                   freed, and whose queue nobody sees, lets its members go: it gives back its references, so
+ *                   that a future which nobody runs, and nobody else has, is destroyed, and the member with
+ *                   it.
  * Locks             object.lock (rank OBJECT), never together with the queue's or a future's. */
 #include <hora/completion.h>
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conclude.c - what follows the end of a future: callbacks, the drop of its task, and its destruction
  *
- * What for          All of this is code of the user, which may complete, cancel or give back another future, and so on along a chain of any
- *                   length. If each step were called from within the one before, a long chain would overflow the stack.
- * How it works      A thread that concludes a future while it is already concluding another one only notes it, and the outermost call does
- *                   the rest, one future after the other, in the order in which they were noted. Listeners of hora itself (groups,
- *                   completion services) are called at once: they run no code of the user, and others rely on what they do. A thread
- *                   that has no record, and gets none, calls everything at once.
- *                   A future that waits for its turn is on a list of the thread by its field `waiters`: it is done, so no
- *                   thread waits for it.
- * Helping           A worker that runs another task from within a callback, because the callback waits for it, concludes what ends there
- *                   before it goes on: else the callback might wait for ever.
+ * What for          All of this is code of the user, which may complete, cancel or give back another future,
+ *                   and so on along a chain of any length. If each step were called from within the one
+ *                   before, a long chain would overflow the stack.
+ * How it works      A thread that concludes a future while it is already concluding another one only notes
+ *                   it, and the outermost call does the rest, one future after the other, in the order in
+ *                   which they were noted. Listeners of hora itself (groups, completion services) are called
+ *                   at once: they run no code of the user, and others rely on what they do. A thread that has
+ *                   no record, and gets none, calls everything at once. A future that waits for its turn is
+ *                   on a list of the thread by its field `waiters`: it is done, so no thread waits for it.
+ * Helping           A worker that runs another task from within a callback, because the callback waits for
+ *                   it, concludes what ends there before it goes on: else the callback might wait for ever.
  * Invariants        I1 a future that is pending has a reference of the list, or nobody has one (is_gone).
  *                   I2 each listener is called once, those of the user in the order of their registration. */
 #include <assert.h>
@@ -114,10 +115,10 @@ static void destroy_event(hora_future *future)
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
     for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) { /* it was never done */
-        if (listener->gone != NULL)
-            listener->gone(listener->context);
         if (listener->allocated)
             hora__free(listener);
+        else if (listener->gone != NULL)
+            listener->gone(listener->context); /* the listener may be gone after this */
     }
     if (future->owes_drop)
         drop_task(future); /* I2 of future.c: it never ran */
@@ -191,8 +192,8 @@ static void conclude_all_pending(hora_thread *thread)
     thread->concludes = false;
 }
 
-/* Whether the calling thread concludes another future, so that this one has to wait. If not, it does from now on, and
- * conclude_all_pending ends it; *ret_thread is NULL if it has no record. */
+/* Whether the calling thread concludes another future, so that this one has to wait. If not, it does from now
+ * on, and conclude_all_pending ends it; *ret_thread is NULL if it has no record. */
 static bool must_wait(hora_thread **ret_thread)
 {
     if (hora__thread_current(ret_thread) < 0)
@@ -218,6 +219,10 @@ static void add_pending(hora_thread *thread, hora_future *future, bool drops)
 __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool drops)
 {
     hora_thread *thread;
+    if (future->in_caller_memory) { /* at once: who reclaims it in a callback waits for that */
+        conclude_now(future, drops);
+        return;
+    }
     if (must_wait(&thread)) {
         call_own_listeners(future);
         if (drops || hora__future_has_listeners(future))
@@ -229,18 +234,11 @@ __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool d
         conclude_all_pending(thread);
 }
 
-/* Whether its end runs code of the user. */
-static bool ends_with_user_code(const hora_future *future)
-{
-    return (future->owes_drop && future->task.drop != NULL) || future->kind == HORA__FUTURE_BOUND ||
-           (future->has_result && future->by.result != NULL && future->task.drop_result != NULL);
-}
-
 /* Memory of a caller is given back at once: the caller waits for it. */
-bool hora__future_ends_later(hora_future *future)
+bool hora__future_puts_off_end(hora_future *future)
 {
     hora_thread *thread;
-    if (future->is_gone || future->in_caller_memory || !ends_with_user_code(future))
+    if (future->is_gone || future->in_caller_memory)
         return false;
     bool waits = must_wait(&thread);
     if (thread == NULL)
@@ -265,6 +263,12 @@ bool hora__conclude_interrupt(hora_thread *thread)
     bool concludes = thread->concludes;
     thread->concludes = false;
     return concludes;
+}
+
+void hora__conclude_at_end(hora_thread *thread)
+{
+    thread->concludes = true;
+    conclude_all_pending(thread);
 }
 
 void hora__conclude_resume(hora_thread *thread, bool concludes)

@@ -4,8 +4,8 @@
  * Order             a core worker; the queue; a worker up to max_threads; the rule for those that find no place.
  * Races             After a task has been queued the pool may have been shut down, with no worker left to see it: so the state is
  *                   looked at again, and the task taken back if it is still there. If it is not, a worker has it, and
- *                   all is well. Likewise the last worker may have left just before: then one is started; if that fails, too, the
- *                   task is taken back, and the caller is told. */
+ *                   all is well. Likewise the last worker may have left just before: then one is started; if
+ *                   that fails, too, the task is taken back, and the caller is told. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -237,8 +237,8 @@ void hora__pool_unqueue(hora_pool *pool, hora_future *future)
     hora__pool_unaccept(pool);
 }
 
-/* After queueing, without a worker: the last one may have left just before. HORA_EAGAIN or HORA_ENOMEM: none is there, and none can
- * be started. */
+/* After queueing, without a worker: the last one may have left just before. HORA_EAGAIN or HORA_ENOMEM: none
+ * is there, and none can be started. */
 __attribute__((noinline)) static int staff(hora_pool *pool)
 {
     int error = hora__worker_add(pool, NULL, false);

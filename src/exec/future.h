@@ -43,6 +43,9 @@ struct hora__queue_owner {
     void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
     /* No worker is there, see below: try to start one if a task is queued. Whether there is still none. */
     bool (*rescue)(struct hora__queue_owner *owner);
+    /* All its workers, with references, if there are not more than so many, and no other thread can come for
+     * its queue. How many; else -1. */
+    int (*find_workers)(struct hora__queue_owner *owner, hora_thread **threads, int most);
     hora__atomic workers; /* threads that have begun to take from its queue, and have not left */
     hora__atomic keeps_cancelled;
     hora_ns spin; /* how long to look before waiting for a future; immutable */
@@ -65,7 +68,9 @@ enum hora__future_state {
     HORA__FUTURE_INTERRUPTING,
     HORA__FUTURE_INTERRUPTED,
 };
-/* How long to wait between two attempts to start a worker: longer each time. `before`: the pause before this one; 0: it is the first. */
+
+/* How long to wait between two attempts to start a worker: longer each time. `before`: the pause before this
+ * one; 0: it is the first. */
 #define HORA__RESCUE_PAUSE_LEAST HORA_MS(10)
 #define HORA__RESCUE_PAUSE_MOST  HORA_SECONDS(1)
 
@@ -175,9 +180,18 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
 /* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
 void hora__future_destroy(struct hora__object *object);
 
-/* The first thing that each destructor of a future asks: whether it is called again, now or later, because it would run code of the user, and only
- * then is to do its work; see conclude.c. */
-bool hora__future_ends_later(hora_future *future);
+/* It would run code of the user when it is destroyed: whether its destructor is called again for that, now or
+ * later. See conclude.c. */
+__attribute__((noinline)) bool hora__future_puts_off_end(hora_future *future);
+
+/* The first thing that each destructor of a future asks: whether it is to do nothing now for that reason. */
+HORA__INLINE bool hora__future_ends_later(hora_future *future)
+{
+    bool drops = future->owes_drop && future->task.drop != NULL;
+    bool drops_result = future->has_result && future->by.result != NULL && future->task.drop_result != NULL;
+    return (drops || drops_result || future->listeners != NULL || future->kind == HORA__FUTURE_BOUND) &&
+           hora__future_puts_off_end(future);
+}
 
 /* The same, but for the memory. */
 void hora__future_release_rest(hora_future *future);
@@ -190,14 +204,15 @@ HORA__INLINE void hora__future_release(hora_future *future)
         hora__future_release_rest(future);
 }
 
-/* The future is done: call its listeners and, if told so, drop its task; or note that for the outermost call of this thread, which does it then.
- * With no lock held. */
+/* The future is done: call its listeners and, if told so, drop its task; or note that for the outermost call
+ * of this thread, which does it then. With no lock held. */
 void hora__future_conclude(hora_future *future, bool drops);
 
-/* A thread leaves what it concludes for a while, to run something else that may end futures; what was noted so far is concluded with that. And:
- * it goes on. A thread that was ended in a callback does not go on. */
+/* A thread leaves what it concludes for a while, to run something else that may end futures; what was noted so far is
+ * concluded with that. And: it goes on. And: it was ended in a callback: what was noted is concluded now. */
 bool hora__conclude_interrupt(hora_thread *thread);
 void hora__conclude_resume(hora_thread *thread, bool concludes);
+void hora__conclude_at_end(hora_thread *thread);
 
 static inline bool hora__future_has_listeners(hora_future *future)
 {

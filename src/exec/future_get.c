@@ -4,10 +4,14 @@
  * Precedence        done, then interrupted, then timed out.
  * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs it itself: to sleep
  *                   would cost the pool the thread that is to run it, and with a single one would never end.
+ *                   That is done to a certain depth only, since each level needs stack: beyond it the worker
+ *                   waits.
  * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this one in turn, never
- *                   ends. Each thread notes what it waits for before it looks along the chain future -> its runner -> what
- *                   that waits for; so of two that close a ring at the same time at least one sees it. Every thread of a ring runs a future that
- *                   another one waits for: so one that runs none, like most that are no workers, need not note anything. */
+ *                   ends; nor does one for a task in the queue of a pool all of whose workers do so. Each
+ *                   thread notes what it waits for before it looks at what those wait for that could run it
+ *                   (help.c); so of two that close a ring at the same time at least one sees it. Every thread
+ *                   of a ring is a worker, or runs a future that another one waits for: so the others need
+ *                   not note anything. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -114,7 +118,7 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
 /* Without a limit: noting it, so that others can see what this thread waits for. */
 static int wait_for_ever(hora_future *future, hora_thread *thread)
 {
-    if (thread->runs == 0)
+    if (thread->runs == 0 && thread->worker == NULL)
         return wait_until(future, thread, HORA_FOREVER, false);
     int error = hora__begin_waiting(future, thread);
     if (error == 0)
@@ -138,8 +142,8 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
     return true;
 }
 
-/* If no worker of its pool is there, let one be started, if that is possible now. When to look again, after a pause that grows;
- * HORA_FOREVER: there is no need to. */
+/* If no worker of its pool is there, let one be started, if that is possible now. When to look again, after a
+ * pause that grows; HORA_FOREVER: there is no need to. */
 __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pause)
 {
     hora__mutex_lock(&future->object.lock);

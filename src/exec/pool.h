@@ -243,10 +243,19 @@ enum hora__ending hora__ending_of(hora_future *future);
 /* Take one entry of a future out of the queue, with its reference. */
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future);
 
-/* Tasks are queued, and no worker is there to take them: those that could not be started count as none. See worker_add.c. */
+/* Whether the pool cannot end before the calling thread has gone on: one of its workers, or in its terminated
+ * hook. */
+bool hora__pool_needs_caller(const hora_pool *pool);
+
+/* As find_workers of struct hora__queue_owner. */
+int hora__pool_find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most);
+
+/* Tasks are queued, and no worker is there to take them: those that could not be started count as none. See
+ * worker_add.c. */
 bool hora__pool_is_stranded(hora_pool *pool);
 
-/* If so, try to start a worker. Whether none is there now, so that the caller has to look again after a while. */
+/* If so, try to start a worker. Whether none is there now, so that the caller has to look again after a
+ * while. */
 bool hora__pool_rescue(hora_pool *pool);
 
 /* After anything that may have made the end possible. */

@@ -296,8 +296,9 @@ static void run_nested(void *arg)
 static void nested_ends(void *arg)
 {
     const struct hora__nested *nested = arg;
-    (void)hora__conclude_interrupt(nested->worker->thread);
+    hora__conclude_at_end(nested->worker->thread);
     abandon_current(nested->worker);
+    nested->worker->depth--;
     nested->worker->current = nested->outer;
     nested->worker->has_left = nested->outer_has_left;
     nested->worker->nested = nested->below;
@@ -332,9 +333,11 @@ static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
     struct hora__nested nested = {worker, worker->current, worker->has_left, worker->nested};
     worker->current = future;
     worker->nested = &nested;
+    worker->depth++;
     bool concludes = hora__conclude_interrupt(worker->thread); /* the task that waits may be a callback */
     hora__os_thread_guard(run_nested, nested_ends, &nested);
     hora__conclude_resume(worker->thread, concludes);
+    worker->depth--;
     worker->current = nested.outer;
     worker->has_left = nested.outer_has_left;
     worker->nested = nested.below;
@@ -344,10 +347,24 @@ static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
     book_end(worker);
 }
 
+/* A task that waits for one that waits for a third, and so on, all of them on the stack of one thread: they
+ * must leave some of it. */
+enum { DEEPEST = 64 };
+
+static bool may_go_deeper(const struct hora__worker *worker)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t used = here < worker->stack ? worker->stack - here : here - worker->stack;
+    size_t size = worker->pool->stack_size; /* 0: it is not known, but likely large */
+    return worker->depth < DEEPEST && (size == 0 || used < size / 2);
+}
+
 hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future)
 {
     hora_future *taken;
     hora_ns from;
+    if (!may_go_deeper(worker) && !HORA__FAULT(HELP_KNOWS_NO_END))
+        return HORA_FOREVER;
     do {
         from = take_out(worker->pool, future, &taken);
         if (from == INT64_MIN)
@@ -389,8 +406,9 @@ static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
     (void)ignored;
 }
 
-/* The last worker has ended, tasks are queued, and no thread could be started in its place: without it the tasks would wait for a
- * submitter that may never come. So its thread stays and tries again, also after a task has ended it. */
+/* The last worker has ended, tasks are queued, and no thread could be started in its place: without it the
+ * tasks would wait for a submitter that may never come. So its thread stays and tries again, also after a
+ * task has ended it. */
 static void linger_until_replaced(const struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -524,7 +542,7 @@ static void work(void *arg)
 static void thread_ends(void *arg)
 {
     struct hora__worker *worker = arg;
-    (void)hora__conclude_interrupt(worker->thread);
+    hora__conclude_at_end(worker->thread);
     abandon_current(worker);
     book_end(worker);
     process_exit(worker, true);
@@ -541,9 +559,10 @@ static void take_record(struct hora__worker *worker)
     thread->witness = worker->witness;
     hora__mutex_lock(&pool->object.lock);
     worker->thread = hora_thread_ref(thread);
-    int size = 1 + hora__atomic_add(&pool->owner.workers, 1);
-    if (size > pool->largest)
-        pool->largest = size;
+    int begun = 1 + hora__atomic_add(&pool->owner.workers, 1);     /* some may have left, and not yet be off, */
+    int count = hora__count_of(hora__atomic_load(&pool->control)); /* and some may never begin */
+    if ((begun < count ? begun : count) > pool->largest)
+        pool->largest = begun < count ? begun : count;
     hora__mutex_unlock(&pool->object.lock);
 }
 
@@ -562,6 +581,7 @@ void hora__worker_begin(void *arg)
 {
     struct hora__worker *worker = arg;
     worker->os_thread = hora__os_thread_self();
+    worker->stack = (uintptr_t)__builtin_frame_address(0);
     take_record(worker);
     attach(worker);
     if (worker->pool->kind != NULL) {

@@ -39,13 +39,15 @@ struct hora__worker {
     hora_thread *thread;           /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;            /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;          /* the task that it runs, for a thread that ends meanwhile; its own */
-    bool has_left;                     /* the entry of that one is not the owner's any more, or ends with its run; its own */
-    struct hora__cell taken;           /* a task by value that it has taken; its own, as what follows */
+    bool has_left;           /* the entry of that one is not the owner's any more, or ends with its run; its own */
+    struct hora__cell taken; /* a task by value that it has taken; its own, as what follows */
     struct hora__timer_run timer_run;  /* of a scheduler: the timer that it has taken; see there */
     hora_run_fn watched;               /* the body of that one, if it is watched, */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
     struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
+    uintptr_t stack;                   /* where its stack begins, about; immutable once it runs */
+    int depth;                         /* tasks that it runs while another one waits for them; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
     hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */

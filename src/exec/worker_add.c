@@ -3,14 +3,15 @@
  *
  * Each step can fail, and then those before it are taken back: I1 of worker.c.
  *
- * Stranded          Tasks may be queued while no thread can be started. A submitter that finds no worker takes its own task back
- *                   and reports the error. Two cases are left. The last worker ends and cannot be replaced: then its thread
- *                   stays and tries again (worker.c). Or a submitter saw the count that another thread had raised for a worker
- *                   that could not be started after all: then threads that wait for the pool, or for a future of it, try again
- *                   from time to time, and so does each submitter.
- *                   `owner.workers` counts the workers that have really begun. Why no wait is missed: a thread that waits for a
- *                   future looks at this number after the future was queued; the last worker lowers it before it looks whether
- *                   the queue is empty. So either the waiting thread sees that no worker is there, or that worker sees the
+ * Stranded          Tasks may be queued while no thread can be started. A submitter that finds no worker
+ *                   takes its own task back and reports the error. Two cases are left. The last worker ends
+ *                   and cannot be replaced: then its thread stays and tries again (worker.c). Or a submitter
+ *                   saw the count that another thread had raised for a worker that could not be started after
+ *                   all: then threads that wait for the pool, or for a future of it, try again from time to
+ *                   time, and so does each submitter. `owner.workers` counts the workers that have really
+ *                   begun. Why no wait is missed: a thread that waits for a future looks at this number after
+ *                   the future was queued; the last worker lowers it before it looks whether the queue is
+ *                   empty. So either the waiting thread sees that no worker is there, or that worker sees the
  *                   future. Threads that wait for the pool are nudged by the one whose attempt has failed. */
 #include <assert.h>
 #include <stddef.h>
@@ -127,7 +128,8 @@ bool hora__pool_rescue(hora_pool *pool)
     return hora__atomic_load(&pool->owner.workers) == 0;
 }
 
-/* But for those that will soon look by themselves: two that try in turn would else nudge each other all the time. */
+/* But for those that will soon look by themselves: two that try in turn would else nudge each other all the
+ * time. */
 static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct hora__wakes *wakes)
 {
     for (struct hora__list *link = list->next; link != list; link = link->next) {

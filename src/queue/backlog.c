@@ -26,8 +26,7 @@
  *                      SLOTS.
  *                   I5 once the queue has been shown nothing comes in by value.
  *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on.
- *                   I7 size + inbox_size <= HORA_UNBOUNDED. Who posts does not know size, so what is left for the inbox is written when
- *                      it is absorbed, one less than it could be, for a push that follows. */
+ *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
 #include "queue/backlog.h"
 
 #include <assert.h>
@@ -69,7 +68,7 @@ struct backlog {
     struct hora__place inbox_end; /* where the next one will stand */
     struct hora__segment *inbox_first;
     int inbox_holes;
-    int inbox_room; /* how many elements it can hold: see I7 */
+    int inbox_room; /* I7: what was left for it when it was absorbed, but for one, which a push may need */
 
     HORA__BEGINS_LINE struct hora__spare_segments spares; /* for the container as well */
 };
@@ -350,10 +349,8 @@ static bool may_come_by_value_locked(const struct backlog *backlog, const struct
 
 static int post_locked(struct backlog *backlog, const struct hora__posting *posting)
 {
-    if (backlog->sealed)
-        return HORA_ECLOSED;
-    if (backlog->inbox_size >= backlog->inbox_room)
-        return HORA_EFULL; /* I7 */
+    if (backlog->sealed || backlog->inbox_size >= backlog->inbox_room)
+        return backlog->sealed ? HORA_ECLOSED : HORA_EFULL; /* I7 */
     if (posting->task != NULL && !may_come_by_value_locked(backlog, posting))
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
@@ -468,9 +465,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 {
     (void)wakes;
     if (queue->kind->absorb != NULL)
-        absorb(queue); /* who posted came before */
-    return queue->size >= queue->capacity - (queue->kind->absorb != NULL) ? HORA_EFULL
-                                                                          : append(backlog_of(queue), put->item);
+        absorb(queue);                                                                  /* who posted came before */
+    bool full = queue->size >= queue->capacity - (queue->kind->absorb != NULL ? 1 : 0); /* I7 */
+    return full ? HORA_EFULL : append(backlog_of(queue), put->item);
 }
 
 /* ---- the middle ---- */

@@ -52,6 +52,7 @@ struct hora_thread {
     struct hora__event interrupt_fd;  /* readable while interrupted */
     struct hora_virtual_clock *clock; /* the clock that it is attached to; NULL: none */
     struct hora_future *waiting_for;  /* without a time limit; NULL: none */
+    uint32_t waits;                   /* how often that has changed */
 };
 
 /* The calling thread's record, made at the first call; borrowed. HORA_ENOMEM, HORA_EAGAIN. */

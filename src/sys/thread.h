@@ -21,8 +21,8 @@ struct hora__thread_spec {
 __attribute__((warn_unused_result)) int hora__os_thread_start(const struct hora__thread_spec *spec,
                                                               hora__os_thread *ret_thread);
 
-/* Between which sizes the stack of a thread can be chosen, in bytes. That the greatest one is allowed does not mean that there is memory
- * for it. */
+/* Between which sizes the stack of a thread can be chosen, in bytes. That the greatest one is allowed does
+ * not mean that there is memory for it. */
 size_t hora__os_thread_least_stack(void);
 size_t hora__os_thread_most_stack(void);
 

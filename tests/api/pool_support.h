@@ -56,7 +56,8 @@ void rig_pool(struct rig *r, const hora_pool_options *options);
 bool rigs_are_steered(void);
 /* A pool whose only thread is busy until the gate is opened. */
 void rig_open_occupied(struct rig *r);
-/* A pool that has lost its only worker, and gets no other one while factory_threads is 1; one task is queued, whose future is returned. */
+/* A pool that has lost its only worker, and gets no other one while factory_threads is 1; one task is queued,
+ * whose future is returned. */
 hora_future *rig_open_stranded(struct rig *r, const hora_task *task, const hora_pool_options *options);
 
 /* Open the gate, shut down, wait for the end and check the books. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chains.c - long chains in which the end of one future brings about the end of the next: they need no stack */
+/* test_chains.c - long chains in which the end of one future brings about the end of the next: they need no
+ * stack */
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,4 +341,159 @@ TEST(chain_keeps_the_order_of_callbacks, "")
     CHECK(strcmp(text, "aAbcCbb") == 0);
     (void)hora_future_unref(first);
     (void)hora_future_unref(second);
+}
+
+/* ---- tasks that wait for each other in their own pool ---- */
+
+static hora_pool *pool;
+static atomic_int deadlocks;
+
+static int submit_and_wait(void *arg, void **ret_result)
+{
+    struct link *link = arg;
+    hora_future *future;
+
+    (void)ret_result;
+    link->chain->calls++;
+    if (link->number + 1 == link->chain->length)
+        return 0;
+    CHECK_OK(hora_pool_submit(pool, HORA_TASK(submit_and_wait, link + 1), &future));
+    int error = hora_future_get(future, NULL);
+    CHECK(error == 0 || error == HORA_EDEADLK);
+    deadlocks += error == HORA_EDEADLK;
+    (void)hora_future_unref(future);
+    return 0;
+}
+
+/* Each runs the next one on its own stack, but not to any depth. Where a wait would never end it is refused;
+ * then all tasks run in the end. */
+static void wait_in_a_chain(int threads, bool by_value)
+{
+    struct chain chain;
+    hora_future *first;
+
+    chain_open(&chain);
+    if (test_simulated())
+        chain.length = 150;
+    chain.links = realloc(chain.links, (size_t)chain.length * sizeof *chain.links);
+    for (int i = 0; i < chain.length; i++)
+        chain.links[i] = (struct link){.chain = &chain, .number = i};
+    deadlocks = 0;
+    CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 64 << 10), &pool));
+    if (by_value) {
+        CHECK_OK(hora_pool_execute(pool, HORA_TASK(submit_and_wait, &chain.links[0])));
+    } else {
+        CHECK_OK(hora_pool_submit(pool, HORA_TASK(submit_and_wait, &chain.links[0]), &first));
+        CHECK_OK(hora_future_get(first, NULL));
+        (void)hora_future_unref(first);
+    }
+    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
+    CHECK_INT(chain.calls, chain.length);
+    CHECK(threads > 1 || deadlocks > 0);
+    CHECK_OK(hora_pool_free(pool));
+    free(chain.links);
+}
+
+TEST(chain_of_waits_on_one_thread, "")
+{
+    wait_in_a_chain(1, false);
+    wait_in_a_chain(1, true);
+}
+
+TEST(chain_of_waits_on_four_threads, "")
+{
+    wait_in_a_chain(4, false);
+}
+
+/* ---- pools that wait for each other ---- */
+
+static hora_pool *pools[2];
+static hora_latch *both;
+static atomic_int waits_that_ended;
+
+static int count_run(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    (*(atomic_int *)arg)++;
+    return 0;
+}
+
+static atomic_int cross_runs;
+
+static int wait_for_the_other_pool(void *arg, void **ret_result)
+{
+    hora_future *future;
+
+    (void)ret_result;
+    CHECK_OK(hora_latch_count_down(both));
+    CHECK_OK(hora_latch_await(both)); /* both workers are busy: what they submit is queued */
+    CHECK_OK(hora_pool_submit(arg, HORA_TASK(count_run, &cross_runs), &future));
+    int error = hora_future_get(future, NULL);
+    CHECK(error == 0 || error == HORA_EDEADLK);
+    deadlocks += error == HORA_EDEADLK;
+    waits_that_ended += error == 0;
+    (void)hora_future_unref(future);
+    return 0;
+}
+
+static void cross_wait(int threads)
+{
+    hora_future *futures[2];
+
+    deadlocks = waits_that_ended = cross_runs = 0;
+    CHECK_OK(hora_latch_new(2, NULL, &both));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_pool_new_fixed(i == 0 ? threads : 1, NULL, &pools[i]));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_pool_submit(pools[i], HORA_TASK(wait_for_the_other_pool, pools[1 - i]), &futures[i]));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(hora_future_get(futures[i], NULL));
+        (void)hora_future_unref(futures[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_pool_close_for(pools[i], HORA_FOREVER));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_pool_free(pools[i]));
+    CHECK_INT(cross_runs, 2);
+    CHECK_OK(hora_latch_free(both));
+}
+
+TEST(pools_that_wait_for_each_other_are_told, "")
+{
+    cross_wait(1);
+    CHECK(deadlocks >= 1);
+}
+
+/* One of them has another thread: nobody is told so in vain. */
+TEST(pools_that_wait_for_each_other_with_a_thread_to_spare, "")
+{
+    cross_wait(2);
+    CHECK_INT(deadlocks, 0);
+    CHECK_INT(waits_that_ended, 2);
+}
+
+/* ---- what must not be put off ---- */
+
+static hora_future_storage storage;
+static hora_future *lodger;
+
+static void cancel_and_reclaim(hora_future *future, void *context)
+{
+    (void)future;
+    CHECK_INT(hora_future_cancel(lodger, false), HORA_CANCEL_REMOVED);
+    CHECK_OK(hora_future_reclaim(lodger));
+    CHECK_JOB((struct job *)context, 0);
+}
+
+/* A future in memory of the caller, which is reclaimed in a callback. */
+TEST(chain_does_not_put_off_what_is_reclaimed, "")
+{
+    struct job job = A_JOB(NULL);
+    hora_future *promise;
+
+    CHECK_OK(hora_future_init(&storage, JOB(&job), &lodger));
+    CHECK_OK(hora_future_new_promise(NULL, &promise));
+    CHECK_OK(hora_future_on_done(promise, cancel_and_reclaim, &job));
+    CHECK_INT(hora_future_complete(promise, NULL), 1);
+    (void)hora_future_unref(promise);
 }

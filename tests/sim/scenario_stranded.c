@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_stranded.c - pools that cannot start a thread at first: what they have accepted runs in the end, and no wait hangs
+/* scenario_stranded.c - pools that cannot start a thread at first: what they have accepted runs in the end,
+ * and no wait hangs
  *
  * The factory fails so many times and then works. Time passes in the simulator when all threads wait. */
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_backlog.c - the bound of a queue that has none: more elements than an int can count are refused
  *
- * So many need more memory than there is, so the test adds to the size by hand, and takes that away again before it looks at the elements. */
+ * So many need more memory than there is, so the test adds to the size by hand, and takes that away again
+ * before it looks at the elements. */
 #include "queue/backlog.h"
 
 #include <limits.h>
