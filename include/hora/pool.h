@@ -297,7 +297,7 @@ typedef struct hora_pool_stats {
     const char *state;    /* "Running", "Shutting down", "Stopping", "Tidying" or "Terminated" */
     int threads;          /* workers now, but for those that are written off; 0 from TIDYING on */
     int active;           /* workers that run a task, hooks included */
-    int largest;          /* most workers ever, of those whose thread has begun */
+    int largest;          /* most workers ever, of those whose thread was started */
     int queued;           /* tasks in the queue */
     int core_threads;
     int max_threads;

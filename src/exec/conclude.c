@@ -151,9 +151,12 @@ static void destroy_now(hora_future *future)
 
 /* ---- one after the other ---- */
 
-static void conclude_now(hora_future *future, bool drops)
+/* Only the thread that has made it done calls its listeners: else that thread might go on before all of them
+ * have returned. */
+static void conclude_now(hora_future *future, bool calls, bool drops)
 {
-    call_listeners(future);
+    if (calls)
+        call_listeners(future);
     if (drops)
         drop_task(future);
 }
@@ -176,11 +179,12 @@ static void conclude_pending(hora_future *future)
         return;
     }
     hora__mutex_lock(&future->object.lock);
+    bool calls = future->calls_late;
     bool drops = future->drops_late;
-    future->drops_late = false;
+    future->calls_late = future->drops_late = false;
     future->is_pending = false; /* before its listeners are called: who adds one later concludes it again */
     hora__mutex_unlock(&future->object.lock);
-    conclude_now(future, drops);
+    conclude_now(future, calls, drops);
     (void)hora_future_unref(future); /* I1 */
 }
 
@@ -205,31 +209,34 @@ static bool must_wait(hora_thread **ret_thread)
     return waits;
 }
 
-static void add_pending(hora_thread *thread, hora_future *future, bool drops)
+static void add_pending(hora_thread *thread, hora_future *future, bool calls, bool drops)
 {
     hora__mutex_lock(&future->object.lock);
     bool is_new = !future->is_pending;
     future->is_pending = true;
+    future->calls_late = future->calls_late || calls;
     future->drops_late = future->drops_late || drops;
     hora__mutex_unlock(&future->object.lock);
     if (is_new)
         hora__list_add_last(&thread->pending, &hora_future_ref(future)->waiters); /* I1 */
 }
 
-__attribute__((noinline)) void hora__future_conclude(hora_future *future, bool drops)
+__attribute__((noinline)) void hora__future_conclude(hora_future *future, bool calls, bool drops)
 {
     hora_thread *thread;
     if (future->in_caller_memory) { /* at once: who reclaims it in a callback waits for that */
-        conclude_now(future, drops);
+        conclude_now(future, calls, drops);
         return;
     }
     if (must_wait(&thread)) {
-        call_own_listeners(future);
-        if (drops || hora__future_has_listeners(future))
-            add_pending(thread, future, drops);
+        if (calls)
+            call_own_listeners(future);
+        calls = calls && hora__future_has_listeners(future);
+        if (calls || drops)
+            add_pending(thread, future, calls, drops);
         return;
     }
-    conclude_now(future, drops);
+    conclude_now(future, calls, drops);
     if (thread != NULL)
         conclude_all_pending(thread);
 }
@@ -286,7 +293,7 @@ void hora__future_listen(hora_future *future, struct hora__listener *listener)
         push_listener(future, listener);
     hora__mutex_unlock(&future->object.lock);
     if (done && listener->allocated)
-        hora__future_conclude(future, false);
+        hora__future_conclude(future, true, false);
     else if (done)
         call_listener(future, listener);
 }

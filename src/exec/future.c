@@ -122,7 +122,7 @@ static inline void finish(hora_future *future, struct aftermath *after)
     hora__wakes_flush(&after->wakes);
     bool drops = after->drops_task && future->task.drop != NULL;
     if (after->has_listeners || drops)
-        hora__future_conclude(future, drops);
+        hora__future_conclude(future, after->has_listeners, drops);
 }
 
 /* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
@@ -236,7 +236,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     if (settled)
         finish(future, &after);
     else if (drops_late && future->task.drop != NULL && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
-        hora__future_conclude(future, true); /* I2 */
+        hora__future_conclude(future, false, true); /* I2 */
     return stays_new;
 }
 

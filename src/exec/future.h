@@ -104,7 +104,8 @@ struct hora_future {
     bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
     bool owns_name : 1;        /* task.name is a copy, freed with the future */
     bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
-    bool drops_late : 1;       /* and then its task is dropped, too */
+    bool calls_late : 1;       /* and then its listeners are called, */
+    bool drops_late : 1;       /* and its task is dropped */
     bool is_gone : 1;          /* its last reference is gone, and it waits to be destroyed; the thread's own */
     int failure;               /* EXCEPTIONAL: why; never 0 then */
     int entries;               /* how often its owner is going to run it */
@@ -161,6 +162,7 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
     future->nudged = false;
     future->owns_name = false;
     future->is_pending = false;
+    future->calls_late = false;
     future->drops_late = false;
     future->is_gone = false;
     future->failure = 0;
@@ -204,9 +206,9 @@ HORA__INLINE void hora__future_release(hora_future *future)
         hora__future_release_rest(future);
 }
 
-/* The future is done: call its listeners and, if told so, drop its task; or note that for the outermost call
- * of this thread, which does it then. With no lock held. */
-void hora__future_conclude(hora_future *future, bool drops);
+/* The future is done: call its listeners, drop its task, or both; or note that for the outermost call of this
+ * thread, which does it then. With no lock held. */
+void hora__future_conclude(hora_future *future, bool calls, bool drops);
 
 /* A thread leaves what it concludes for a while, to run something else that may end futures; what was noted so far is
  * concluded with that. And: it goes on. And: it was ended in a callback: what was noted is concluded now. */

@@ -101,6 +101,7 @@ struct hora_pool {
     struct hora__list workers; /* that can take tasks */
     struct hora__list ended;   /* that are about to end, to be joined */
     int alive;                 /* worker threads that have not reached their last step */
+    int starting;              /* of these, those that are being started */
     int next_number;
     int largest;
     int thread_failures;
@@ -249,6 +250,9 @@ bool hora__pool_needs_caller(const hora_pool *pool);
 
 /* As find_workers of struct hora__queue_owner. */
 int hora__pool_find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most);
+
+/* So many threads of workers have started and not ended: note it, if they are more than ever. */
+void hora__pool_note_largest_locked(hora_pool *pool, int started);
 
 /* Tasks are queued, and no worker is there to take them: those that could not be started count as none. See
  * worker_add.c. */

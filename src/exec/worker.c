@@ -559,10 +559,7 @@ static void take_record(struct hora__worker *worker)
     thread->witness = worker->witness;
     hora__mutex_lock(&pool->object.lock);
     worker->thread = hora_thread_ref(thread);
-    int begun = 1 + hora__atomic_add(&pool->owner.workers, 1);     /* some may have left, and not yet be off, */
-    int count = hora__count_of(hora__atomic_load(&pool->control)); /* and some may never begin */
-    if ((begun < count ? begun : count) > pool->largest)
-        pool->largest = begun < count ? begun : count;
+    hora__pool_note_largest_locked(pool, 1 + hora__atomic_add(&pool->owner.workers, 1));
     hora__mutex_unlock(&pool->object.lock);
 }
 

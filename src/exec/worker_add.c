@@ -51,6 +51,7 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, hora_thread_fact
     if (allowed) {
         hora__list_add_last(&pool->workers, &worker->link);
         pool->alive++;
+        pool->starting++;
         worker->number = pool->next_number++;
         *ret_factory = pool->factory;
         hora__object_visit(&pool->object);
@@ -65,11 +66,30 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
     hora__list_remove(&worker->link);
+    pool->starting--;
     if (--pool->alive == 0)
         hora__waiters_resolve_all(&pool->reapers, 0, &wakes);
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
     hora__object_leave(&pool->object);
+}
+
+/* Some of those that are alive may be about to end, and some that are counted may never start. */
+void hora__pool_note_largest_locked(hora_pool *pool, int started)
+{
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    int size = started < count ? started : count;
+    if (size > pool->largest)
+        pool->largest = size;
+}
+
+/* The thread of a worker, which may have ended since. */
+static void note_start(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->object.lock);
+    pool->starting--;
+    hora__pool_note_largest_locked(pool, pool->alive - pool->starting);
+    hora__mutex_unlock(&pool->object.lock);
 }
 
 static void note_thread_failure(hora_pool *pool, int error)
@@ -203,6 +223,8 @@ static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread
     if (error < 0) {
         note_thread_failure(pool, error);
         delist(pool, worker);
+    } else {
+        note_start(pool);
     }
     return error;
 }
