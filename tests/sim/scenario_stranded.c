@@ -187,3 +187,31 @@ LARGE_SCENARIO(stranded_worker_leaves_when_the_pool_stops)
         test_thread_join(threads[i]);
     CHECK_INT(drops, error == 0);
 }
+
+/* ---- shutdown ---- */
+
+static void execute_or_count_down(void *arg)
+{
+    (void)arg;
+    int error = hora_pool_execute(pool, HORA_TASK(work, latch, .drop = count_drop));
+    CHECK(error == 0 || error == HORA_EREJECTED);
+    accepted += error == 0;
+    if (error < 0)
+        CHECK_OK(hora_latch_count_down(latch));
+}
+
+/* One counts on the thread of the other, which does not start since the pool is shut down; and no thread waits for the pool. */
+LARGE_SCENARIO(stranded_submitter_meets_shutdown)
+{
+    CHECK_OK(hora_latch_new(2, NULL, &latch));
+    begin(0, HORA_POOL_OPTIONS(.core_threads = 1));
+    accepted = 0;
+    test_thread *one = test_thread_start(NULL, execute_or_count_down, NULL);
+    test_thread *other = test_thread_start(NULL, execute_or_count_down, NULL);
+    CHECK_OK(hora_pool_shutdown(pool));
+    test_thread_join(one);
+    test_thread_join(other);
+    CHECK_OK(hora_latch_await(latch));
+    end(accepted);
+    CHECK_OK(hora_latch_free(latch));
+}
