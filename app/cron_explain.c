@@ -119,7 +119,9 @@ static int print_times(const struct cron_question *question, hora_instant *ret_l
         return count;
     output_text("\nNext times after ");
     output_time(question->from, question->zone, false);
-    output_text(count == 0 ? "\n  never\n" : "\n");
+    output_text(count == 0 ? "\n  " : "\n");
+    if (count == 0)
+        output_no_time(question->cron, question->zone, false, false);
     *ret_last = count > 0 ? times[count - 1] : question->from;
     for (int i = 0; i < count; i++) {
         hora_local local;

@@ -21,12 +21,15 @@
     "  --dialect spring|unix   six fields and all must match (the default), or crontab's five\n"                       \
     "  --tsv               read lines expression<TAB>zone<TAB>from from standard input, answer each with one line: a " \
     "time,\n"                                                                                                          \
-    "                      null (never), or error: and why\n"                                                          \
+    "                      null (none), or error: and why\n"                                                           \
     "  -h, --help          print this\n"                                                                               \
     "\n"                                                                                                               \
-    "Exit status: 0 if there is such a time, 1 if there is none (\"never\" is printed), 2 if something is wrong. "     \
-    "With --tsv\n"                                                                                                     \
-    "0, also if some lines are errors, or 2 if something cannot be read or written.\n"
+    "Exit status: 0 if there is such a time, also if there are fewer than N, which standard error says then; 1 if "    \
+    "there is\n"                                                                                                       \
+    "none (printed is \"never\", or \"not before\" or \"not after\" and the end of what can be counted); 2 if "        \
+    "something "                                                                                                       \
+    "is wrong.\n"                                                                                                      \
+    "With --tsv 0, also if some lines are errors, or 2 if something cannot be read or written.\n"
 
 static const char next_help[] = "Usage: hora cron next EXPR [OPTION]...\n"
                                 "       hora cron next --tsv [--dst RULE] [--dialect NAME]\n"
@@ -41,19 +44,26 @@ static const char prev_help[] =
     "Print the last times of a cron expression before a time, one a line, the last one first.\n"
     "\n" OPTIONS_HELP;
 
+/* Only the end of what can be counted makes them fewer: an expression that has a time has others. */
+static int print_fewer(const struct cron_question *question, int found, int count, bool backwards)
+{
+    if (found == 0) {
+        output_no_time(question->cron, question->zone, question->zone_is_named, backwards);
+        return STATUS_NO;
+    }
+    complain("only %d of %d times: no other can be counted %s", found, count, backwards ? "after 1677" : "before 2262");
+    return STATUS_OK;
+}
+
 static int print_times(const struct cron_question *question, int count, cron_step *step)
 {
     hora_instant time = question->from;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !output_has_failed(); i++) {
         int result = step(question->cron, question->zone, time, &time);
         if (result < 0)
             return complain("%s", hora_strerror(result));
-        if (result == 0 && i == 0) {
-            output_text("never\n");
-            return STATUS_NO;
-        }
         if (result == 0)
-            break; /* there are fewer */
+            return print_fewer(question, i, count, step == hora_cron_previous);
         output_time(time, question->zone, question->zone_is_named);
         output_bytes("\n", 1);
     }

@@ -93,6 +93,30 @@ void output_time(hora_instant instant, const hora_zone *zone, bool with_name)
         output_text(text);
 }
 
+/* Whether the expression has a time in the hundred years before that end: then it goes on beyond it. No expression makes a pause of
+ * forty years, but for one that the clock changes of a zone have ended. */
+static bool goes_on(const hora_cron *cron, const hora_zone *zone, hora_instant end, bool backwards)
+{
+    static const int64_t century = INT64_C(36525) * 86400 * 1000000000;
+    hora_instant time;
+    if (backwards)
+        return hora_cron_next(cron, zone, end, &time) > 0 && time.ns < end.ns + century;
+    return hora_cron_previous(cron, zone, end, &time) > 0 && time.ns > end.ns - century;
+}
+
+void output_no_time(const hora_cron *cron, const hora_zone *zone, bool with_name, bool backwards)
+{
+    static const int64_t second = 1000000000;
+    hora_instant end = {(backwards ? INT64_MIN : INT64_MAX) / second * second};
+    if (goes_on(cron, zone, end, backwards)) {
+        output_text(backwards ? "not after " : "not before ");
+        output_time(end, zone, with_name);
+    } else {
+        output_text("never");
+    }
+    output_text("\n");
+}
+
 const char *weekday_name(const hora_local *local)
 {
     static const char *const names[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};

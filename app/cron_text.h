@@ -19,6 +19,9 @@ char *cron_mark(const char *expression, const hora_cron_error *error);
 /* Print a time: 2026-03-29T03:00:00+02:00, and if asked for its zone: [Europe/Paris]. */
 void output_time(hora_instant instant, const hora_zone *zone, bool with_name);
 
+/* Print that there is no time: "never", or how far times can be counted if there are times, but none before that end. */
+void output_no_time(const hora_cron *cron, const hora_zone *zone, bool with_name, bool backwards);
+
 const char *weekday_name(const hora_local *local); /* Mon */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the command hora */
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -11,23 +10,24 @@
 #include "demo.h"
 #include "output.h"
 
-static const char help[] = "Usage: hora COMMAND ...\n"
-                           "\n"
-                           "Commands:\n"
-                           "  cron        what a cron expression means, and when its times are\n"
-                           "  demo        a scheduler at work, for some seconds\n"
-                           "\n"
-                           "Options:\n"
-                           "  -h, --help  print this; hora COMMAND --help tells of a command\n"
-                           "  --version   print the release\n"
-                           "\n"
-                           "Exit status: 0 yes, 1 no, 2 trouble. More in the manual page hora(1).\n";
+static const char help[] =
+    "Usage: hora COMMAND ...\n"
+    "\n"
+    "Commands:\n"
+    "  cron        what a cron expression means, and when its times are\n"
+    "  demo        a scheduler at work, for some seconds\n"
+    "\n"
+    "Options:\n"
+    "  -h, --help  print this; hora COMMAND --help tells of a command\n"
+    "  --version   print the release\n"
+    "\n"
+    "Exit status: 0 yes, 1 no, 2 trouble; SIGPIPE ends it quietly. More in the manual page hora(1).\n";
 
 int main(int argc, char **argv)
 {
     static const struct command commands[] = {{"cron", cron_command}, {"demo", demo_command}};
 
-    (void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write like any other */
+    output_start();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         output_format("hora %s\n", hora_version());
         return output_finish(STATUS_OK);

@@ -2,11 +2,13 @@
 /* output.c - standard output, in large pieces, and no error of it is lost
  *
  * Texts are gathered in one buffer, and written when it is full, when somebody waits for them (lines.c), and at the end. The
- * first error is kept until the end; what is printed after it is thrown away. */
+ * first error is kept until the end; what is printed after it is thrown away. SIGPIPE is ignored until then, so that a command
+ * can put the terminal back first. */
 #include "output.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +18,13 @@
 
 static char buffer[1 << 16];
 static size_t used;
-static int failure; /* errno of the first write that failed; 0: none */
+static int failure;           /* errno of the first write that failed; 0: none */
+static bool pipes_are_errors; /* SIGPIPE was ignored when the command began: then it is to say what is wrong */
+
+void output_start(void)
+{
+    pipes_are_errors = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+}
 
 bool output_flush(void)
 {
@@ -69,9 +77,24 @@ void output_format(const char *format, ...)
     output_text(text);
 }
 
+bool output_has_failed(void)
+{
+    return failure != 0;
+}
+
+/* Does not return, unless the signal is blocked. */
+static int end_by_pipe(void)
+{
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
+    return 128 + SIGPIPE; /* what a shell would say */
+}
+
 int output_finish(int status)
 {
-    if (!output_flush())
+    if (!output_flush() && failure == EPIPE && !pipes_are_errors)
+        return end_by_pipe();
+    if (failure != 0)
         return complain("cannot write: %s", strerror(failure));
     return status;
 }

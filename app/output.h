@@ -14,10 +14,17 @@ __attribute__((format(printf, 1, 2))) void output_format(const char *format, ...
  * line nor steer the terminal. */
 void output_plain(const char *text);
 
+/* To be called first. From then on a reader that went away ends no call, but is an error of it like any other. */
+void output_start(void);
+
 /* Write out what has been gathered. Returns false if this or an earlier write failed: then there is no use in going on. */
 bool output_flush(void);
 
-/* Write out the rest. Returns `status`, or STATUS_TROUBLE with a complaint if something could not be written. */
+/* Whether a write has failed: then there is no use in going on. */
+bool output_has_failed(void);
+
+/* Write out the rest. Returns `status`, or STATUS_TROUBLE with a complaint if something could not be written. If the reader went
+ * away, and SIGPIPE was not ignored when the command began, that signal ends the command here, quietly, as it ends others. */
 int output_finish(int status);
 
 #endif
