@@ -342,7 +342,8 @@ static void say_queued(struct hora__text *out, const struct hora__matter *matter
     struct hora__crowd crowd;
     struct search search = {.future = matter->future, .oldest = HORA_NEVER, .now = matter->now};
     bool is_ordered = queue->kind->each != NULL;
-    int size = hora__queue_survey(queue, seek, &search);
+    /* Only in a queue that knows its order there is a place to look for. A scheduler's holds entries that are no futures, too. */
+    int size = is_ordered ? hora__queue_survey(queue, seek, &search) : hora__queue_count(queue);
     hora_ns latest;
     if (search.oldest == HORA_NEVER && search.before > 0 && matter->pool->kind == NULL &&
         hora__pool_measures(matter->pool))

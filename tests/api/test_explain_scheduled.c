@@ -4,6 +4,8 @@
  * A stage is opened at midnight of 1971-01-01, UTC. */
 #include <stdio.h>
 
+#include <hora/timer.h>
+
 #include "explain_support.h"
 #include "schedule_support.h"
 #include "zone_support.h"
@@ -266,6 +268,33 @@ TEST(explain_says_who_is_busy_in_a_scheduler, "")
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(future);
+    end(blocking);
+    stage_close(&s);
+}
+
+/* Tasks without a future and timers stand in the same queue, and are no futures. */
+TEST(explain_says_that_a_guest_is_among_others, "")
+{
+    struct stage s;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    struct tick blocker = A_TICK(&s), tick = A_TICK(&s), other = A_TICK(&s);
+    hora_future *guest = NULL;
+    hora_timer timer;
+
+    CHECK_OK(hora_pool_free(s.scheduler)); /* it has a hook, for which each task has a future */
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view), &s.scheduler, NULL));
+    hora_future *blocking = block(&s, &blocker);
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(tick_run, &other), SEC(1), NULL));
+    CHECK_OK(hora_timer_init(&timer, tick_run, &other));
+    CHECK_OK(hora_timer_start(&timer, s.scheduler, SEC(2)));
+    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
+    CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
+    CHECK_SAYS(guest,
+               "resize (img.c:88) is one of 3 tasks in a queue that has an order of its own; its pool's only worker "
+               "is busy");
+    CHECK_OK(hora_latch_count_down(s.gate));
+    stage_pass(&s, 3);
+    end(guest);
     end(blocking);
     stage_close(&s);
 }
