@@ -30,18 +30,18 @@ static const char help[] =
 static int check(const char *expression, const hora_cron_options *options)
 {
     hora_cron *cron;
-    hora_cron_error error;
+    hora_error error;
     int result = hora_cron_parse(expression, options, &cron, &error);
     if (result == HORA_EINVAL) {
         char *mark = cron_mark(expression, &error);
-        output_plain(error.text);
+        output_plain(error.message);
         output_text("\n");
         output_text(mark);
         free(mark);
         return STATUS_NO;
     }
     if (result < 0)
-        return complain("%s", hora_strerror(result));
+        return complain("%s", error.message);
     char *words = cron_words(cron, NULL);
     output_text("ok: ");
     output_text(words);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <hora/clock.h>
+#include <hora/error.h>
 
 #include "command.h"
 #include "cron_text.h"
@@ -98,24 +99,16 @@ int request_read(struct cron_request *ret_request, enum cron_options options, co
     return check_together(ret_request, operands, second);
 }
 
-/* What an error of the library means for the user: its reason, if it gave one. */
-static const char *why(int error, const char *reason)
-{
-    return reason ? reason : hora_strerror(error);
-}
-
 static bool open_cron(const struct cron_request *request, hora_cron **ret_cron)
 {
-    hora_cron_error error;
+    hora_error error;
     int result = hora_cron_parse(request->expression, &request->options, ret_cron, &error);
     if (result == 0)
         return true;
-    if (result != HORA_EINVAL) {
-        complain("%s", hora_strerror(result));
+    complain("%s", error.message);
+    if (result != HORA_EINVAL)
         return false;
-    }
     char *mark = cron_mark(request->expression, &error);
-    complain("%s", error.text);
     (void)fputs(mark, stderr);
     free(mark);
     return false;
@@ -129,11 +122,11 @@ static bool open_from(const struct cron_request *request, struct cron_question *
             complain("the clock: %s", hora_strerror(result));
         return result >= 0;
     }
-    const char *reason = NULL;
+    hora_error error;
     hora_zone *named = NULL;
-    int result = hora_instant_parse(request->from, question->zone, &question->from, &named, &reason);
+    int result = hora_instant_parse(request->from, question->zone, &question->from, &named, &error);
     if (result < 0) {
-        complain("--from %s: %s", request->from, why(result, reason));
+        complain("--from %s: %s", request->from, error.message);
         return false;
     }
     if (named && !request->zone) {
@@ -149,14 +142,13 @@ int question_open(const struct cron_request *request, struct cron_question *ret_
 {
     *ret_question = (struct cron_question){0};
     const char *zone = request->zone ? request->zone : "local";
-    const char *reason = NULL;
+    hora_error error;
     ret_question->zone_is_named = strcmp(zone, "local") != 0;
     bool good = open_cron(request, &ret_question->cron);
     if (good) {
-        int result = hora_zone_new(zone, NULL, &ret_question->zone, &reason);
-        good = result >= 0;
+        good = hora_zone_new(zone, NULL, &ret_question->zone, &error) >= 0;
         if (!good)
-            complain("--zone %s: %s", zone, why(result, reason));
+            complain("%s", error.message); /* it names the zone */
     }
     good = good && open_from(request, ret_question);
     if (!good)

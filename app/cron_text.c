@@ -60,18 +60,22 @@ static char shown(char byte)
     return byte;
 }
 
-char *cron_mark(const char *expression, const hora_cron_error *error)
+char *cron_mark(const char *expression, const hora_error *error)
 {
     static const char indent[] = "    ";
     size_t length = strlen(expression);
-    size_t first = error->position < length ? error->position : length;
-    size_t last = error->length < length - first ? first + error->length : length; /* one after the mistake */
+    size_t first = (size_t)error->offset < length ? (size_t)error->offset : length;
+    size_t wrong = (size_t)error->length;
+    size_t last = wrong < length - first ? first + wrong : length; /* one after the mistake */
     char *text = memory(2 * (sizeof indent + length + 3));
     char *to = text;
     to = (char *)memcpy(to, indent, sizeof indent - 1) + sizeof indent - 1;
     for (size_t i = 0; i < length; i++)
         *to++ = shown(expression[i]);
     *to++ = '\n';
+    *to = '\0';
+    if (error->offset < 0)
+        return text;
     to = (char *)memcpy(to, indent, sizeof indent - 1) + sizeof indent - 1;
     for (size_t i = 0; i < first; i++)
         if (!is_continuation(expression[i]))

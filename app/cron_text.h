@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include <hora/cron.h>
+#include <hora/error.h>
 #include <hora/zone.h>
 
 /* Each of these belongs to the caller, who frees it. */
@@ -13,8 +14,9 @@ char *cron_words(const hora_cron *cron, const hora_zone *zone); /* NULL for the 
 char *cron_normal_form(const hora_cron *cron);
 char *cron_field_words(const hora_cron *cron, hora_cron_field field);
 
-/* The expression, and in a line below it a "^" under each character of the mistake; both lines indented. */
-char *cron_mark(const char *expression, const hora_cron_error *error);
+/* The expression, and in a line below it a "^" under each character of the mistake; both lines indented. Without a place
+ * only the expression. */
+char *cron_mark(const char *expression, const hora_error *error);
 
 /* Print a time: 2026-03-29T03:00:00+02:00, and if asked for its zone: [Europe/Paris]. */
 void output_time(hora_instant instant, const hora_zone *zone, bool with_name);

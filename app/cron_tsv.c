@@ -49,10 +49,10 @@ static const hora_cron *cron_of(const hora_cron_options *options, const char *te
     hora_cron *cron = cache_find(&crons, text, length);
     if (cron)
         return cron;
-    hora_cron_error error;
+    hora_error error;
     int result = hora_cron_parse(text, options, &cron, &error);
     if (result < 0) {
-        refuse(result, NULL, result == HORA_EINVAL ? error.text : NULL);
+        refuse(result, NULL, error.message);
         return NULL;
     }
     cache_add(&crons, text, length, cron);
@@ -65,10 +65,10 @@ static const hora_zone *zone_of(const char *name)
     hora_zone *zone = cache_find(&zones, name, length);
     if (zone)
         return zone;
-    const char *reason = NULL;
-    int result = hora_zone_new(name, NULL, &zone, &reason);
+    hora_error error;
+    int result = hora_zone_new(name, NULL, &zone, &error);
     if (result < 0) {
-        refuse(result, length > 0 ? name : "the zone is empty", reason);
+        refuse(result, NULL, length > 0 ? error.message : "the zone is empty"); /* the message names the zone */
         return NULL;
     }
     cache_add(&zones, name, length, zone);
@@ -107,10 +107,10 @@ static void answer(const struct line *line, const hora_cron_options *options, cr
     if (!zone)
         return;
     hora_instant from, time;
-    const char *reason = NULL;
-    int result = hora_instant_parse(columns[FROM], zone, &from, NULL, &reason);
+    hora_error error;
+    int result = hora_instant_parse(columns[FROM], zone, &from, NULL, &error);
     if (result < 0) {
-        refuse(result, *columns[FROM] ? columns[FROM] : "the time is empty", reason);
+        refuse(result, *columns[FROM] ? columns[FROM] : "the time is empty", error.message);
         return;
     }
     result = step(cron, zone, from, &time);

@@ -29,12 +29,12 @@ static const char help[] =
 
 static void resize(struct demo *demo, int by)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_pool_get_stats(demo->scheduler, &stats) < 0)
         return;
     int threads = stats.core_threads + by;
     if (threads >= 1 && threads <= DEMO_THREADS_MOST)
-        (void)hora_pool_set_core_threads(demo->scheduler, threads);
+        (void)hora_pool_set_core_threads(demo->scheduler, threads, NULL);
 }
 
 /* Whether it goes on. */
@@ -71,10 +71,10 @@ static void show(struct demo *demo, bool plain)
 
 static int sum_up(struct demo *demo)
 {
-    hora_pool_stats stats = {.struct_size = 0};
-    hora_counts counts = {.struct_size = 0};
-    hora_distribution late = {.count = 0}; /* of what is held by nothing but its time */
-    hora_distribution held = {.count = 0}; /* of what waits for its class */
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    hora_counts counts = HORA_INIT(hora_counts);
+    hora_distribution late = HORA_INIT(hora_distribution); /* of what is held by nothing but its time */
+    hora_distribution held = HORA_INIT(hora_distribution); /* of what waits for its class */
     int error = hora_pool_get_stats(demo->scheduler, &stats);
     if (error == 0)
         error = hora_pool_get_counts(demo->scheduler, NULL, &counts);
@@ -104,8 +104,9 @@ static int run(int seconds, bool plain)
     struct demo demo = {.begin = now()};
     demo.end = demo.begin + HORA_SECONDS(seconds);
     const char *what;
-    int error = demo_load_start(&demo, &what);
-    int status = error < 0 ? complain("%s: %s", what, hora_strerror(error)) : STATUS_OK;
+    hora_error why;
+    int error = demo_load_start(&demo, &what, &why);
+    int status = error < 0 ? complain("%s: %s", what, why.message) : STATUS_OK;
     if (error == 0) {
         terminal_open();
         show(&demo, plain);
@@ -117,7 +118,7 @@ static int run(int seconds, bool plain)
             status = complain("%s", hora_strerror(error));
         if (status == STATUS_OK)
             status = sum_up(&demo);
-        (void)hora_pool_free(demo.scheduler);
+        (void)hora_pool_free(demo.scheduler); /* sum_up has told of what was abandoned */
     }
     free(demo.load);
     return status;

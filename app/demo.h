@@ -23,8 +23,8 @@ struct demo_series {
 
 struct demo;
 
-/* Start everything: 0, or an error and what it was that failed. */
-int demo_load_start(struct demo *demo, const char **reterr_what);
+/* Start everything: 0, or an error, what it was that failed, and why. */
+int demo_load_start(struct demo *demo, const char **reterr_what, hora_error *reterr_error);
 
 /* No more of it; what runs comes to its end, what waits is cancelled. */
 int demo_load_stop(struct demo *demo);

@@ -99,7 +99,7 @@ static int feed(void *arg, void **ret_result)
     hora_future *future;
     int error = hora_pool_submit_with(
         load->demo->scheduler, HORA_TASK(import, NULL, .name = "import"),
-        HORA_TASK_OPTIONS(.task_class = load->demo->imports, .start_within = HORA_SECONDS(2)), &future);
+        HORA_TASK_OPTIONS(.task_class = load->demo->imports, .start_within = HORA_SECONDS(2)), &future, NULL);
     if (error < 0)
         return error == HORA_EREJECTED ? 0 : error;
     (void)hora_future_unref(atomic_exchange(&load->last_import, future));
@@ -108,10 +108,10 @@ static int feed(void *arg, void **ret_result)
 
 /* ---- starting ---- */
 
-static void started(hora_pool *pool, const hora_event *event, void *context)
+static void started(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
-    struct demo_load *load = context;
+    struct demo_load *load = arg;
     if (event->late < 0)
         (void)atomic_fetch_add(&load->early, 1);
 }
@@ -136,7 +136,7 @@ static const struct part parts[DEMO_SERIES] = {
     {"feed", "every 300 ms, one import", feed, {.fixed_rate = HORA_MS(300)}},
 };
 
-static int start_series(struct demo *demo, int index)
+static int start_series(struct demo *demo, int index, hora_error *reterr_error)
 {
     const struct part *part = &parts[index];
     struct demo_series *series = &demo->series[index];
@@ -145,28 +145,27 @@ static int start_series(struct demo *demo, int index)
     series->name = part->name;
     series->plan = part->plan;
     return hora_scheduler_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name), &spec,
-                                        &series->future);
+                                        &series->future, reterr_error);
 }
 
-int demo_load_start(struct demo *demo, const char **reterr_what)
+int demo_load_start(struct demo *demo, const char **reterr_what, hora_error *reterr_error)
 {
     struct demo_load *load = memory(sizeof *load);
     *load = (struct demo_load){.demo = demo};
     demo->load = load;
-    const char *reason = "the scheduler";
-    int error = hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
-                               .oversight = HORA_OVERSIGHT(.measured = true, .steered = true,
-                                                           .listener = {.started = started, .arg = load})),
-        &demo->scheduler, &reason);
-    *reterr_what = reason;
+    *reterr_what = "the scheduler";
+    int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
+                                                          .metrics = HORA_METRICS(), .admission = HORA_ADMISSION(),
+                                                          .listener = HORA_LISTENER(.started = started, .arg = load)),
+                                   &demo->scheduler, reterr_error);
     if (error < 0)
         return error;
     *reterr_what = "the class import";
-    error = hora_class_new(demo->scheduler, HORA_CLASS_OPTIONS(.name = "import", .limit = 1), &demo->imports, NULL);
+    error =
+        hora_class_new(demo->scheduler, HORA_CLASS_OPTIONS(.name = "import", .limit = 1), &demo->imports, reterr_error);
     for (int i = 0; i < DEMO_SERIES && error == 0; i++) {
         *reterr_what = parts[i].name;
-        error = start_series(demo, i);
+        error = start_series(demo, i, reterr_error);
     }
     return error;
 }

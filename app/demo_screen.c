@@ -69,7 +69,7 @@ static hora_ns now(void)
 
 static void draw_workers(struct demo *demo)
 {
-    hora_worker_info workers[DEMO_THREADS_MOST];
+    hora_worker_info workers[DEMO_THREADS_MOST] = {HORA_INIT(hora_worker_info)};
     int count = hora_pool_workers(demo->scheduler, workers, DEMO_THREADS_MOST);
     line("");
     LINE("WORKERS  %d", count);
@@ -92,9 +92,9 @@ static void draw_series(struct demo *demo)
     line("TASK        PLAN                      NEXT       RUNS  FAILED  SKIPPED  LATE p50    LATE p99");
     for (int i = 0; i < DEMO_SERIES; i++) {
         const struct demo_series *series = &demo->series[i];
-        hora_schedule_info info;
+        hora_schedule_info info = HORA_INIT(hora_schedule_info);
         hora_ns delay = 0;
-        hora_distribution late = {.count = 0};
+        hora_distribution late = HORA_INIT(hora_distribution);
         if (hora_future_get_schedule_info(series->future, &info) < 0 || hora_future_delay(series->future, &delay) < 0)
             continue;
         (void)!hora_pool_get_distribution(demo->scheduler, series->name, HORA_METRIC_LATENESS, &late);
@@ -106,7 +106,7 @@ static void draw_series(struct demo *demo)
 
 static void draw_named(struct demo *demo, const char *name, const char *plan)
 {
-    hora_counts counts;
+    hora_counts counts = HORA_INIT(hora_counts);
     if (hora_pool_get_counts(demo->scheduler, name, &counts) < 0)
         return;
     LINE("%-10s  %-24s  %-8s  %5lld  %6lld  expired %lld", name, plan, "", (long long)counts.started,
@@ -115,7 +115,7 @@ static void draw_named(struct demo *demo, const char *name, const char *plan)
 
 static void draw_distribution(struct demo *demo, const char *title, hora_metric measure)
 {
-    hora_distribution all;
+    hora_distribution all = HORA_INIT(hora_distribution);
     if (hora_pool_get_distribution(demo->scheduler, NULL, measure, &all) < 0)
         return;
     line("");
@@ -145,7 +145,7 @@ static void draw_text(const char *title, const char *text)
 
 static void draw_held(struct demo *demo)
 {
-    hora_class_info imports;
+    hora_class_info imports = HORA_INIT(hora_class_info);
     hora_future *held = demo_load_last_import(demo);
     char why[HORA_EXPLAIN_TEXT] = "";
     if (held != NULL)
@@ -160,7 +160,7 @@ static void draw_held(struct demo *demo)
 
 void demo_screen_draw(struct demo *demo)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     hora_ns time = now();
     terminal_size(&lines_left, &columns);
     lines_left--; /* the last one would scroll */
@@ -183,9 +183,9 @@ void demo_screen_draw(struct demo *demo)
 
 void demo_screen_line(struct demo *demo)
 {
-    hora_pool_stats stats;
-    hora_counts counts;
-    hora_distribution late;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    hora_counts counts = HORA_INIT(hora_counts);
+    hora_distribution late = HORA_INIT(hora_distribution);
     if (hora_pool_get_stats(demo->scheduler, &stats) < 0 || hora_pool_get_counts(demo->scheduler, NULL, &counts) < 0 ||
         hora_pool_get_distribution(demo->scheduler, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return;

@@ -64,9 +64,9 @@ static void measure(const char *name, void (*wait_once)(void), int threads, uint
 {
     pthread_t handles[2];
     moments = count;
-    MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
+    MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
-    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue, NULL) == 0);
     MUST(hora_virtual_clock_expect(vclock, threads) == 0);
     for (int i = 0; i < threads; i++)
         MUST(pthread_create(&handles[i], NULL, work, &wait_once) == 0);

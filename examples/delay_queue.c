@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     struct element elements[ELEMENTS];
     hora_queue *queue;
     srand(argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : (unsigned)hora_clock_now(NULL));
-    if (hora_queue_new_delay(NULL, &queue) < 0 || put_all(queue, elements) < 0)
+    if (hora_queue_new_delay(NULL, &queue, NULL) < 0 || put_all(queue, elements) < 0)
         return 1;
     int faults = take_all(queue);
     printf("%d elements in order of expiry, %d faults\n", ELEMENTS, faults);

@@ -25,9 +25,9 @@ struct page {
     char text[16384];
 };
 
-static int keep(const char *text, size_t length, void *context)
+static int keep(const char *text, size_t length, void *arg)
 {
-    struct page *page = context;
+    struct page *page = arg;
     if (page->length + length >= sizeof page->text)
         return HORA_ENOMEM;
     memcpy(page->text + page->length, text, length);
@@ -58,11 +58,12 @@ static int look_into_it(hora_virtual_clock *clock, hora_pool *pool)
 {
     hora_class *slow;
     hora_future *futures[THUMBNAILS];
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2), &slow, NULL) < 0)
         return 0;
     for (int i = 0; i < THUMBNAILS; i++)
         if (hora_pool_submit_with(pool, HORA_TASK(resize, NULL, .name = "resize"),
-                                  HORA_TASK_OPTIONS(.task_class = slow), &futures[i]) < 0)
+                                  HORA_TASK_OPTIONS(.task_class = slow), &futures[i], NULL) < 0)
             return 0;
     if (hora_virtual_clock_run(clock, HORA_SECONDS(9)) < 0)
         return 0;
@@ -71,26 +72,24 @@ static int look_into_it(hora_virtual_clock *clock, hora_pool *pool)
     show_classes(pool);
     printf("So there are threads, but the class may use two of them. Let it have all:\n");
     hora_class_set(slow, HORA_CLASS_OPTIONS(.limit = 0), NULL);
-    if (hora_virtual_clock_run(clock, 0) < 0)
+    if (hora_virtual_clock_run(clock, 0) < 0 || hora_pool_get_stats(pool, &stats) < 0)
         return 0;
-    int running = hora_pool_active_count(pool);
-    printf("%d of %d are running now.\n", running, THUMBNAILS);
+    printf("%d of %d are running now.\n", stats.active, THUMBNAILS);
     for (int i = 0; i < THUMBNAILS; i++)
         hora_future_unref(futures[i]);
-    return running == THUMBNAILS;
+    return stats.active == THUMBNAILS;
 }
 
 int main(void)
 {
     hora_virtual_clock *clock;
     hora_pool *pool;
-    if (hora_virtual_clock_new(NULL, &clock) < 0)
+    if (hora_virtual_clock_new(NULL, &clock, NULL) < 0)
         return 1;
     clock_view = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC);
-    if (hora_pool_new(
-            HORA_POOL_OPTIONS(.core_threads = 8, .clock = clock_view, .oversight = HORA_OVERSIGHT(.steered = true)),
-            &pool, NULL) < 0)
+    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 8, .clock = clock_view, .admission = HORA_ADMISSION()), &pool,
+                      NULL) < 0)
         return 1;
-    int right = look_into_it(clock, pool);
-    return hora_pool_free(pool) < 0 || hora_virtual_clock_free(clock) < 0 || !right;
+    int right = look_into_it(clock, pool) && hora_virtual_clock_run(clock, HORA_MINUTES(2)) == 0;
+    return hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0 || hora_virtual_clock_free(clock) < 0 || !right;
 }

@@ -20,20 +20,20 @@ static void begin_line(void)
            (int)(up / HORA_HOURS(1)), (int)(up / HORA_MINUTES(1) % 60));
 }
 
-static void on_clock_stepped(hora_pool *pool, const hora_event *event, void *context)
+static void on_clock_stepped(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
-    (void)context;
+    (void)arg;
     steps++;
     begin_line();
     printf("event: the clock was set by %+d min; tasks that became due by that: %d\n",
            (int)(event->stepped / HORA_MINUTES(1)), (int)event->count);
 }
 
-static void on_started(hora_pool *pool, const hora_event *event, void *context)
+static void on_started(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
-    (void)context;
+    (void)arg;
     begin_line();
     printf("event: %s starts, %d min after its planned time\n", event->task->name,
            (int)(event->late / HORA_MINUTES(1)));
@@ -51,18 +51,18 @@ int main(void)
 {
     hora_scheduler *scheduler;
     hora_future *hourly;
-    if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16) + HORA_MINUTES(30)}), &time_machine) <
-        0)
+    hora_error error;
+    if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16.5)}), &time_machine, NULL) < 0)
         return 1;
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.listener = (hora_listener){.started = on_started, .clock_stepped = on_clock_stepped};
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &oversight,
-                                                  .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC)),
-                           &scheduler, NULL) < 0)
+    const hora_clock *clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
+    const hora_listener *listener = HORA_LISTENER(.started = on_started, .clock_stepped = on_clock_stepped);
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener), &scheduler,
+                           &error) < 0 ||
+        hora_scheduler_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
+                                     HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly, &error) < 0) {
+        puts(error.message);
         return 1;
-    if (hora_scheduler_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
-                                     HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly) < 0)
-        return 1;
+    }
     int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(45)) < 0;
     faults += hora_virtual_clock_step_wall(time_machine, HORA_MINUTES(120)) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(30)) < 0;
@@ -72,6 +72,6 @@ int main(void)
     printf("so: the clock was set, and %d min later set right again; the program did as it was told\n", 30);
     faults += hora_future_cancel(hourly, false) < 0;
     (void)hora_future_unref(hourly);
-    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_scheduler_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_scheduler_free(scheduler) != 0;
     return faults != 0 || steps != 2 || hora_virtual_clock_free(time_machine) < 0;
 }

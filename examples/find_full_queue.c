@@ -14,10 +14,10 @@ enum { ORDERS = 5 };
 static hora_virtual_clock *time_machine;
 static int lost;
 
-static void on_rejected(hora_pool *pool, const hora_event *event, void *context)
+static void on_rejected(hora_pool *pool, const hora_event *event, void *arg)
 {
-    hora_pool_stats stats;
-    (void)context;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    (void)arg;
     lost++;
     printf("event: %s was refused, %s", event->task->name, event->why);
     if (hora_pool_get_stats(pool, &stats) == 0)
@@ -34,7 +34,7 @@ static int take_time(void *arg, void **ret_result)
 
 static int show_workers(hora_pool *pool)
 {
-    hora_worker_info workers[2];
+    hora_worker_info workers[2] = {HORA_INIT(hora_worker_info)};
     int count = hora_pool_workers(pool, workers, 2);
     for (int i = 0; i < count && i < 2; i++)
         printf("worker %d: %s for %d s\n", workers[i].number, workers[i].running ? workers[i].name : "idle",
@@ -56,11 +56,11 @@ int main(void)
     hora_ns printing = HORA_MINUTES(2), ordering = HORA_SECONDS(1);
     hora_pool *pool;
     hora_future *orders[ORDERS] = {NULL}, *last = NULL;
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = 3,
                                         .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC),
-                                        .oversight = HORA_OVERSIGHT(.listener = {.rejected = on_rejected})),
+                                        .listener = HORA_LISTENER(.rejected = on_rejected)),
                       &pool, NULL) < 0)
         return 1;
     int faults = 0;
@@ -78,6 +78,6 @@ int main(void)
            "own\n");
     for (int i = 0; i < ORDERS; i++)
         (void)hora_future_unref(orders[i]);
-    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) != 0;
     return faults != 0 || lost != 2 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -5,7 +5,7 @@
  * requests at once take both threads; the tasks that would bring the keys wait behind them. The event `stuck` says which workers make no progress;
  * hora_future_explain says why a key does not come: all workers are busy with requests. That is a pool that waits for itself.
  *
- * Then the same with growth: as soon as a task has waited for 100 ms while the threads are blocked there is a third thread, the event
+ * Then the same with grow_after: as soon as a task has waited for 100 ms while the threads are blocked there is a third thread, the event
  * `resized` says why, and all goes on. */
 #line 11 "find_starved_pool.c" /* wherever this is built */
 #include <stdio.h>
@@ -21,19 +21,19 @@ struct request {
     hora_latch *key;
 };
 
-static void on_stuck(hora_pool *pool, const hora_event *event, void *context)
+static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
 {
-    int *stuck = context;
+    int *stuck = arg;
     (void)pool;
     ++*stuck;
     printf("  %4d ms  stuck: a worker has been busy with %s for %d ms, without progress\n",
            (int)(hora_clock_now(now_clock) / HORA_MS(1)), event->task->name, (int)(event->quiet / HORA_MS(1)));
 }
 
-static void on_resized(hora_pool *pool, const hora_event *event, void *context)
+static void on_resized(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
-    (void)context;
+    (void)arg;
     printf("  %4d ms  resized: from %d threads to %d: %s\n", (int)(hora_clock_now(now_clock) / HORA_MS(1)),
            event->threads_before, event->threads, event->why);
 }
@@ -61,22 +61,21 @@ static int explain(hora_future *future)
 }
 
 /* Whether something was wrong. */
-static int serve(hora_ns wait_bound)
+static int serve(hora_ns grow_after)
 {
     int stuck = 0, faults = 0;
     hora_pool *pool;
     struct request requests[REQUESTS];
     hora_future *keys[REQUESTS];
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.stuck_after = HORA_MS(500);
-    oversight.growth.wait_bound = wait_bound;
-    oversight.listener = (hora_listener){.stuck = on_stuck, .resized = on_resized, .arg = &stuck};
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = wait_bound > 0 ? 4 : 0,
-                                        .keep_alive = HORA_SECONDS(1), .clock = now_clock, .oversight = &oversight),
+    const hora_listener *listener = HORA_LISTENER(.stuck = on_stuck, .resized = on_resized, .arg = &stuck);
+    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = grow_after > 0 ? 4 : 0,
+                                        .keep_alive = HORA_SECONDS(1), .clock = now_clock, .listener = listener,
+                                        .watchdog = HORA_WATCHDOG(.stuck_after = HORA_MS(500)),
+                                        .grow_after = grow_after),
                       &pool, NULL) < 0)
         return 1;
     for (int i = 0; i < REQUESTS; i++) {
-        faults += hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now_clock), &requests[i].key) < 0;
+        faults += hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now_clock), &requests[i].key, NULL) < 0;
         faults += hora_pool_execute(pool, HORA_TASK(answer, &requests[i], .name = "answer")) < 0;
     }
     faults += hora_virtual_clock_settle(time_machine) < 0;
@@ -84,12 +83,12 @@ static int serve(hora_ns wait_bound)
         faults += hora_pool_submit(pool, HORA_TASK(bring_key, &requests[i], .name = "key"), &keys[i]) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_MS(800)) < 0;
     faults += explain(keys[1]);
-    if (wait_bound == 0)
+    if (grow_after == 0)
         for (int i = 0; i < REQUESTS; i++)
             faults += hora_latch_count_down(requests[i].key) < 0; /* somebody else brings the keys */
-    faults += stuck != (wait_bound == 0 ? REQUESTS : 0);
+    faults += stuck != (grow_after == 0 ? REQUESTS : 0);
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(2)) < 0;
-    faults += hora_pool_close_for(pool, HORA_FOREVER) < 0 || hora_pool_free(pool) < 0;
+    faults += hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0;
     for (int i = 0; i < REQUESTS; i++) {
         (void)hora_future_unref(keys[i]);
         faults += hora_latch_free(requests[i].key) < 0;
@@ -99,7 +98,7 @@ static int serve(hora_ns wait_bound)
 
 int main(void)
 {
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     now_clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     printf("two threads:\n");

@@ -31,10 +31,10 @@ static int convert(void *arg, void **ret_result)
     return 0;
 }
 
-static void on_stuck(hora_pool *pool, const hora_event *event, void *context)
+static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;
-    (void)context;
+    (void)arg;
     const char *file = strrchr(event->task->file, '/');
     alarms++;
     printf("event: worker %d is stuck in %s from %s:%d; it has run for %d s, and been quiet for %d s\n", event->worker,
@@ -44,7 +44,7 @@ static void on_stuck(hora_pool *pool, const hora_event *event, void *context)
 
 static int show_workers(hora_pool *pool)
 {
-    hora_worker_info workers[2];
+    hora_worker_info workers[2] = {HORA_INIT(hora_worker_info)};
     int count = hora_pool_workers(pool, workers, 2);
     for (int i = 0; i < count && i < 2; i++)
         if (workers[i].running)
@@ -59,8 +59,8 @@ static hora_pool *make_pool(void)
 {
     hora_pool *pool = NULL;
     return hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .clock = now,
-                                           .oversight = HORA_OVERSIGHT(.stuck_after = HORA_SECONDS(15),
-                                                                       .listener = {.stuck = on_stuck})),
+                                           .watchdog = HORA_WATCHDOG(.stuck_after = HORA_SECONDS(15)),
+                                           .listener = HORA_LISTENER(.stuck = on_stuck)),
                          &pool, NULL) == 0
                ? pool
                : NULL;
@@ -69,11 +69,11 @@ static hora_pool *make_pool(void)
 int main(void)
 {
     static int numbers[PICTURES];
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     now = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     hora_pool *pool = make_pool();
-    if (pool == NULL || hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now), &never) < 0)
+    if (pool == NULL || hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = now), &never, NULL) < 0)
         return 1;
     int faults = 0;
     for (int i = 0; i < PICTURES; i++) {
@@ -83,10 +83,10 @@ int main(void)
     }
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(38)) < 0;
     faults += show_workers(pool);
-    printf("so: logo.svg hangs in part 3, and takes a thread with it; a limit (run_for, replace) would give the thread "
-           "back\n");
+    printf("so: logo.svg hangs in part 3, and takes a thread with it; a limit (run_limit, replace_stuck) would give "
+           "the thread back\n");
     faults += hora_latch_count_down(never) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(60)) < 0;
-    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) < 0 || hora_latch_free(never) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) != 0 || hora_latch_free(never) < 0;
     return faults != 0 || alarms != 1 || hora_virtual_clock_free(time_machine) < 0;
 }

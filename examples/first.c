@@ -19,7 +19,7 @@ static void *reader(void *unused)
 int main(void)
 {
     pthread_t thread;
-    if (hora_queue_new_array(2, NULL, &letters) < 0 || hora_latch_new(3, NULL, &all_read) < 0 ||
+    if (hora_queue_new_array(2, NULL, &letters, NULL) < 0 || hora_latch_new(3, NULL, &all_read, NULL) < 0 ||
         pthread_create(&thread, NULL, reader, NULL) != 0)
         return 1;
     if (hora_queue_put(letters, "a queue waits for room") < 0 ||

@@ -16,15 +16,15 @@ static int work(void *arg, void **ret_result)
     return hora_clock_sleep(hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC), HORA_MS(*(const int *)arg));
 }
 
-static int print(const char *text, size_t length, void *context)
+static int print(const char *text, size_t length, void *arg)
 {
-    (void)context;
+    (void)arg;
     return fwrite(text, 1, length, stdout) == length ? 0 : HORA_EFAILED;
 }
 
 static void show(hora_pool *pool, const char *name)
 {
-    hora_distribution wait, run;
+    hora_distribution wait = HORA_INIT(hora_distribution), run = HORA_INIT(hora_distribution);
     if (hora_pool_get_distribution(pool, name, HORA_METRIC_WAIT, &wait) < 0 ||
         hora_pool_get_distribution(pool, name, HORA_METRIC_RUN, &run) < 0)
         return;
@@ -37,11 +37,10 @@ int main(void)
 {
     static int resize = 5, thumb = 1;
     hora_pool *pool;
-    if (hora_virtual_clock_new(NULL, &virtual_clock) < 0)
+    if (hora_virtual_clock_new(NULL, &virtual_clock, NULL) < 0)
         return 1;
     const hora_clock *clock = hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC);
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .name = "images", .clock = clock,
-                                        .oversight = HORA_OVERSIGHT(.measured = true)),
+    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .name = "images", .clock = clock, .metrics = HORA_METRICS()),
                       &pool, NULL) < 0)
         return 1;
 
@@ -51,7 +50,7 @@ int main(void)
             return 1;
     if (hora_virtual_clock_run(virtual_clock, HORA_MS(100)) < 0)
         return 1;
-    if (hora_pool_shutdown(pool) < 0 || hora_pool_await_termination_for(pool, HORA_FOREVER) < 0)
+    if (hora_pool_close(pool) < 0)
         return 1;
 
     const char *names[8];
@@ -62,5 +61,5 @@ int main(void)
     putchar('\n');
     if (hora_metrics_write(&pool, 1, HORA_METRICS_PROMETHEUS, print, NULL) < 0)
         return 1;
-    return hora_pool_free(pool) < 0 || hora_virtual_clock_free(virtual_clock) < 0 || count != 2;
+    return hora_pool_free(pool) != 0 || hora_virtual_clock_free(virtual_clock) < 0 || count != 2;
 }

@@ -52,8 +52,9 @@ int main(void)
     static char *const messages[MESSAGES] = {"one", "two", "three"};
     struct loop loop = {0};
     pthread_t thread;
-    if (hora_queue_new_linked(HORA_UNBOUNDED, NULL, &loop.queue) < 0 || hora_latch_new(1, NULL, &loop.ready) < 0 ||
-        hora_latch_new(MESSAGES, NULL, &loop.handled) < 0 || pthread_create(&thread, NULL, run_loop, &loop) != 0)
+    if (hora_queue_new_linked(HORA_UNBOUNDED, NULL, &loop.queue, NULL) < 0 ||
+        hora_latch_new(1, NULL, &loop.ready, NULL) < 0 || hora_latch_new(MESSAGES, NULL, &loop.handled, NULL) < 0 ||
+        pthread_create(&thread, NULL, run_loop, &loop) != 0)
         return 1;
     int failed = hora_latch_await(loop.ready) < 0;
     for (int i = 0; i < MESSAGES; i++)

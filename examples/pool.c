@@ -12,7 +12,7 @@ static int wait_for_gate(void *gate, void **ret_result)
 
 static void show(hora_pool *pool, const char *when)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_pool_get_stats(pool, &stats) == 0)
         printf("%-28s %d threads, %d queued\n", when, stats.threads, stats.queued);
 }
@@ -22,12 +22,12 @@ int main(void)
     hora_pool *pool;
     hora_latch *gate;
     hora_future *futures[5];
-    const char *why = "";
-    if (hora_latch_new(1, NULL, &gate) < 0)
+    hora_error why;
+    if (hora_latch_new(1, NULL, &gate, NULL) < 0)
         return 1;
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 2, .name = "demo"),
                       &pool, &why) < 0) {
-        puts(why);
+        puts(why.message);
         return 1;
     }
     static const char *const steps[] = {"1: a core thread", "2: into the queue", "3: into the queue",
@@ -51,5 +51,5 @@ int main(void)
         hora_future_unref(futures[i]);
     }
     as_expected &= hora_pool_close_for(pool, HORA_SECONDS(10)) == 0;
-    return !as_expected || hora_pool_free(pool) < 0 || hora_latch_free(gate) < 0;
+    return !as_expected || hora_pool_free(pool) != 0 || hora_latch_free(gate) < 0;
 }

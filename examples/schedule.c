@@ -40,40 +40,37 @@ static int poll_feed(void *arg, void **ret_result)
     return broken ? 503 : 0;
 }
 
-static void poll_failed(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+static void poll_failed(hora_scheduler *scheduler, const hora_event *event, void *arg)
 {
     (void)scheduler;
-    (void)context;
-    hora_schedule_info info;
-    if (hora_future_get_schedule_info(future, &info) < 0)
-        return;
+    (void)arg;
     print_time();
-    printf("  failed with %d, %d in a row, %s\n", code, (int)info.failures_in_a_row,
-           ends ? "the last time" : "will be tried again");
+    printf("  failed with %d, %d in a row, %s\n", event->code, (int)event->failures_in_a_row,
+           event->ends ? "the last time" : "will be tried again");
 }
 
-static void clocks_parted(hora_scheduler *scheduler, const hora_clock_event *event, void *context)
+static void clocks_parted(hora_scheduler *scheduler, const hora_event *event, void *arg)
 {
     (void)scheduler;
-    (void)context;
+    (void)arg;
     print_time();
     printf("the machine was suspended for %d minutes: %d tasks are overdue\n",
-           (int)(event->suspended / HORA_MINUTES(1)), event->overdue);
+           (int)(event->suspended / HORA_MINUTES(1)), (int)event->count);
 }
 
-static int start(hora_scheduler *scheduler, struct feed *feed, hora_future **ret_future)
+static int start(hora_scheduler *scheduler, struct feed *feed, hora_future **ret_future, hora_error *error)
 {
     return hora_scheduler_schedule_with(
         scheduler, HORA_TASK(poll_feed, feed),
         HORA_SCHEDULE(.fixed_rate = HORA_MINUTES(5), .clock = HORA_CLOCK_BOOTTIME, .missed = HORA_MISSED_ONCE,
                       .spread = HORA_MINUTES(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MINUTES(4),
                       .back_off_max = HORA_MINUTES(30), .stop_after = 10, .name = feed->name),
-        ret_future);
+        ret_future, error);
 }
 
 static int end(struct feed *feed, hora_future *future)
 {
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     int faults = hora_future_get_schedule_info(future, &info) < 0;
     printf("%s: %d runs, %d failed, %d planned times skipped\n", feed->name, (int)info.runs, (int)info.failures,
            (int)info.skipped);
@@ -87,19 +84,21 @@ int main(void)
     struct feed news = {"news", HORA_MINUTES(10), HORA_MINUTES(40), 0}, weather = {"weather", 0, 0, 0};
     hora_future *first, *second;
     hora_scheduler *scheduler;
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    hora_error error;
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = poll_failed,
-                                                  .clock_event = clocks_parted,
-                                                  .clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC)),
-                           &scheduler, NULL) < 0)
+    const hora_clock *clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
+    const hora_listener *listener = HORA_LISTENER(.failed = poll_failed, .clock_stepped = clocks_parted);
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener), &scheduler,
+                           &error) < 0 ||
+        start(scheduler, &news, &first, &error) < 0 || start(scheduler, &weather, &second, &error) < 0) {
+        puts(error.message);
         return 1;
-    if (start(scheduler, &news, &first) < 0 || start(scheduler, &weather, &second) < 0)
-        return 1;
+    }
     int faults = hora_virtual_clock_run(time_machine, HORA_MINUTES(65)) < 0;
     faults += hora_virtual_clock_suspend(time_machine, HORA_HOURS(2)) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(10)) < 0;
     faults += end(&news, first) + end(&weather, second);
-    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_scheduler_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_scheduler_free(scheduler) != 0;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
 }

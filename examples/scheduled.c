@@ -36,9 +36,13 @@ HORA_SCHEDULED_FUNCTION(warm_up, .initial_delay_text = "PT0.1S")
 int main(void)
 {
     hora_registrar *registrar;
-    if (hora_latch_new(3, NULL, &all_have_run) < 0 || hora_registrar_new(NULL, &registrar) < 0 ||
-        hora_registrar_scan(registrar, NULL) != 3 || hora_registrar_bind(registrar, NULL) < 0 ||
-        hora_latch_await(all_have_run) < 0)
+    hora_error error;
+    if (hora_latch_new(3, NULL, &all_have_run, &error) < 0 || hora_registrar_new(NULL, &registrar, &error) < 0 ||
+        hora_registrar_scan(registrar, &error) < 0 || hora_registrar_bind(registrar, NULL, &error) < 0) {
+        puts(error.message);
+        return 1;
+    }
+    if (hora_registrar_count(registrar) != 3 || hora_latch_await(all_have_run) < 0)
         return 1;
     printf("all three have run\n");
     return hora_registrar_free(registrar) < 0 || hora_latch_free(all_have_run) < 0;

@@ -35,9 +35,10 @@ static int count(void *counter, void **ret_result)
 
 static void show_threads(hora_scheduler *scheduler)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_pool_get_stats(scheduler, &stats) == 0)
-        printf("  %4.1f s  %s, %d threads, %d active, %d queued\n", seconds(), stats.state, stats.threads, stats.active,
+        printf("  %4.1f s  %s, %d threads, %d active, %d queued\n", seconds(),
+               stats.state == HORA_POOL_TERMINATED ? "Terminated" : "Running", stats.threads, stats.active,
                stats.queued);
 }
 
@@ -47,7 +48,7 @@ static int live(int core_threads)
     int counter = 0, faults = 0;
     hora_scheduler *scheduler;
     hora_future *endless;
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     view = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .clock = view), &scheduler, NULL) < 0)
@@ -60,11 +61,10 @@ static int live(int core_threads)
     faults += hora_future_cancel(endless, true) != HORA_CANCEL_INTERRUPTED;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(10)) < 0;
     show_threads(scheduler);
-    faults += hora_pool_shutdown(scheduler) < 0;
-    faults += hora_pool_await_termination_for(scheduler, HORA_SECONDS(1)) < 0;
+    faults += hora_scheduler_close_for(scheduler, HORA_SECONDS(1)) < 0;
     show_threads(scheduler);
     (void)hora_future_unref(endless);
-    faults += hora_pool_free(scheduler) < 0;
+    faults += hora_scheduler_free(scheduler) != 0;
     faults += hora_virtual_clock_free(time_machine) < 0;
     return faults + (counter != 1);
 }

@@ -18,7 +18,7 @@ static int do_nothing(void *arg, void **ret_result)
 
 static int largest(hora_scheduler *scheduler)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     return hora_pool_get_stats(scheduler, &stats) < 0 ? -1 : stats.largest;
 }
 
@@ -37,8 +37,8 @@ static int count_threads(int core_threads)
         faults += largest(scheduler) != (tasks < most ? tasks : most);
     }
     puts("");
-    faults += hora_pool_close_for(scheduler, HORA_SECONDS(10)) < 0;
-    return faults + (hora_pool_free(scheduler) < 0);
+    faults += hora_scheduler_close_for(scheduler, HORA_SECONDS(10)) < 0;
+    return faults + (hora_scheduler_free(scheduler) != 0);
 }
 
 int main(void)

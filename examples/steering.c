@@ -32,11 +32,11 @@ static int work(void *arg, void **ret_result)
     return error;
 }
 
-static void submit(const char *name, int lasts, const hora_task_options *terms)
+static void submit(const char *name, int lasts, const hora_task_options *options)
 {
     struct job *job = &jobs[job_count++];
     *job = (struct job){.name = name, .lasts = lasts};
-    faults += hora_pool_submit_with(pool, HORA_TASK(work, job, .name = name), terms, NULL) < 0;
+    faults += hora_pool_submit_with(pool, HORA_TASK(work, job, .name = name), options, NULL, NULL) < 0;
 }
 
 static void pass(int seconds)
@@ -47,9 +47,9 @@ static void pass(int seconds)
 static hora_class *make_class(const hora_class_options *options)
 {
     hora_class *made = NULL;
-    const char *reason = "";
-    if (hora_class_new(pool, options, &made, &reason) < 0) {
-        printf("%s: %s\n", options->name, reason);
+    hora_error error;
+    if (hora_class_new(pool, options, &made, &error) < 0) {
+        printf("%s: %s\n", options->name, error.message);
         faults++;
     }
     return made;
@@ -60,9 +60,9 @@ static void begin_scene(const char *title, int threads, hora_ns ageing)
     printf("%s\n", title);
     job_count = 0;
     zero = hora_clock_now(now);
-    faults += hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .clock = now,
-                                              .oversight = HORA_OVERSIGHT(.steered = true, .ageing = ageing)),
-                            &pool, NULL) < 0;
+    const hora_admission *admission = HORA_ADMISSION(.ageing = ageing);
+    faults += hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .clock = now, .admission = admission), &pool,
+                            NULL) < 0;
 }
 
 static void end_scene(void)
@@ -71,7 +71,7 @@ static void end_scene(void)
     for (int i = 0; i < job_count; i++)
         printf("  %-22s %2d s to %2d s\n", jobs[i].name, (int)(jobs[i].began / HORA_SECONDS(1)),
                (int)(jobs[i].ended / HORA_SECONDS(1)));
-    faults += hora_pool_free(pool) < 0;
+    faults += hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0;
 }
 
 static void show_limit_and_reserve(void)
@@ -128,7 +128,7 @@ static void show_priorities(void)
 
 int main(void)
 {
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     now = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     show_limit_and_reserve();

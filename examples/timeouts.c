@@ -68,7 +68,7 @@ static bool has_request(int number, int second)
 
 int main(void)
 {
-    if (hora_virtual_clock_new(NULL, &time_machine) < 0)
+    if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     view = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) < 0)
@@ -87,13 +87,13 @@ int main(void)
                 request(connection);
         }
     }
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     faults += hora_pool_get_stats(scheduler, &stats) < 0;
     printf("%d timeouts were set, %d of them happened, %d are pending\n", (int)stats.accepted, (int)stats.done,
            stats.queued);
     for (int i = 0; i < CONNECTIONS; i++)
         if (connections[i] != NULL)
             close_connection(connections[i], "closed at the end");
-    faults += hora_pool_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_pool_free(scheduler) < 0;
+    faults += hora_scheduler_close_for(scheduler, HORA_SECONDS(1)) < 0 || hora_scheduler_free(scheduler) != 0;
     return faults != 0 || hora_virtual_clock_free(time_machine) < 0;
 }

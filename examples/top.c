@@ -22,7 +22,7 @@ static int convert(void *arg, void **ret_result)
     (void)ret_result;
     for (int i = 1; i <= STEPS; i++) {
         if (hora_clock_sleep(NULL, HORA_MS(20)) < 0)
-            return 1; /* the pool is being stopped */
+            return 1; /* the pool is being shut down at once */
         hora_progress(i, STEPS);
     }
     return 0;
@@ -47,7 +47,7 @@ static int begin_load(hora_future **ret_nightly)
                                                       HORA_MS(100), NULL);
     if (error == 0)
         error = hora_scheduler_schedule_with(pool, HORA_TASK(poll_feed, NULL, .name = "nightly"),
-                                             HORA_SCHEDULE(.cron = "0 0 3 * * *"), ret_nightly);
+                                             HORA_SCHEDULE(.cron = "0 0 3 * * *"), ret_nightly, NULL);
     return error;
 }
 
@@ -73,9 +73,9 @@ static void draw_worker(const hora_worker_info *worker)
 
 static int draw(hora_future *task)
 {
-    hora_worker_info workers[WORKERS_MOST];
-    hora_pool_stats stats;
-    hora_distribution late;
+    hora_worker_info workers[WORKERS_MOST] = {HORA_INIT(hora_worker_info)};
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    hora_distribution late = HORA_INIT(hora_distribution);
     char why[HORA_EXPLAIN_TEXT];
     int count = hora_pool_workers(pool, workers, WORKERS_MOST);
     if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 || hora_future_explain(task, why, sizeof why) < 0 ||
@@ -83,8 +83,8 @@ static int draw(hora_future *task)
         return -1;
     if (isatty(STDOUT_FILENO))
         printf("\033[H\033[J"); /* home, and clear what is below */
-    printf("%s  %d of %d threads active, %d tasks wait, %lld runs done\n", stats.state, stats.active, stats.threads,
-           stats.queued, (long long)stats.completed);
+    printf("%d of %d threads active, %d tasks wait, %lld runs done\n", stats.active, stats.threads, stats.queued,
+           (long long)stats.completed);
     printf("late    half of them %.3f ms, 99 %% %.3f ms, none more than %.3f ms\n\nworker  runs\n",
            1e3 * seconds(late.p50), 1e3 * seconds(late.p99), 1e3 * seconds(late.max));
     for (int i = 0; i < count && i < WORKERS_MOST; i++)
@@ -98,9 +98,7 @@ int main(int argc, char **argv)
 {
     hora_ns end = hora_clock_now(NULL) + HORA_SECONDS(argc > 1 ? strtol(argv[1], NULL, 10) : 1);
     hora_future *nightly = NULL;
-    if (hora_scheduler_new(
-            HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .oversight = HORA_OVERSIGHT(.measured = true)), &pool,
-            NULL) < 0)
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .metrics = HORA_METRICS()), &pool, NULL) < 0)
         return 1;
     int error = begin_load(&nightly);
     while (error == 0 && hora_clock_now(NULL) < end) {
@@ -109,5 +107,7 @@ int main(int argc, char **argv)
             error = hora_clock_sleep(NULL, HORA_MS(200));
     }
     hora_future_unref(nightly);
-    return hora_pool_free(pool) < 0 || error < 0;
+    if (hora_scheduler_close(pool) < 0) /* series end with the run that is going */
+        error = -1;
+    return hora_scheduler_free(pool) != 0 || error < 0;
 }

@@ -40,7 +40,7 @@ static int live_through_a_day(void)
 int main(void)
 {
     pthread_t thread;
-    if (hora_virtual_clock_new(NULL, &clock_of_test) < 0 || hora_virtual_clock_expect(clock_of_test, 1) < 0 ||
+    if (hora_virtual_clock_new(NULL, &clock_of_test, NULL) < 0 || hora_virtual_clock_expect(clock_of_test, 1) < 0 ||
         pthread_create(&thread, NULL, watchman, NULL) != 0)
         return 1;
     hora_ns start = hora_clock_now(NULL);

@@ -42,7 +42,8 @@ static const struct {
     const char *test;
 } shown_by[] = {
     {HORA__FAULT_CANCEL_TELLS_TOO_LATE, "shards_bare_cancel_meets_quiesce"},
-    {HORA__FAULT_POOL_COUNTED_ON_NOBODY, "pool_shutdown_meets_waiting_submitter"},
+    {HORA__FAULT_POOL_EXECUTE_LETS_GO, "execute_with_hook_goes_on_after_the_end"},
+    {HORA__FAULT_POOL_COUNTED_ON_NOBODY, "stranded_submitter_meets_shutdown"},
     {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
     {HORA__FAULT_SHARD_BELOW_FLOOR, "shards_post_is_not_overtaken"},
     {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},

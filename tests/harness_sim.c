@@ -203,8 +203,7 @@ static void print_failure(void)
     printf("FAIL %s: %s: %s\n", current.test->name, hora__sim_verdict_name(last.verdict), last.message);
     printf("  mode %s, seed %" PRIu64 "%s%s%s%s, %" PRIu64 " steps, schedule %s\n", modes[o->mode], o->seed,
            o->spurious ? ", spurious" : "", o->late ? ", late" : "", o->recycles ? ", recycling" : "",
-           o->weak ? ", weak" : "", last.steps,
-           last.schedule);
+           o->weak ? ", weak" : "", last.steps, last.schedule);
     print_command(last.schedule);
 }
 

@@ -46,14 +46,14 @@ static void put_and_take(hora_queue *queue, long times)
 static void count_array_queue(long times)
 {
     hora_queue *queue;
-    MUST(hora_queue_new_array(16, NULL, &queue) == 0);
+    MUST(hora_queue_new_array(16, NULL, &queue, NULL) == 0);
     put_and_take(queue, times);
 }
 
 static void count_linked_queue(long times)
 {
     hora_queue *queue;
-    MUST(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue) == 0);
+    MUST(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL) == 0);
     put_and_take(queue, times);
 }
 
@@ -62,9 +62,9 @@ static void count_delay_queue(long times)
 {
     hora_virtual_clock *clock;
     hora_queue *queue;
-    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = LAST), &clock) == 0);
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = LAST), &clock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC);
-    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue, NULL) == 0);
     for (int i = 0; i < HELD; i++)
         MUST(hora_queue_put_at(queue, &dummies[i], random_time()) == 0);
     for (long i = 0; i < times; i++) {
@@ -80,7 +80,7 @@ static void count_latch(long times)
 {
     for (long i = 0; i < times; i++) {
         hora_latch *latch;
-        MUST(hora_latch_new(1, NULL, &latch) == 0);
+        MUST(hora_latch_new(1, NULL, &latch, NULL) == 0);
         MUST(hora_latch_count_down(latch) == 0 && hora_latch_await(latch) == 0);
         MUST(hora_latch_free(latch) == 0);
     }
@@ -94,7 +94,7 @@ static void expect(long times)
 {
     ran = 0;
     expected = times;
-    MUST(hora_latch_new(1, NULL, &all_ran) == 0);
+    MUST(hora_latch_new(1, NULL, &all_ran, NULL) == 0);
 }
 
 static void await_all(void)
@@ -148,8 +148,8 @@ static void occupy_worker(void)
 
 static void open_pool(void)
 {
-    MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
-    MUST(hora_pool_new_single(NULL, &pool) == 0);
+    MUST(hora_latch_new(1, NULL, &gate, NULL) == 0 && hora_latch_new(1, NULL, &arrived, NULL) == 0);
+    MUST(hora_pool_new_single(NULL, &pool, NULL) == 0);
     occupy_worker();
 }
 
@@ -177,10 +177,10 @@ static void count_execute(long times)
 
 static void count_execute_measured(long times)
 {
-    const hora_oversight *oversight = HORA_OVERSIGHT(.measured = true);
-    MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
-    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .oversight = oversight), &pool, NULL) ==
-         0);
+    MUST(hora_latch_new(1, NULL, &gate, NULL) == 0 && hora_latch_new(1, NULL, &arrived, NULL) == 0);
+    const hora_pool_options *options =
+        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .metrics = HORA_METRICS());
+    MUST(hora_pool_new(options, &pool, NULL) == 0);
     occupy_worker();
     count_executed(times);
 }
@@ -216,7 +216,7 @@ static int ignore(void *arg, void **ret_result)
 
 static void open_scheduler(void)
 {
-    MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
+    MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) == 0);
     MUST(hora_scheduler_schedule(scheduler, HORA_TASK(ignore, NULL), FIRST, NULL) == 0);

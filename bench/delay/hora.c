@@ -8,7 +8,7 @@ static hora_queue *queue;
 
 void delay_open(void)
 {
-    MUST(hora_queue_new_delay(NULL, &queue) == 0);
+    MUST(hora_queue_new_delay(NULL, &queue, NULL) == 0);
 }
 
 void delay_put(struct item *item)

@@ -3,7 +3,7 @@
  *
  * load.c     which tasks come, when, and how long they take
  * trial.c    lets a pool run them, in virtual time
- * rule.c     says when each has to begin, by hora/terms.h alone, and what must never be seen
+ * rule.c     says when each has to begin, by hora/admission.h alone, and what must never be seen
  * show.c     prints what they waited
  *
  * No two things happen in the same nanosecond, so that everything is the same from run to run. */
@@ -36,7 +36,7 @@ struct load {
 /* What the pool is told about them. A plain pool: nothing. */
 struct setting {
     const char *name;
-    bool steered;
+    bool has_admission;
     bool has_priorities; /* of the kinds: urgent, high, normal, low */
     hora_ns ageing;
     bool has_keys;

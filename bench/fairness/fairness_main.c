@@ -5,7 +5,7 @@
  *
  * What happens    A pool of four threads gets a load for so many seconds of virtual time, and runs what is left then. The same load
  *                 comes to a pool that knows nothing of the kinds, and to others that are steered in some way.
- * What must hold  1. Each task begins at the nanosecond that hora/terms.h says: see rule.c.
+ * What must hold  1. Each task begins at the nanosecond that hora/admission.h says: see rule.c.
  *                 2. Priorities: while a task begins, none waits that has waited longer by more than three times the ageing,
  *                    which is what lies between urgent and low. Without an ageing the low ones wait longer than with one.
  *                 3. Keys: one at a time, in order. Of the other keys, 99 of a hundred tasks wait as long as without keys, and half of that more, at
@@ -41,9 +41,9 @@ static void run(const char *workload, const struct setting *setting, struct load
 
 static const struct setting PRIORITIES[] = {
     {.name = "no priorities"},
-    {.name = "ageing 1 s", .steered = true, .has_priorities = true, .ageing = HORA_SECONDS(1)},
-    {.name = "ageing 5 s", .steered = true, .has_priorities = true, .ageing = HORA_SECONDS(5)},
-    {.name = "strict", .steered = true, .has_priorities = true, .ageing = HORA_FOREVER},
+    {.name = "ageing 1 s", .has_admission = true, .has_priorities = true, .ageing = HORA_SECONDS(1)},
+    {.name = "ageing 5 s", .has_admission = true, .has_priorities = true, .ageing = HORA_SECONDS(5)},
+    {.name = "strict", .has_admission = true, .has_priorities = true, .ageing = HORA_FOREVER},
 };
 enum { PLAIN, ONE_SECOND, FIVE_SECONDS, STRICT, PRIORITY_SETTINGS, LEVELS = 3, LOW = 3 };
 
@@ -92,9 +92,9 @@ static void keys(int seconds)
 {
     show_head("Keys: one of a thousand has 30 % of the tasks");
     keys_at(0.7, seconds, &(struct setting){.name = "70 % load, no keys"},
-            &(struct setting){.name = "70 % load, keys", .steered = true, .has_keys = true});
+            &(struct setting){.name = "70 % load, keys", .has_admission = true, .has_keys = true});
     keys_at(0.9, seconds, &(struct setting){.name = "90 % load, no keys"},
-            &(struct setting){.name = "90 % load, keys", .steered = true, .has_keys = true});
+            &(struct setting){.name = "90 % load, keys", .has_admission = true, .has_keys = true});
     printf("\n");
 }
 
@@ -104,10 +104,10 @@ static void keys(int seconds)
 
 static const struct setting CLASSES[] = {
     {.name = "no classes"},
-    {.name = "slow: limit 2", .steered = true, .classes = {[SLOW] = CLASS(.name = "slow", .limit = 2)}},
-    {.name = "fast: reserve 1", .steered = true, .classes = {[FAST] = CLASS(.name = "fast", .reserve = 1)}},
+    {.name = "slow: limit 2", .has_admission = true, .classes = {[SLOW] = CLASS(.name = "slow", .limit = 2)}},
+    {.name = "fast: reserve 1", .has_admission = true, .classes = {[FAST] = CLASS(.name = "fast", .reserve = 1)}},
     {.name = "slow: 2 in 100 ms",
-     .steered = true,
+     .has_admission = true,
      .classes = {[SLOW] = CLASS(.name = "slow", .rate = 2, .per = HORA_MS(100))}},
 };
 enum { NONE, LIMIT, RESERVE, RATE, CLASS_SETTINGS };

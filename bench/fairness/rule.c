@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.c - when each task has to begin, by hora/terms.h alone, and what must never be seen
+/* rule.c - when each task has to begin, by hora/admission.h alone, and what must never be seen
  *
  * A second opinion that shares nothing with the library: it goes from one thing that happens to the next, a task that comes, one that ends, a
  * rate that lets one begin, and at each begins what may begin. Tasks of which none can ever overtake the other stand in one lane: those of a

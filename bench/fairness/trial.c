@@ -35,17 +35,17 @@ static void submit(struct trial *trial, struct piece *piece)
     const struct setting *setting = trial->setting;
     const hora_task *task = HORA_TASK(run_piece, piece);
 
-    if (!setting->steered) {
+    if (!setting->has_admission) {
         MUST(hora_pool_execute(trial->pool, task) == 0);
         return;
     }
-    hora_task_options terms = HORA_INIT(hora_task_options);
-    terms.task_class = trial->classes[piece->kind];
+    hora_task_options options = HORA_INIT(hora_task_options);
+    options.task_class = trial->classes[piece->kind];
     if (setting->has_keys)
-        terms.key = (uint64_t)piece->key;
+        options.key = (uint64_t)piece->key;
     if (setting->has_priorities)
-        terms.priority = priority_of(piece);
-    MUST(hora_pool_submit_with(trial->pool, task, &terms, NULL) == 0);
+        options.priority = priority_of(piece);
+    MUST(hora_pool_submit_with(trial->pool, task, &options, NULL, NULL) == 0);
 }
 
 static void *produce(void *arg)
@@ -64,16 +64,15 @@ static void *produce(void *arg)
 static void open_pool(struct trial *trial)
 {
     const struct setting *setting = trial->setting;
-    const char *reason = NULL;
     hora_pool_options options = HORA_INIT(hora_pool_options);
 
     options.core_threads = THREADS;
     options.clock = trial->view;
-    options.oversight = setting->steered ? HORA_OVERSIGHT(.steered = true, .ageing = setting->ageing) : NULL;
-    MUST(hora_pool_new(&options, &trial->pool, &reason) == 0);
+    options.admission = setting->has_admission ? HORA_ADMISSION(.ageing = setting->ageing) : NULL;
+    MUST(hora_pool_new(&options, &trial->pool, NULL) == 0);
     for (int i = 0; i < MOST_KINDS; i++)
         if (setting->classes[i].name != NULL)
-            MUST(hora_class_new(trial->pool, &setting->classes[i], &trial->classes[i], &reason) == 0);
+            MUST(hora_class_new(trial->pool, &setting->classes[i], &trial->classes[i], NULL) == 0);
 }
 
 void run_trial(const struct setting *setting, struct load *load)
@@ -83,7 +82,7 @@ void run_trial(const struct setting *setting, struct load *load)
 
     for (long i = 0; i < load->count; i++)
         load->pieces[i].began = -1;
-    MUST(hora_virtual_clock_new(NULL, &trial.vclock) == 0);
+    MUST(hora_virtual_clock_new(NULL, &trial.vclock, NULL) == 0);
     task_clock = trial.view = hora_virtual_clock_view(trial.vclock, HORA_CLOCK_MONOTONIC);
     open_pool(&trial);
     MUST(hora_virtual_clock_expect(trial.vclock, 1) == 0);

@@ -36,21 +36,20 @@ static void *queue_new(enum queue_kind kind, int capacity, bool fair)
     int made = HORA_EINVAL;
     switch (kind) {
     case ARRAY:
-        made = hora_queue_new_array(capacity, NULL, &queue);
+        made = hora_queue_new_array(capacity, NULL, &queue, NULL);
         break;
     case LINKED:
-        made = hora_queue_new_linked(capacity, NULL, &queue);
+        made = hora_queue_new_linked(capacity, NULL, &queue, NULL);
         break;
     case SYNCHRONOUS:
-        made = hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.fair = fair), &queue);
+        made = hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.fair = fair), &queue, NULL);
         break;
     case PRIORITY:
-        made =
-            hora_queue_new_priority(HORA_DEFAULT_CAPACITY, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue);
+        made = hora_queue_new_priority(0, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue, NULL);
         break;
     case DELAY: /* with callbacks, as the JDK has it */
         made = hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times),
-                                    &queue);
+                                    &queue, NULL);
         break;
     }
     MUST(made == 0);
@@ -88,7 +87,7 @@ static struct item *poll(void *queue)
 static void *latch_new(int count)
 {
     hora_latch *latch;
-    MUST(hora_latch_new(count, NULL, &latch) == 0);
+    MUST(hora_latch_new(count, NULL, &latch, NULL) == 0);
     return latch;
 }
 

@@ -134,5 +134,5 @@ void timers_close(void)
     for (int i = 0; i < MOST_LAG; i++)
         if (lagging[i] != NULL)
             hora_future_unref(lagging[i]);
-    MUST(hora_pool_free(scheduler) == 0);
+    MUST(hora_pool_free(scheduler) >= 0); /* timers that are pending are abandoned */
 }

@@ -5,11 +5,12 @@
  * released, and all later waits return at once. The count never rises again: a latch is used once.
  *
  *     hora_latch *ready;
- *     hora_latch_new(3, NULL, &ready);        // three workers will count down
+ *     hora_latch_new(3, NULL, &ready, NULL);        // three workers will count down
  *     ...
  *     hora_latch_await(ready);                // until all three have
  *
- * All calls return HORA_EDEADLK from inside a callback that runs under a lock (compare and remaining of a queue).
+ * All calls return HORA_EDEADLK from inside a callback that runs under a lock (compare and remaining of a
+ * queue).
  *
  * Memory: what a thread did before count_down is visible to every thread whose wait returned 0. */
 #ifndef HORA_LATCH_H
@@ -24,13 +25,15 @@ HORA_BEGIN_DECLS
 typedef struct hora_latch hora_latch;
 
 typedef struct hora_latch_options {
-    uint32_t struct_size;    /* sizeof(hora_latch_options), set by HORA_LATCH_OPTIONS */
-    const hora_clock *clock; /* what timed waits are measured with; NULL: the monotonic clock */
+    /* sizeof(hora_latch_options), set by HORA_LATCH_OPTIONS */
+    uint32_t struct_size;
+    /* what timed waits are measured with; NULL: the monotonic clock */
+    const hora_clock *clock;
 } hora_latch_options;
 
 /* HORA_LATCH_OPTIONS(.clock = c): options written where they are used. In C++ before C++20 start from
  * HORA_INIT(hora_latch_options) and assign. */
-#define HORA_LATCH_OPTIONS(...) (&(hora_latch_options){.struct_size = sizeof(hora_latch_options), __VA_ARGS__})
+#define HORA_LATCH_OPTIONS(...) HORA__LITERAL(hora_latch_options, __VA_ARGS__)
 
 /* hora_latch_new - make a latch that opens after `count` calls of hora_latch_count_down
  *
@@ -38,9 +41,10 @@ typedef struct hora_latch_options {
  *
  * Ownership: the caller owns *ret_latch, to be freed with hora_latch_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (negative count, bad options, ret_latch NULL), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is
- * a virtual one of the parent process). */
-HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch);
+ * Errors: HORA_EINVAL (negative count, bad options, ret_latch NULL), HORA_ENOMEM, HORA_EAGAIN,
+ * HORA_EFORKED (the clock is a virtual one of the parent process). */
+HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch,
+                                           hora_error *reason);
 
 /* hora_latch_free - free a latch that nobody waits for
  *
@@ -55,19 +59,22 @@ HORA_API int hora_latch_free(hora_latch *latch);
  *
  * At zero it does nothing.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK,
+ * HORA_EFORKED. */
 HORA_API int hora_latch_count_down(hora_latch *latch);
 
 /* hora_latch_count - the count now, >= 0
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EDEADLK,
+ * HORA_EFORKED. */
 HORA_API int hora_latch_count(hora_latch *latch);
 
 /* hora_latch_await - wait until the count is zero
  *
  * A pending interrupt is reported first, even if the count is zero already.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until the count is zero or the thread is interrupted.
+ * Ownership: none passes.   Threads: Any thread.   Blocks: until the count is zero or the thread is
+ * interrupted.
  * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_latch_await(hora_latch *latch);
 

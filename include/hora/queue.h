@@ -47,9 +47,6 @@ typedef struct hora_queue hora_queue;
 /* The capacity of a queue without a bound: no queue holds more elements. */
 #define HORA_UNBOUNDED INT_MAX
 
-/* A sensible initial capacity for a priority queue. */
-#define HORA_DEFAULT_CAPACITY 11
-
 /* Which of two elements leaves first: < 0 if a does, > 0 if b does, 0 if it does not matter (they then
  * leave in the order in which they came). Must be consistent and must not change while they are queued. */
 typedef int (*hora_compare_fn)(const void *a, const void *b, void *arg);
@@ -57,21 +54,31 @@ typedef int (*hora_compare_fn)(const void *a, const void *b, void *arg);
 /* How long until an element is due, by the queue's clock; <= 0: due now. */
 typedef hora_ns (*hora_remaining_fn)(const void *item, void *arg);
 
-/* An option that a kind has no use for is refused by its constructor, with HORA_EINVAL; clock and drop are for all kinds,
- * arg goes with compare and remaining. */
+/* An option that a kind has no use for is refused by its constructor, with HORA_EINVAL; clock and drop are
+ * for all kinds, arg goes with compare and remaining. */
 typedef struct hora_queue_options {
-    uint32_t struct_size;        /* sizeof(hora_queue_options), set by HORA_QUEUE_OPTIONS */
-    bool fair;                   /* synchronous: first come, first served. array: allowed, it always is */
-    const hora_clock *clock;     /* what timed calls and due times are measured with; NULL: monotonic */
-    void (*drop)(void *item);    /* destructor of elements that clear or free finds in the queue; NULL: none */
-    hora_compare_fn compare;     /* priority: required. delay: with remaining, orders instead of the due time */
-    hora_remaining_fn remaining; /* delay: asks the element; NULL: due times are given when putting */
-    void *arg;                   /* last argument of compare and remaining */
+    /* sizeof(hora_queue_options), set by HORA_QUEUE_OPTIONS */
+    uint32_t struct_size;
+    /* synchronous: first come, first served. array: allowed, it always is */
+    bool fair;
+    /* what timed calls and due times are measured with; NULL: monotonic */
+    const hora_clock *clock;
+    /* destructor of elements that clear or free finds in the queue; NULL: none */
+    void (*drop)(void *item);
+    /* priority: required. delay: with remaining, orders instead of the due time */
+    hora_compare_fn compare;
+    /* delay: asks the element; NULL: due times are given when putting */
+    hora_remaining_fn remaining;
+    /* last argument of compare and remaining */
+    void *arg;
+    /* peek, snapshot and for_each work with references: this makes one, drop gives it back. Called with a
+     * lock of hora held: it must not call hora. NULL: they show the elements themselves */
+    void *(*ref)(void *item);
 } hora_queue_options;
 
 /* HORA_QUEUE_OPTIONS(.drop = free, .clock = c): options written where they are used. In C++ before C++20
  * start from HORA_INIT(hora_queue_options) and assign. */
-#define HORA_QUEUE_OPTIONS(...) (&(hora_queue_options){.struct_size = sizeof(hora_queue_options), __VA_ARGS__})
+#define HORA_QUEUE_OPTIONS(...) HORA__LITERAL(hora_queue_options, __VA_ARGS__)
 
 /* hora_queue_new_array - a bounded first-in-first-out queue whose memory is allocated at once
  *
@@ -79,19 +86,19 @@ typedef struct hora_queue_options {
  *
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the
- * clock is a virtual one of the parent process). */
+ * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
+ * HORA_EFORKED (the clock is a virtual one of the parent process). */
 HORA_NODISCARD HORA_API int hora_queue_new_array(int capacity, const hora_queue_options *options,
-                                                 hora_queue **ret_queue);
+                                                 hora_queue **ret_queue, hora_error *reason);
 
 /* hora_queue_new_linked - a first-in-first-out queue that allocates per element; HORA_UNBOUNDED or a capacity
  *
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the
- * clock is a virtual one of the parent process). */
+ * Errors: HORA_EINVAL (capacity < 1, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
+ * HORA_EFORKED (the clock is a virtual one of the parent process). */
 HORA_NODISCARD HORA_API int hora_queue_new_linked(int capacity, const hora_queue_options *options,
-                                                  hora_queue **ret_queue);
+                                                  hora_queue **ret_queue, hora_error *reason);
 
 /* hora_queue_new_synchronous - a queue without room: each put waits for a take and each take for a put
  *
@@ -101,7 +108,8 @@ HORA_NODISCARD HORA_API int hora_queue_new_linked(int capacity, const hora_queue
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue);
+HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue,
+                                                       hora_error *reason);
 
 /* hora_queue_new_priority - an unbounded queue whose least element, by options->compare, leaves first
  *
@@ -109,10 +117,10 @@ HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options 
  *
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (initial_capacity < 1, no compare, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
- * HORA_EFORKED. */
+ * Errors: HORA_EINVAL (initial_capacity < 1, no compare, an option that is not for this kind),
+ * HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options,
-                                                    hora_queue **ret_queue);
+                                                    hora_queue **ret_queue, hora_error *reason);
 
 /* hora_queue_comparator - the compare callback that a priority queue was made with
  *
@@ -132,9 +140,10 @@ HORA_API hora_compare_fn hora_queue_comparator(const hora_queue *queue);
  *
  * Ownership: the caller owns *ret_queue, to be freed with hora_queue_free. The clock must live longer.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (compare without remaining, an option that is not for this kind), HORA_ENOMEM, HORA_EAGAIN,
- * HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue);
+ * Errors: HORA_EINVAL (compare without remaining, an option that is not for this kind), HORA_ENOMEM,
+ * HORA_EAGAIN, HORA_EFORKED. */
+HORA_NODISCARD HORA_API int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue,
+                                                 hora_error *reason);
 
 /* hora_queue_put_delayed - put an element that is due after `delay`, by the queue's clock
  *
@@ -159,7 +168,8 @@ HORA_NODISCARD HORA_API int hora_queue_put_at(hora_queue *queue, void *item, hor
  *
  * Ownership: on success the queue, its elements and its descriptor are gone; on error nothing has changed.
  * Threads: Owner.   Blocks: Never.
- * Errors: HORA_EBUSY (threads are waiting), HORA_EDEADLK (called from a callback of this queue), HORA_EFORKED. */
+ * Errors: HORA_EBUSY (threads are waiting), HORA_EDEADLK (called from a callback of this queue),
+ * HORA_EFORKED. */
 HORA_API int hora_queue_free(hora_queue *queue);
 
 /* hora_queue_put - insert an element, waiting for room
@@ -176,8 +186,8 @@ HORA_NODISCARD HORA_API int hora_queue_put(hora_queue *queue, void *item);
  *
  * Ownership: on success the queue, or the taker, holds the element; on error the caller still does.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EFULL (no room; synchronous: nobody is waiting to take), HORA_ECLOSED, HORA_EINVAL, HORA_ENOMEM,
- * HORA_EDEADLK, HORA_EFORKED. */
+ * Errors: HORA_EFULL (no room; synchronous: nobody is waiting to take), HORA_ECLOSED, HORA_EINVAL,
+ * HORA_ENOMEM, HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_queue_offer(hora_queue *queue, void *item);
 
 /* hora_queue_offer_for - insert an element, waiting for room at most for `timeout`
@@ -211,10 +221,12 @@ HORA_NODISCARD HORA_API int hora_queue_poll_for(hora_queue *queue, hora_ns timeo
 
 /* hora_queue_peek - look at the first element, in a delay queue also if it is not due
  *
- * Another thread may take it, and free it, at any time: only the owner of the elements' life can follow
- * the pointer safely.
+ * In a queue with `ref`, such as that of a pool, the caller gets a reference, and gives it back as `drop`
+ * does (hora_future_unref). In any other queue another thread may take the element, and free it, at any
+ * time: only the owner of the elements' life can follow the pointer safely.
  *
- * Ownership: the queue keeps the element.   Threads: Any thread.   Blocks: Never.
+ * Ownership: the queue keeps the element; the caller owns the reference.   Threads: Any thread.   Blocks:
+ * Never.
  * Errors: HORA_EEMPTY, HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_queue_peek(hora_queue *queue, void **ret_item);
 
@@ -244,8 +256,8 @@ HORA_NODISCARD HORA_API int hora_queue_drain(hora_queue *queue, void **items, in
 
 /* hora_queue_clear - remove all elements and give them to the destructor
  *
- * Threads waiting for room are let in; what they bring stays. A synchronous queue has nothing to clear: waiting puts
- * go on waiting. Allocates only if there is a destructor.
+ * Threads waiting for room are let in; what they bring stays. A synchronous queue has nothing to clear:
+ * waiting puts go on waiting. Allocates only if there is a destructor.
  *
  * Ownership: the elements are gone; without a destructor they are the caller's again.
  * Threads: Any thread.   Blocks: Never.
@@ -258,18 +270,19 @@ HORA_API int hora_queue_clear(hora_queue *queue);
  * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_queue_size(hora_queue *queue);
 
-/* hora_queue_remaining_capacity - how many elements could be put without waiting: the capacity less the size, and always
- * HORA_UNBOUNDED for priority and delay queues
+/* hora_queue_remaining_capacity - how many elements could be put without waiting: the capacity less the
+ * size, and always HORA_UNBOUNDED for priority and delay queues
  *
  * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_queue_remaining_capacity(hora_queue *queue);
 
-/* hora_queue_snapshot - copy the elements as they stand now, without removing them
+/* hora_queue_snapshot - copy the elements as they stand now, without removing them; references, if the
+ * queue has `ref`
  *
  * Returns how many elements the queue holds, and writes the first `max` of them; if there are fewer than
- * `max`, a NULL follows the last. Array and linked queues: in the order in which they would be taken; the others: in no
- * particular order. snapshot(q, NULL, 0) only counts.
+ * `max`, a NULL follows the last. Array and linked queues: in the order in which they would be taken; the
+ * others: in no particular order. snapshot(q, NULL, 0) only counts.
  *
  * Ownership: the queue keeps the elements.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (items NULL with max > 0, max < 0), HORA_EDEADLK, HORA_EFORKED. */
@@ -292,21 +305,20 @@ HORA_API int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, voi
  * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
 HORA_API int hora_queue_close(hora_queue *queue);
 
-/* hora_queue_is_closed - 1 if the queue was closed, else 0
+/* hora_queue_is_closed - whether the queue was closed; false for NULL, and in the child of a fork
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EDEADLK, HORA_EFORKED. */
-HORA_API int hora_queue_is_closed(hora_queue *queue);
+ * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+HORA_API bool hora_queue_is_closed(const hora_queue *queue);
 
 /* hora_queue_fd - a descriptor that polls readable while an element can be taken, or the queue is closed
  *
- * For a delay queue: while an element is due. For a synchronous queue: while somebody waits to put. Made at the
- * first call, then always the same one. Do not read from it, write to it or close it; call hora_queue_poll
- * when it is readable, and expect that another thread was faster.
+ * For a delay queue: while an element is due. For a synchronous queue: while somebody waits to put. Made
+ * at the first call, then always the same one. Do not read from it, write to it or close it; call
+ * hora_queue_poll when it is readable, and expect that another thread was faster.
  *
  * Ownership: the queue's; it is closed by hora_queue_free.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_ENOTSUP (a delay queue where the system has
- * no timer descriptors), HORA_EDEADLK, HORA_EFORKED; otherwise the descriptor, >= 0. */
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_ENOTSUP (a delay queue where the system
+ * has no timer descriptors), HORA_EDEADLK, HORA_EFORKED; otherwise the descriptor, >= 0. */
 HORA_NODISCARD HORA_API int hora_queue_fd(hora_queue *queue);
 
 HORA_END_DECLS

@@ -85,7 +85,8 @@ HORA_NODISCARD HORA_API int hora_interrupt_fd(void);
  *
  * Zero and negative times do not sleep, but still report a pending interrupt.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until the time is over or the thread is interrupted.
+ * Ownership: none passes.   Threads: Any thread.   Blocks: until the time is over or the thread is
+ * interrupted.
  * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM. */
 HORA_API int hora_sleep(hora_ns duration);
 
@@ -94,8 +95,10 @@ HORA_API int hora_sleep(hora_ns duration);
  * On a wall clock this is "until the clock shows now + duration": setting the clock forward ends the
  * sleep early, setting it back prolongs it. NULL is the monotonic clock.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until the time is over or the thread is interrupted.
- * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM, HORA_EFORKED (a virtual clock of the parent process). */
+ * Ownership: none passes.   Threads: Any thread.   Blocks: until the time is over or the thread is
+ * interrupted.
+ * Errors: HORA_EINTERRUPTED (the flag is cleared), HORA_ENOMEM, HORA_EFORKED (a virtual clock of the
+ * parent process). */
 HORA_API int hora_clock_sleep(const hora_clock *clock, hora_ns duration);
 
 HORA_END_DECLS

@@ -8,11 +8,13 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-#include <hora/duration.h>
+#include <hora/clock.h>
 
 #include "base/ascii.h"
 #include "base/ns.h"
+#include "base/reason.h"
 #include "base/text.h"
 
 enum { PARTS_MAX = 7 };
@@ -242,25 +244,23 @@ static bool read_duration(struct scan *scan, hora_ns unit)
     return is_good && (*scan->at == '\0' || fail(scan, "there is something after the end"));
 }
 
-int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, const char **reterr_reason)
+int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, hora_error *reason)
 {
     struct scan scan = {.at = text};
-    int error = HORA_EINVAL;
+    hora_ns duration;
+    hora__reason_begin(reason);
     if (text == NULL || unit < 0 || ret_duration == NULL)
-        scan.reason = "there is no text, no place for the result, or the unit is negative";
-    else if (read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
-        hora_ns duration;
-        if (total(&scan, &duration)) {
-            *ret_duration = duration;
-            return 0;
-        }
-        error = HORA_ERANGE;
-        scan.reason = "it is longer than 292 years";
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no text, no place for the result, or the unit is negative");
+    if (!read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
+        size_t offset = (size_t)(scan.at - text);
+        return hora__refuse_at(reason, HORA_EINVAL, offset, strlen(scan.at), NULL, "duration \"%.80s\": %s", text,
+                               scan.reason);
     }
-    assert(scan.reason != NULL);
-    if (reterr_reason != NULL)
-        *reterr_reason = scan.reason;
-    return error;
+    if (!total(&scan, &duration))
+        return hora__refuse(reason, HORA_ERANGE, NULL, "duration \"%.80s\": it is longer than 292 years", text);
+    *ret_duration = duration;
+    return 0;
 }
 
 /* A part of a text, with a sign of its own; nothing for zero. */

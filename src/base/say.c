@@ -2,6 +2,8 @@
 /* say.c - see say.h */
 #include "base/say.h"
 
+#include <stdbool.h>
+
 #include <hora/clock.h>
 
 #include "base/ns.h"

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <hora/oversight.h>
+#include <hora/event.h>
 
 enum { HORA__WRITER_BUFFER = 512 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/reason.h"
 #include "cron/local.h"
 
 enum { NAME_MOST = 255 };
@@ -116,8 +117,7 @@ static bool take_apart(const char *text, struct parts *parts)
 
 /* ---- which instant that is ---- */
 
-static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant,
-                     const char **ret_reason)
+static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant, hora_error *reason)
 {
     int64_t shown;
     int error = hora__local_second(&parts->local, &shown);
@@ -129,48 +129,44 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
         return HORA_ERANGE;
     if (named != NULL && !parts->is_z) {
         const struct hora__spans *spans = hora__zone_spans(named);
-        if (spans->spans[hora__spans_find(spans, second)].offset != parts->offset) {
-            *ret_reason = "the zone does not have this offset then";
-            return HORA_EINVAL;
-        }
+        if (spans->spans[hora__spans_find(spans, second)].offset != parts->offset)
+            return hora__refuse(reason, HORA_EINVAL, "offset", "the zone does not have this offset then");
     }
     *ret_instant = instant;
     return 0;
 }
 
-static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant, const char **ret_reason)
+static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant, hora_error *reason)
 {
     hora_local_moments moments;
     int error = hora_zone_to_instant(zone, &parts->local, &moments);
     if (error < 0)
         return error;
-    if (moments.kind == HORA_LOCAL_GAP) {
-        *ret_reason = "this time does not exist: the clocks are set forward over it";
-        return HORA_EINVAL;
-    }
+    if (moments.kind == HORA_LOCAL_GAP)
+        return hora__refuse(reason, HORA_EINVAL, "time",
+                            "this time does not exist: the clocks are set forward over it");
     *ret_instant = moments.first;
     return 0;
 }
 
 static int parse(const char *text, const hora_zone *zone, hora_instant *ret_instant, hora_zone **ret_named,
-                 const char **ret_reason)
+                 hora_error *reason)
 {
     struct parts parts;
-    if (!take_apart(text, &parts)) {
-        *ret_reason = no_instant;
-        return HORA_EINVAL;
-    }
+    if (!take_apart(text, &parts))
+        return hora__refuse_at(reason, HORA_EINVAL, 0, strlen(text), NULL, "%s", no_instant);
     hora_zone *named = NULL;
     if (parts.has_name) {
-        int error = hora_zone_new(parts.name, NULL, &named, ret_reason);
+        int error = hora_zone_new(parts.name, NULL, &named, reason);
         if (error < 0)
             return error;
     }
-    *ret_reason = "there is no such date or time";
-    int error = parts.has_offset ? by_offset(&parts, named, ret_instant, ret_reason)
-                                 : by_zone(&parts, named != NULL ? named : zone, ret_instant, ret_reason);
+    int error = parts.has_offset ? by_offset(&parts, named, ret_instant, reason)
+                                 : by_zone(&parts, named != NULL ? named : zone, ret_instant, reason);
     if (error == HORA_ERANGE)
-        *ret_reason = "an instant lies between the years 1677 and 2262";
+        (void)hora__refuse(reason, error, NULL, "an instant lies between the years 1677 and 2262");
+    else if (error == HORA_EINVAL && reason != NULL && reason->code == 0)
+        (void)hora__refuse(reason, error, NULL, "there is no such date or time");
     if (error < 0 || ret_named == NULL)
         named = hora_zone_unref(named);
     if (error == 0 && ret_named != NULL)
@@ -179,15 +175,12 @@ static int parse(const char *text, const hora_zone *zone, hora_instant *ret_inst
 }
 
 int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *ret_instant, hora_zone **ret_zone,
-                       const char **reterr_reason)
+                       hora_error *reason)
 {
-    const char *reason = hora_strerror(HORA_EINVAL);
-    int error = HORA_EINVAL;
-    if (text != NULL && ret_instant != NULL)
-        error = parse(text, zone, ret_instant, ret_zone, &reason);
-    if (error < 0 && reterr_reason != NULL)
-        *reterr_reason = reason;
-    return error;
+    hora__reason_begin(reason);
+    if (text == NULL || ret_instant == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no text, or no place for the result");
+    return hora__reason_end(reason, parse(text, zone, ret_instant, ret_zone, reason));
 }
 
 /* ---- to text ---- */

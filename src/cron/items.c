@@ -9,13 +9,13 @@
 #define ALL(min, max) ((UINT64_C(2) << (max)) - (UINT64_C(1) << (min)))
 
 const struct hora__cron_values hora__cron_values[] = {
-    [HORA_CRON_WHOLE] = {"expression", "", 0, 0, 0, NULL},
+    [HORA__CRON_WHOLE] = {"cron", "", 0, 0, 0, NULL},
     [HORA_CRON_FIELD_SECOND] = {"second", "0-59", 0, 59, ALL(0, 59), NULL},
     [HORA_CRON_FIELD_MINUTE] = {"minute", "0-59", 0, 59, ALL(0, 59), NULL},
     [HORA_CRON_FIELD_HOUR] = {"hour", "0-23", 0, 23, ALL(0, 23), NULL},
-    [HORA_CRON_FIELD_DAY] = {"day of month", "1-31", 1, 31, ALL(1, 31), NULL},
+    [HORA_CRON_FIELD_DAY] = {"day", "1-31", 1, 31, ALL(1, 31), NULL},
     [HORA_CRON_FIELD_MONTH] = {"month", "1-12 or JAN-DEC", 1, 12, ALL(1, 12), "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
-    [HORA_CRON_FIELD_WEEKDAY] = {"day of week", "0-7 or MON-SUN", 0, 7, ALL(0, 7), "MONTUEWEDTHUFRISATSUN"},
+    [HORA_CRON_FIELD_WEEKDAY] = {"weekday", "0-7 or MON-SUN", 0, 7, ALL(0, 7), "MONTUEWEDTHUFRISATSUN"},
 };
 
 enum { SUNDAY = 7 };
@@ -225,8 +225,8 @@ void hora__cron_add(hora_cron *cron, hora_cron_field field, uint64_t values)
     case HORA_CRON_FIELD_WEEKDAY:
         cron->weekdays |= (uint8_t)((values | values >> SUNDAY) & 0x7f);
         break;
-    case HORA_CRON_WHOLE:
-        assert(field != HORA_CRON_WHOLE);
+    default:
+        assert(false);
     }
 }
 

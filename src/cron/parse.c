@@ -12,7 +12,8 @@
 
 #include <hora/cron.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "cron/cron.h"
 #include "cron/parse.h"
 #include "sys/alloc.h"
@@ -46,18 +47,18 @@ static int read_macro(const struct hora__reading *reading, const struct hora__di
     bool is_reboot = hora__piece_is(reading, name, "@reboot");
     const char *fields = fields_of_macro(reading, name);
     if (fields == NULL && !is_reboot)
-        return hora__cron_refuse(reading, HORA_CRON_WHOLE, name,
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, name,
                                  "is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
     if (is_reboot && !dialect->has_reboot)
-        return hora__cron_refuse(reading, HORA_CRON_WHOLE, name, "is for the Unix dialect only");
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, name, "is for the Unix dialect only");
     if (!is_alone)
-        return hora__cron_refuse(reading, HORA_CRON_WHOLE, hora__piece_trim(reading, rest),
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, hora__piece_trim(reading, rest),
                                  "is too much: a macro stands alone");
     reading->cron->is_reboot = is_reboot;
     if (is_reboot)
         return 0;
     fields += dialect->first == HORA_CRON_FIELD_SECOND ? 0 : 2;
-    struct hora__reading macro = {fields, reading->cron, reading->error};
+    struct hora__reading macro = {fields, reading->cron, reading->reason};
     return read_fields(&macro, dialect, (struct hora__piece){0, strlen(fields)});
 }
 
@@ -85,8 +86,8 @@ static int check_count(const struct hora__reading *reading, const struct hora__d
     if (count == needed)
         return 0;
     if (count == dialect->other) /* what is missing, or too much, is the first field */
-        return hora__cron_refuse(reading, HORA_CRON_WHOLE, (struct hora__piece){whole.begin, 0}, dialect->other_why);
-    return hora__cron_refuse(reading, HORA_CRON_WHOLE, extra, count > needed ? dialect->many : dialect->few);
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, (struct hora__piece){whole.begin, 0}, dialect->other_why);
+    return hora__cron_refuse(reading, HORA__CRON_WHOLE, extra, count > needed ? dialect->many : dialect->few);
 }
 
 static int read_fields(const struct hora__reading *reading, const struct hora__dialect *dialect,
@@ -102,15 +103,15 @@ static int read_expression(const struct hora__reading *reading, const struct hor
 {
     struct hora__piece whole = hora__piece_trim(reading, (struct hora__piece){0, strlen(reading->text)});
     if (whole.length == 0)
-        return hora__cron_refuse(reading, HORA_CRON_WHOLE, whole, dialect->few);
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, whole, dialect->few);
     if (reading->text[whole.begin] == '@')
         return read_macro(reading, dialect, whole);
     return read_fields(reading, dialect, whole);
 }
 
-int hora__cron_read(const char *text, hora_cron *draft, hora_cron_error *error)
+int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason)
 {
-    const struct hora__reading reading = {text, draft, error};
+    const struct hora__reading reading = {text, draft, reason};
     bool is_unix = draft->dialect == HORA_CRON_UNIX;
     draft->seconds = is_unix ? 1 : 0;
     return read_expression(&reading, is_unix ? &hora__cron_crontab : &hora__cron_spring);
@@ -125,30 +126,30 @@ static void check_sets(const hora_cron *cron)
     (void)cron;
 }
 
-int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron,
-                    hora_cron_error *reterr_error)
+int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron, hora_error *reason)
 {
     hora_cron_options own = {0};
     hora_cron draft = {0};
-    const struct hora__reading reading = {text != NULL ? text : "", &draft, reterr_error};
+    hora__reason_begin(reason);
+    const struct hora__reading reading = {text != NULL ? text : "", &draft, reason};
     const struct hora__piece nothing = {0, 0};
     if (text == NULL || ret_cron == NULL)
-        return hora__cron_refuse(&reading, HORA_CRON_WHOLE, nothing, "there is no expression, or no place for it");
-    if ((options != NULL && hora__options_copy(&own, sizeof own, sizeof own, options) < 0) ||
-        own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_ONCE)
-        return hora__cron_refuse(&reading, HORA_CRON_WHOLE, nothing, "the options are none that hora knows");
+        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing, "there is no expression, or no place for it");
+    if ((options != NULL && HORA__TAKE(hora_cron_options, &own, options) < 0) || own.dialect > HORA_CRON_UNIX ||
+        own.dst > HORA_DST_ONCE)
+        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing, "the options are none that hora knows");
     draft.dialect = own.dialect;
     draft.dst = own.dst;
     if (!hora__cron_quick(text, &draft)) {
         draft = (hora_cron){.dialect = own.dialect, .dst = own.dst};
-        int error = hora__cron_read(text, &draft, reterr_error);
+        int error = hora__cron_read(text, &draft, reason);
         if (error < 0)
             return error;
     }
     check_sets(&draft);
     hora_cron *cron = hora__alloc_dirty(sizeof *cron);
     if (cron == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     *cron = draft;
     hora__atomic_init(&cron->refs, 1);
     *ret_cron = cron;

@@ -16,8 +16,8 @@ struct hora__piece {
 /* An expression while it is read. */
 struct hora__reading {
     const char *text;
-    hora_cron *cron;        /* what it means, as far as it has been read */
-    hora_cron_error *error; /* may be NULL */
+    hora_cron *cron;    /* what it means, as far as it has been read */
+    hora_error *reason; /* may be NULL */
 };
 
 /* What the values of a field are. */
@@ -37,7 +37,10 @@ enum { HORA__MOST_BEFORE_LAST = 30, HORA__MOST_NTH = 5 };
 
 /* ---- refuse.c ---- */
 
-/* HORA_EINVAL, and the error says: FIELD: PIECE WHY, in "EXPRESSION". A % in `why` stands for the field's values. */
+/* Not one field, but all of the expression. */
+#define HORA__CRON_WHOLE ((hora_cron_field)0)
+
+/* HORA_EINVAL, and the reason says: FIELD: PIECE WHY, in "EXPRESSION". A % in `why` stands for the field's values. */
 __attribute__((warn_unused_result)) int hora__cron_refuse(const struct hora__reading *reading, hora_cron_field field,
                                                           struct hora__piece piece, const char *why);
 
@@ -103,7 +106,7 @@ void hora__cron_add(hora_cron *cron, hora_cron_field field, uint64_t values);
 /* ---- parse.c, quick.c: the long way and the short way ---- */
 
 /* Read an expression into a draft that has a dialect, and nothing else. HORA_EINVAL. */
-__attribute__((warn_unused_result)) int hora__cron_read(const char *text, hora_cron *draft, hora_cron_error *error);
+__attribute__((warn_unused_result)) int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason);
 
 /* The same, or false: then what it has been read into is of no use, and the long way must be taken. */
 __attribute__((warn_unused_result)) bool hora__cron_quick(const char *text, hora_cron *cron);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "base/text.h"
 #include "cron/parse.h"
 
@@ -61,15 +62,13 @@ static void add_reason(struct hora__text *out, const char *why, const char *allo
 int hora__cron_refuse(const struct hora__reading *reading, hora_cron_field field, struct hora__piece piece,
                       const char *why)
 {
-    hora_cron_error *error = reading->error;
-    if (error == NULL)
+    hora_error *reason = reading->reason;
+    if (reason == NULL)
         return HORA_EINVAL;
-    error->field = field;
-    error->position = piece.begin;
-    error->length = piece.length;
-    struct hora__text out = hora__text_begin(error->text, sizeof error->text);
     const struct hora__cron_values *values = &hora__cron_values[field];
-    if (field != HORA_CRON_WHOLE) {
+    (void)hora__refuse_at(reason, HORA_EINVAL, piece.begin, piece.length, values->name, "%s", "");
+    struct hora__text out = hora__text_begin(reason->message, sizeof reason->message);
+    if (field != HORA__CRON_WHOLE) {
         hora__text_add(&out, values->name);
         hora__text_add(&out, ": ");
     }

@@ -68,7 +68,6 @@ int hora_cron_describe_field(const hora_cron *cron, hora_cron_field field, char 
     case HORA_CRON_FIELD_WEEKDAY:
         hora__words_weekdays(&out, &normal);
         break;
-    case HORA_CRON_WHOLE:
     default:
         return HORA_EINVAL;
     }

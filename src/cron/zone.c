@@ -15,7 +15,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "cron/spans.h"
 #include "sys/alloc.h"
 #include "sys/file.h"
@@ -232,7 +233,7 @@ static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_erro
 static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone, const char **ret_reason)
 {
     hora_zone_options options;
-    int error = hora__options_copy(&options, sizeof options, sizeof options, given);
+    int error = HORA__TAKE(hora_zone_options, &options, given);
     if (error < 0)
         return error;
     if (is_offset_name(name, ret_zone, &error)) {
@@ -253,36 +254,37 @@ static int new_zone(const char *name, const hora_zone_options *given, hora_zone 
     return error;
 }
 
-/* Tell the caller why. */
-static int finish(int error, const char *reason, const char **reterr_reason)
+/* Tell the caller why: `what` is a static sentence, or NULL. */
+static int finish(int error, const char *name, const char *what, hora_error *reason)
 {
-    if (error < 0 && reterr_reason != NULL)
-        *reterr_reason = reason != NULL && error != HORA_ENOMEM ? reason : hora_strerror(error);
-    return error;
+    if (error < 0 && error != HORA_ENOMEM && what != NULL)
+        return hora__refuse(reason, error, "zone", "zone \"%.80s\": %s", name, what);
+    return hora__reason_end(reason, error);
 }
 
-int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone, const char **reterr_reason)
+int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone, hora_error *reason)
 {
+    hora__reason_begin(reason);
     if (name == NULL || ret_zone == NULL)
-        return finish(HORA_EINVAL, NULL, reterr_reason);
-    const char *reason = NULL;
-    int error = new_zone(name, options, ret_zone, &reason);
-    return finish(error, reason, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no name, or no place for the result");
+    const char *what = NULL;
+    int error = new_zone(name, options, ret_zone, &what);
+    return finish(error, name, what, reason);
 }
 
-int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone,
-                        const char **reterr_reason)
+int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone, hora_error *reason)
 {
+    hora__reason_begin(reason);
     if (name == NULL || data == NULL || ret_zone == NULL)
-        return finish(HORA_EINVAL, NULL, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no name, no data, or no place for the result");
     if (name[0] == '\0' || strlen(name) > MOST_NAME)
-        return finish(HORA_EINVAL, no_name, reterr_reason);
+        return finish(HORA_EINVAL, name, no_name, reason);
     struct hora__spans *spans;
-    const char *reason = NULL;
-    int error = hora__tzif_read(data, size, &spans, &reason);
+    const char *what = NULL;
+    int error = hora__tzif_read(data, size, &spans, &what);
     if (error == 0)
         error = make_zone(name, NULL, spans, ret_zone);
-    return finish(error, reason, reterr_reason);
+    return finish(error, name, what, reason);
 }
 
 int hora_zone_refresh(hora_zone *zone)

@@ -26,6 +26,7 @@ static int make_future(void *context, const struct hora__cell *cell, void **ret_
     int error = hora__future_new(&cell->task, pool->object.clock, &future);
     if (error < 0)
         return error;
+    future->is_executed = true;
     hora__future_born_enqueued(future, &pool->owner, 1);
     future->by.came = cell->came;
     *ret_item = future;

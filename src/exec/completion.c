@@ -198,7 +198,7 @@ static int make(const hora_executor *executor, hora_queue *queue, hora_completio
         hora_queue_options options = HORA_INIT(hora_queue_options);
         options.clock = executor->clock;
         service->owns_queue = true;
-        int error = hora_queue_new_linked(HORA_UNBOUNDED, &options, &service->queue);
+        int error = hora_queue_new_linked(HORA_UNBOUNDED, &options, &service->queue, NULL);
         if (error < 0)
             return error;
     }
@@ -392,4 +392,10 @@ int hora_completion_service_poll_for(hora_completion_service *service, hora_ns t
 int hora_completion_service_take(hora_completion_service *service, hora_future **ret_future)
 {
     return hora_completion_service_poll_for(service, HORA_FOREVER, ret_future);
+}
+
+int hora_completion_service_fd(hora_completion_service *service)
+{
+    int error = service == NULL ? HORA_EINVAL : hora__object_check(&service->object);
+    return error < 0 ? error : hora_queue_fd(service->queue); /* there are late ones only while the queue is full */
 }

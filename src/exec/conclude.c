@@ -56,11 +56,12 @@ static struct hora__listener *next_listener(hora_future *future)
 
 static void call_listener(hora_future *future, struct hora__listener *listener)
 {
-    void (*done)(hora_future *future, void *context) = listener->done;
-    void *context = listener->context;
-    if (listener->allocated)
+    struct hora__listener own = *listener; /* which may be gone after the call */
+    if (own.allocated)
         hora__free(listener);
-    done(future, context); /* the listener may be gone after this */
+    own.done(future, own.context);
+    if (own.drop != NULL)
+        own.drop(own.context);
 }
 
 static void call_listeners(hora_future *future)
@@ -115,10 +116,13 @@ static void destroy_event(hora_future *future)
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
     for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) { /* it was never done */
-        if (listener->allocated)
+        struct hora__listener own = *listener;
+        if (own.allocated)
             hora__free(listener);
-        else if (listener->gone != NULL)
-            listener->gone(listener->context); /* the listener may be gone after this */
+        if (own.gone != NULL)
+            own.gone(own.context);
+        if (own.drop != NULL)
+            own.drop(own.context);
     }
     if (future->owes_drop)
         drop_task(future); /* I2 of future.c: it never ran */
@@ -298,7 +302,8 @@ void hora__future_listen(hora_future *future, struct hora__listener *listener)
         call_listener(future, listener);
 }
 
-int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *context), void *context)
+int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *arg), void *arg,
+                        void (*drop)(void *arg))
 {
     int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (error < 0 || done == NULL)
@@ -306,7 +311,7 @@ int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, v
     struct hora__listener *listener = hora__alloc(1, sizeof *listener);
     if (listener == NULL)
         return HORA_ENOMEM;
-    *listener = (struct hora__listener){.done = done, .context = context, .allocated = true};
+    *listener = (struct hora__listener){.done = done, .context = arg, .drop = drop, .allocated = true};
     hora__future_listen(future, listener);
     return 0;
 }

@@ -362,14 +362,23 @@ int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
     return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
-int hora__pool_execute(hora_pool *pool, hora_future *future)
+/* Others may cancel and drop it at the same time, so its name is copied. Apart, since few pools measure. */
+__attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_future *future)
 {
-    if (pool->overseer != NULL)
-        hora__pool_comes(pool, &future->task);
+    struct hora__task_copy own;
+    hora__future_copy_task(future, &own);
+    hora__pool_comes(pool, &own.task);
     int error = hora__pool_placed(pool, future, hora__pool_place(pool, future));
     if (error < 0)
-        hora__pool_came(pool, &future->task, error);
+        hora__pool_came(pool, &own.task, error);
     return error;
+}
+
+int hora__pool_execute(hora_pool *pool, hora_future *future)
+{
+    if (hora__pool_measures(pool))
+        return execute_measured(pool, future);
+    return hora__pool_placed(pool, future, hora__pool_place(pool, future));
 }
 
 int hora_pool_execute_future(hora_pool *pool, hora_future *future)
@@ -409,7 +418,8 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
 /* Of one that nobody but the caller has seen. */
 static inline int place_fresh(hora_pool *pool, hora_future *future)
 {
-    future->spins = pool->owner.spin > 0;
+    if (pool->owner.spin > 0)
+        future->spins = true;
     if (pool->overseer != NULL)
         hora__pool_comes(pool, &future->task);
     int error = hora__pool_placed(pool, future, place(pool, future, FRESH));
@@ -471,6 +481,7 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     int error = make(pool, task, &future);
     if (error < 0)
         return error;
+    future->is_executed = true;
     if (pool->overseer != NULL)
         hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);

@@ -3,7 +3,8 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "exec/pool.h"
 #include "sys/processors.h"
 
@@ -14,48 +15,56 @@ int hora_available_processors(void)
     return hora__processors();
 }
 
-/* The caller's options, which must not say anything about size and queue: that is what the name stands for. */
-static int take_options(hora_pool_options *own, const hora_pool_options *given)
+/* The caller's options, which must say nothing about size and queue: the name of the pool says that. */
+static int take_options(hora_pool_options *own, const hora_pool_options *given, hora_error *reason)
 {
-    int error = hora__options_copy(own, sizeof *own, sizeof *own, given);
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_pool_options, own, given) < 0)
+        return hora__refuse_size(reason, "hora_pool_options");
+    own->struct_size = sizeof *own;
+    if (own->core_threads != 0 || own->max_threads != 0)
+        return hora__refuse(
+            reason, HORA_EINVAL, own->core_threads != 0 ? "core_threads" : "max_threads",
+            "core_threads and max_threads are not options of this kind of pool, which has a fixed rule for them");
+    if (own->queue != NULL || own->queue_capacity != 0)
+        return hora__refuse(
+            reason, HORA_EINVAL, own->queue != NULL ? "queue" : "queue_capacity",
+            "queue and queue_capacity are not options of this kind of pool, which has a queue of its own");
+    return 0;
+}
+
+int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
+{
+    hora_pool_options own;
+    int error = take_options(&own, options, reason);
     if (error < 0)
         return error;
-    bool contradicts =
-        own->core_threads != 0 || own->max_threads != 0 || own->queue != NULL || own->queue_capacity != 0;
-    own->struct_size = sizeof *own;
-    return contradicts ? HORA_EINVAL : 0;
-}
-
-int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool)
-{
-    hora_pool_options own;
-    int error = take_options(&own, options);
-    if (error < 0 || threads < 1)
-        return HORA_EINVAL;
+    if (threads < 1)
+        return hora__refuse(reason, HORA_EINVAL, "threads", "a fixed pool needs at least one thread, not %d", threads);
     own.core_threads = threads;
-    return hora_pool_new(&own, ret_pool, NULL);
+    return hora_pool_new(&own, ret_pool, reason);
 }
 
-int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool)
+int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
 {
     hora_pool_options own;
-    int error = take_options(&own, options);
+    int error = take_options(&own, options, reason);
     if (error < 0)
         return error;
     own.core_threads = 1;
     own.frozen = true;
-    return hora_pool_new(&own, ret_pool, NULL);
+    return hora_pool_new(&own, ret_pool, reason);
 }
 
-int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool)
+int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
 {
     hora_pool_options own;
-    int error = take_options(&own, options);
+    int error = take_options(&own, options, reason);
     if (error < 0)
         return error;
     own.max_threads = INT_MAX;
     own.queue_capacity = -1;
     if (own.keep_alive == 0)
         own.keep_alive = HORA_SECONDS(CACHED_KEEP_ALIVE_S);
-    return hora_pool_new(&own, ret_pool, NULL);
+    return hora_pool_new(&own, ret_pool, reason);
 }

@@ -5,7 +5,7 @@
 #ifndef HORA_EXEC_EXTRA_H
 #define HORA_EXEC_EXTRA_H
 
-#include <hora/terms.h>
+#include <hora/admission.h>
 
 #include "exec/overseer.h"
 #include "queue/turns.h"

@@ -27,7 +27,8 @@ struct hora__listener {
         void *
             context); /* called instead if the future is destroyed before it is done; NULL: nothing is to be done then */
     void *context;
-    bool allocated; /* to be freed after the call */
+    void (*drop)(void *context); /* after the call, or instead of it; NULL: nothing to do */
+    bool allocated;              /* to be freed after the call */
 };
 
 /* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows nothing
@@ -93,22 +94,34 @@ struct hora_future {
     struct hora__object object; /* its references are the future's */
     hora__atomic state;         /* an enum hora__future_state; written under the lock, read by anyone */
     uint8_t kind;               /* an enum hora__future_kind; immutable */
-    bool in_caller_memory;      /* immutable: it is the first part of a struct hora__lodger */
-    bool spins;                 /* whoever waits for it looks first; written before anybody else has seen it */
+    /* written before another thread has seen it */
+    union {
+        struct {
+            bool in_caller_memory : 1; /* it is the first part of a struct hora__lodger */
+            bool is_executed : 1;      /* hora_pool_execute made it: no caller has a handle */
+            bool spins : 1;            /* a thread that waits for it looks first */
+        };
+        uint8_t first_flags; /* all of these, to be cleared at once */
+    };
 
     /* guarded by object.lock */
-    bool owes_drop : 1;        /* task.drop has not been called */
-    bool has_result : 1;       /* there is a result that nobody has taken */
-    bool listed : 1;           /* it is in a hora_future_list */
-    bool limit_interrupts : 1; /* its run was interrupted because a time was over */
-    bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
-    bool owns_name : 1;        /* task.name is a copy, freed with the future */
-    bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
-    bool calls_late : 1;       /* and then its listeners are called, */
-    bool drops_late : 1;       /* and its task is dropped */
-    bool is_gone : 1;          /* its last reference is gone, and it waits to be destroyed; the thread's own */
-    int failure;               /* EXCEPTIONAL: why; never 0 then */
-    int entries;               /* how often its owner is going to run it */
+    union {
+        struct {
+            bool owes_drop : 1;        /* task.drop has not been called */
+            bool has_result : 1;       /* there is a result that nobody has taken */
+            bool listed : 1;           /* it is in a hora_future_list */
+            bool limit_interrupts : 1; /* its run was interrupted because a time was over */
+            bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
+            bool owns_name : 1;        /* task.name is a copy, freed with the future */
+            bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
+            bool calls_late : 1;       /* and then its listeners are called, */
+            bool drops_late : 1;       /* and its task is dropped */
+            bool is_gone : 1;          /* its last reference is gone, and it waits to be destroyed; the thread's own */
+        };
+        uint16_t flags; /* all of these, to be cleared at once */
+    };
+    int failure; /* EXCEPTIONAL: why; never 0 then */
+    int entries; /* how often its owner is going to run it */
     union {
         void *result; /* NORMAL */
         int64_t came; /* NEW, in a pool that measures: when it was accepted; see overseer.h */
@@ -153,18 +166,11 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
 {
     hora__atomic_init(&future->state, HORA__FUTURE_NEW);
     future->kind = HORA__FUTURE_PLAIN;
-    future->in_caller_memory = in_caller_memory;
-    future->spins = false;
+    future->first_flags = 0;
+    if (in_caller_memory)
+        future->in_caller_memory = true;
+    future->flags = 0;
     future->owes_drop = true;
-    future->has_result = false;
-    future->listed = false;
-    future->limit_interrupts = false;
-    future->nudged = false;
-    future->owns_name = false;
-    future->is_pending = false;
-    future->calls_late = false;
-    future->drops_late = false;
-    future->is_gone = false;
     future->failure = 0;
     future->entries = 0;
     future->by.result = NULL;

@@ -29,8 +29,11 @@ void hora__future_keep_name_locked(hora_future *future)
 
 void hora__future_free_name(hora_future *future)
 {
-    if (future->owns_name)
-        hora__free((char *)(uintptr_t)future->task.name); /* it is the copy, which is not const */
+    char *copy; /* it is not const, unlike the name of a caller */
+    if (!future->owns_name)
+        return;
+    memcpy(&copy, &future->task.name, sizeof copy);
+    hora__free(copy);
 }
 
 const char *hora__future_lock_name(hora_future *future)

@@ -14,7 +14,8 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "exec/help.h"
 #include "exec/members.h"
 #include "sync/clock.h"
@@ -27,6 +28,8 @@ struct hora_group {
     /* guarded by object.lock */
     struct hora__members members;
     int failed;
+    bool cancel_on_failure; /* immutable */
+    bool is_cancelling;     /* a thread cancels the others because one has failed */
     struct hora__list waiters;
     struct hora__ready_fd ready;
 };
@@ -43,20 +46,23 @@ static void destroy(struct hora__object *object)
     hora__free(group);
 }
 
-int hora_group_new(const hora_group_options *options, hora_group **ret_group)
+int hora_group_new(const hora_group_options *options, hora_group **ret_group, hora_error *reason)
 {
     hora_group_options own;
-    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
-    if (error < 0 || ret_group == NULL)
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_group_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_group_options");
+    if (ret_group == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_group is NULL");
     hora_group *group = hora__alloc(1, sizeof *group);
     if (group == NULL)
-        return HORA_ENOMEM;
-    error = hora__object_init(&group->object, own.clock, destroy);
+        return hora__reason_end(reason, HORA_ENOMEM);
+    int error = hora__object_init(&group->object, own.clock, destroy);
     if (error < 0) {
         hora__free(group);
-        return error;
+        return hora__reason_end(reason, error);
     }
+    group->cancel_on_failure = own.cancel_on_failure;
     hora__members_init(&group->members, &group->object);
     hora__list_init(&group->waiters);
     *ret_group = group;
@@ -100,6 +106,33 @@ static void show_locked(hora_group *group)
     hora__ready_fd_set(&group->ready, group->object.clock, from); /* I2 */
 }
 
+/* Cancel what a walk finds, and give the visit to the group back. Returns how many this call has cancelled. */
+static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
+{
+    int cancelled = 0;
+    hora_future *future;
+    while ((future = hora__walk_next(&group->members, &walk)) != NULL) {
+        cancelled += hora_future_cancel(future, interrupt) > HORA_CANCEL_TOO_LATE ? 1 : 0;
+        (void)hora_future_unref(future);
+    }
+    return cancelled;
+}
+
+/* Whether the failure of a member cancels those that are pending: not while that is going on, since those fail by it. */
+static bool cancels_locked(const hora_group *group, bool failed)
+{
+    return failed && group->cancel_on_failure && !group->is_cancelling && group->members.count > 0;
+}
+
+static void cancel_others(hora_group *group, struct hora__walk walk)
+{
+    (void)cancel_all(group, walk, true);
+    hora__mutex_lock(&group->object.lock);
+    group->is_cancelling = false;
+    hora__mutex_unlock(&group->object.lock);
+    hora__object_leave(&group->object);
+}
+
 /* Listener: a member leaves. */
 static void member_done(hora_future *future, void *context)
 {
@@ -111,6 +144,13 @@ static void member_done(hora_future *future, void *context)
     hora__mutex_lock(&group->object.lock);
     hora__members_remove_locked(&group->members, &leaving->member);
     group->failed += failed ? 1 : 0;
+    bool cancels = cancels_locked(group, failed);
+    struct hora__walk walk;
+    if (cancels) {
+        group->is_cancelling = true;
+        walk = hora__walk_back_locked(&group->members);
+        hora__object_visit(&group->object);
+    }
     if (group->members.count == 0) {
         if (!HORA__FAULT(GROUP_WAKES_NOBODY))
             hora__waiters_resolve_all(&group->waiters, 0, &wakes); /* I1 */
@@ -118,6 +158,8 @@ static void member_done(hora_future *future, void *context)
     }
     hora__mutex_unlock(&group->object.lock); /* from here on the group may be gone */
     hora__wakes_flush(&wakes);
+    if (cancels)
+        cancel_others(group, walk);
     hora__free(leaving);
     (void)hora_future_unref(future);
 }
@@ -182,18 +224,13 @@ int hora_group_submit(hora_group *group, const hora_executor *executor, const ho
 
 int hora_group_cancel(hora_group *group, bool interrupt)
 {
-    int cancelled = 0;
     int error = enter(group);
     if (error < 0)
         return error;
     struct hora__walk walk = hora__walk_back_locked(&group->members);
     hora__object_visit(&group->object); /* the last one to leave may let another thread free the group */
     hora__mutex_unlock(&group->object.lock);
-    hora_future *future;
-    while ((future = hora__walk_next(&group->members, &walk)) != NULL) {
-        cancelled += hora_future_cancel(future, interrupt) > HORA_CANCEL_TOO_LATE ? 1 : 0;
-        (void)hora_future_unref(future);
-    }
+    int cancelled = cancel_all(group, walk, interrupt);
     hora__object_leave(&group->object);
     return cancelled;
 }

@@ -179,9 +179,9 @@ static bool still_wait(struct knot *knot)
             return false;
     for (int i = 0; i < knot->count; i++) {
         uint32_t wait;
-        const hora_future *awaited = awaited_by(knot->members[i].thread, &wait);
+        hora_future *awaited = awaited_by(knot->members[i].thread, &wait);
         bool same = awaited == knot->members[i].awaited && wait == knot->members[i].wait;
-        (void)hora_future_unref((hora_future *)(uintptr_t)awaited);
+        (void)hora_future_unref(awaited);
         if (!same || hora_future_is_done(knot->members[i].awaited))
             return false;
     }

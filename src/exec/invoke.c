@@ -254,32 +254,3 @@ int hora_executor_invoke_any(const hora_executor *executor, const hora_task *con
 {
     return hora_executor_invoke_any_for(executor, tasks, count, HORA_FOREVER, ret_result, reterr_failure);
 }
-
-/* ---- on a pool ---- */
-
-int hora_pool_invoke_all(hora_pool *pool, const hora_task *const *tasks, int count, hora_future **ret_futures)
-{
-    hora_executor executor = hora_pool_executor(pool);
-    return hora_executor_invoke_all(&executor, tasks, count, ret_futures);
-}
-
-int hora_pool_invoke_all_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
-                             hora_future **ret_futures)
-{
-    hora_executor executor = hora_pool_executor(pool);
-    return hora_executor_invoke_all_for(&executor, tasks, count, timeout, ret_futures);
-}
-
-int hora_pool_invoke_any(hora_pool *pool, const hora_task *const *tasks, int count, void **ret_result,
-                         int *reterr_failure)
-{
-    hora_executor executor = hora_pool_executor(pool);
-    return hora_executor_invoke_any(&executor, tasks, count, ret_result, reterr_failure);
-}
-
-int hora_pool_invoke_any_for(hora_pool *pool, const hora_task *const *tasks, int count, hora_ns timeout,
-                             void **ret_result, int *reterr_failure)
-{
-    hora_executor executor = hora_pool_executor(pool);
-    return hora_executor_invoke_any_for(&executor, tasks, count, timeout, ret_result, reterr_failure);
-}

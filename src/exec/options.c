@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "exec/pool.h"
 #include "sys/serial.h"
 #include "sys/thread.h"
@@ -31,96 +32,119 @@ bool hora__pool_queue_holds(const hora_pool_options *options)
     return options->queue == NULL ? options->queue_capacity >= 0 : hora_queue_remaining_capacity(options->queue) != 0;
 }
 
-static const char *wrong_threads(const hora_pool_options *options)
+bool hora__pool_max_follows(const hora_pool_options *options)
 {
-    int max = hora__pool_max_threads(options);
+    return queue_is_unbounded(options) && options->grow_after == 0;
+}
+
+static int check_sizes(const hora_pool_options *options, hora_error *reason)
+{
     if (options->core_threads < 0)
-        return "core_threads is negative";
+        return hora__refuse(reason, HORA_EINVAL, "core_threads", "core_threads is %d, which is negative",
+                            options->core_threads);
     if (options->max_threads < 0)
-        return "max_threads is negative";
-    if (options->core_threads > max)
-        return "core_threads is greater than max_threads";
+        return hora__refuse(reason, HORA_EINVAL, "max_threads", "max_threads is %d, which is negative",
+                            options->max_threads);
+    if (options->core_threads > hora__pool_max_threads(options))
+        return hora__refuse(reason, HORA_EINVAL, "core_threads",
+                            "core_threads is %d, which is greater than max_threads, %d", options->core_threads,
+                            options->max_threads);
+    return 0;
+}
+
+static int check_threads(const hora_pool_options *options, hora_error *reason)
+{
     if (options->keep_alive < 0)
-        return "keep_alive is negative";
+        return hora__refuse(reason, HORA_EINVAL, "keep_alive", "keep_alive is negative");
     if (options->core_time_out && options->keep_alive == 0)
-        return "core_time_out needs a keep_alive greater than 0";
-    if (max > options->core_threads && options->core_threads > 0 && queue_is_unbounded(options) &&
-        !hora__overseer_grows(options))
-        return "max_threads greater than core_threads has no effect with an unbounded queue: threads beyond "
-               "core_threads start "
-               "only when the queue refuses";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "core_time_out", "core_time_out needs a keep_alive greater than 0");
+    int max = hora__pool_max_threads(options);
+    if (max > options->core_threads && max > 1 && hora__pool_max_follows(options))
+        return hora__refuse(reason, HORA_EINVAL, "max_threads", HORA__TOO_WIDE, max, options->core_threads);
+    return 0;
 }
 
-static const char *wrong_queue(const hora_pool_options *options)
-{
-    if (options->queue == NULL)
-        return NULL;
-    if (options->queue_capacity != 0)
-        return "queue_capacity has no effect with a queue of your own";
-    if (hora_queue_size(options->queue) != 0)
-        return "the queue is not empty";
-    if (hora_queue_is_closed(options->queue) != 0)
-        return "the queue is closed";
-    return NULL;
-}
-
-static const char *wrong_reject(const hora_pool_options *options)
-{
-    if ((int)options->reject < 0 || options->reject > HORA_REJECT_CALLBACK)
-        return "reject is none of the HORA_REJECT_ rules";
-    if (options->reject == HORA_REJECT_CALLBACK && options->reject_handler == NULL)
-        return "HORA_REJECT_CALLBACK needs a reject_handler";
-    if (options->reject != HORA_REJECT_CALLBACK && options->reject_handler != NULL)
-        return "a reject_handler has no effect without HORA_REJECT_CALLBACK";
-    if (options->reject != HORA_REJECT_BLOCK && options->reject_timeout != 0)
-        return "a reject_timeout has no effect without HORA_REJECT_BLOCK";
-    if (options->reject_timeout < 0)
-        return "reject_timeout is negative";
-    if (options->reject == HORA_REJECT_BLOCK && !hora__pool_queue_holds(options))
-        return "HORA_REJECT_BLOCK needs a queue that holds something: queue_capacity is negative, or the queue is "
-               "synchronous";
-    return NULL;
-}
-
-static const char *wrong_stack(const hora_pool_options *options)
+static int check_stack(const hora_pool_options *options, hora_error *reason)
 {
     if (options->stack_size == 0)
-        return NULL;
+        return 0;
     if (options->thread_factory != NULL)
-        return "stack_size has no effect with a factory of your own";
+        return hora__refuse(reason, HORA_EINVAL, "stack_size",
+                            "stack_size has no effect with a thread_factory of your own");
     if (options->stack_size < hora__os_thread_least_stack())
-        return "stack_size is smaller than the system's least, PTHREAD_STACK_MIN";
+        return hora__refuse(reason, HORA_EINVAL, "stack_size",
+                            "stack_size is %zu, which is less than the system's least, PTHREAD_STACK_MIN, %zu",
+                            options->stack_size, hora__os_thread_least_stack());
     if (options->stack_size > hora__os_thread_most_stack())
-        return "stack_size is greater than any thread can have";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "stack_size",
+                            "stack_size is %zu, which is greater than any thread can have", options->stack_size);
+    return 0;
 }
 
-static const char *wrong_spin(const hora_pool_options *options)
+static int check_queue(const hora_pool_options *options, hora_error *reason)
+{
+    if (options->queue == NULL)
+        return 0;
+    if (options->queue_capacity != 0)
+        return hora__refuse(reason, HORA_EINVAL, "queue_capacity",
+                            "queue_capacity has no effect with a queue of your own");
+    if (hora_queue_size(options->queue) != 0)
+        return hora__refuse(reason, HORA_EINVAL, "queue", "the queue is not empty");
+    if (hora_queue_is_closed(options->queue))
+        return hora__refuse(reason, HORA_EINVAL, "queue", "the queue is closed");
+    return 0;
+}
+
+int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_holds, hora_error *reason)
+{
+    if ((int)reject < 0 || reject > HORA_REJECT_CALLBACK)
+        return hora__refuse(reason, HORA_EINVAL, "reject", "reject is %d, which is none of the HORA_REJECT_ rules",
+                            (int)reject);
+    if (reject == HORA_REJECT_CALLBACK && handler == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "reject_handler", "HORA_REJECT_CALLBACK needs a reject_handler");
+    if (reject != HORA_REJECT_CALLBACK && handler != NULL)
+        return hora__refuse(reason, HORA_EINVAL, "reject_handler",
+                            "a reject_handler has no effect without HORA_REJECT_CALLBACK");
+    if (reject == HORA_REJECT_BLOCK && !queue_holds)
+        return hora__refuse(
+            reason, HORA_EINVAL, "reject",
+            "HORA_REJECT_BLOCK needs a queue that can be full and holds something: not a synchronous queue, and "
+            "not a scheduler's");
+    return 0;
+}
+
+static int check_reject(const hora_pool_options *options, hora_error *reason)
+{
+    if (options->reject != HORA_REJECT_BLOCK && options->reject_timeout != 0)
+        return hora__refuse(reason, HORA_EINVAL, "reject_timeout",
+                            "a reject_timeout has no effect without HORA_REJECT_BLOCK");
+    if (options->reject_timeout < 0)
+        return hora__refuse(reason, HORA_EINVAL, "reject_timeout", "reject_timeout is negative");
+    return hora__reject_check(options->reject, options->reject_handler, hora__pool_queue_holds(options), reason);
+}
+
+static int check_spin(const hora_pool_options *options, hora_error *reason)
 {
     if (options->spin < 0 || options->spin > HORA_SPIN_MAX)
-        return "spin is negative, or greater than HORA_SPIN_MAX";
+        return hora__refuse(reason, HORA_EINVAL, "spin", "spin is negative, or greater than HORA_SPIN_MAX");
     if (options->spin > 0 && (options->queue != NULL || options->queue_capacity < 0))
-        return "spin has no effect without a queue of the pool's own that has room";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "spin",
+                            "spin has no effect without a queue of the pool's own that has room");
+    return 0;
 }
 
-const char *hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool)
+int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool, hora_error *reason)
 {
+    static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
+        check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__overseer_check};
     if (ret_pool == NULL)
-        return "ret_pool is NULL";
-    if (hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return "struct_size is wrong: start from HORA_POOL_OPTIONS or HORA_INIT(hora_pool_options)";
-    const char *wrong = wrong_queue(own);
-    if (wrong == NULL)
-        wrong = wrong_threads(own);
-    if (wrong == NULL)
-        wrong = wrong_spin(own);
-    if (wrong == NULL)
-        wrong = wrong_reject(own);
-    if (wrong == NULL)
-        wrong = wrong_stack(own);
-    return wrong != NULL || own->oversight == NULL ? wrong : hora__overseer_wrong(own);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_pool is NULL");
+    if (HORA__TAKE(hora_pool_options, own, given) < 0)
+        return hora__refuse_size(reason, "hora_pool_options");
+    int error = 0;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && error == 0; i++)
+        error = checks[i](own, reason);
+    return error;
 }
 
 void hora__pool_name(char *name, size_t size, const char *given)

@@ -5,7 +5,8 @@
 #ifndef HORA_EXEC_OVERSEER_H
 #define HORA_EXEC_OVERSEER_H
 
-#include <hora/oversight.h>
+#include <hora/context.h>
+#include <hora/event.h>
 #include <hora/pool.h>
 
 #include "sync/thread.h"
@@ -31,6 +32,8 @@ struct hora__overseer_kind {
     void (*thread_failed)(struct hora__overseer *overseer, int error);
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__overseer *overseer, hora_future *future, int64_t count);
+    /* The scheduled task that the calling worker has just run has failed; `ends`: no run will follow. */
+    void (*failed)(struct hora__overseer *overseer, hora_future *future, bool ends, int64_t failures_in_a_row);
     void (*clock_stepped)(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
     /* A pool that measures: a task of a name has been submitted, or, by -1, was not after all; and: a task has been cancelled, perhaps with
      * the lock of its future held. */
@@ -65,16 +68,14 @@ static inline void hora__overseer_unref(struct hora__overseer *overseer)
         overseer->kind->free(overseer);
 }
 
-/* src/oversee: NULL, or what is wrong with options; and make one for a pool that is being made. HORA_ENOMEM, HORA_EAGAIN. */
-const char *hora__overseer_wrong(const hora_pool_options *options);
+/* src/oversee: check metrics, admission, watchdog, listener, context_hooks, grow_after and dump. HORA_EINVAL. */
+__attribute__((warn_unused_result)) int hora__overseer_check(const hora_pool_options *options, hora_error *reason);
 
-/* Whether options that are right want the pool steered; and then what a level of priority is worth. */
-bool hora__overseer_steers(const hora_oversight *options, hora_ns *ret_ageing);
+/* Whether options that are right want admission control; and then what a level of priority is worth. */
+bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing);
 
-/* Whether options, right or not, let threads come although the queue has room. */
-bool hora__overseer_grows(const hora_pool_options *options);
-
-__attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_oversight *options,
+/* Make one for a pool that is being made; NULL if its options ask for nothing of it. HORA_ENOMEM, HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_pool_options *options,
                                                            struct hora__overseer **ret_overseer);
 
 #endif

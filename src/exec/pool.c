@@ -15,11 +15,13 @@
 #include "exec/pool.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stddef.h>
 
 #include "base/fast.h"
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/reason.h"
 #include "exec/options.h"
 #include "exec/steer.h"
 #include "queue/backlog.h"
@@ -70,24 +72,34 @@ static void cancelled(struct hora__queue_owner *owner, hora_future *future)
     hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 
+static void *ref_future(void *item)
+{
+    return hora_future_ref(item);
+}
+
+static void unref_future(void *item)
+{
+    (void)hora_future_unref(item);
+}
+
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
 {
     pool->queue = options->queue;
     if (pool->queue != NULL)
-        return 0;
+        return pool->kind != NULL ? 0 : hora__queue_lend(pool->queue, ref_future, unref_future);
     pool->owns_queue = true;
     hora_queue_options own = HORA_INIT(hora_queue_options);
     own.clock = options->clock;
     own.fair = true;
     if (options->queue_capacity < 0)
-        return hora_queue_new_synchronous(&own, &pool->queue);
+        return hora_queue_new_synchronous(&own, &pool->queue, NULL);
     own.fair = false;
     int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
     hora_ns ageing;
-    if (options->oversight != NULL && hora__overseer_steers(options->oversight, &ageing))
+    if (hora__overseer_steers(options, &ageing))
         return hora__steer_make_queue(pool, capacity, &own, ageing);
     if (!HORA__FAST)
-        return hora_queue_new_linked(capacity, &own, &pool->queue); /* no inbox, and no tasks by value */
+        return hora_queue_new_linked(capacity, &own, &pool->queue, NULL); /* no inbox, and no tasks by value */
     int error = hora__backlog_new(capacity, &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
@@ -114,10 +126,13 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->before = options->before;
     pool->after = options->after;
     pool->terminated = options->terminated;
-    pool->context = options->arg;
+    pool->arg = options->arg;
+    pool->factory_arg = options->arg;
+    pool->reject_arg = options->arg;
     pool->stack_size = options->stack_size;
     pool->frozen = options->frozen;
     pool->queue_holds = hora__pool_queue_holds(options);
+    pool->max_follows = pool->kind == NULL && hora__pool_max_follows(options);
     pool->owner = (struct hora__queue_owner){
         .object = &pool->object, .cancelled = cancelled, .rescue = rescue, .find_workers = hora__pool_find_workers};
     hora__atomic_init(&pool->owner.workers, 0);
@@ -157,14 +172,16 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     if (pool == NULL)
         return HORA_ENOMEM;
     init_lists(pool);
-    copy_options(pool, options);
     pool->kind = kind;
+    copy_options(pool, options);
     error = hora__depot_init(&pool->depot, kind == NULL ? HORA__KEPT_PLAIN : HORA__KEPT_SCHEDULED);
     if (error < 0)
         goto no_depot;
     error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
+    if (pool->owns_queue || kind != NULL)
+        hora__queue_count_elements(pool->queue, ref_future, unref_future);
     if (options->spin > 0 && pool->queue->kind->is_searched) {
         pool->queue->comes = &pool->books;
         pool->queue->spin = options->spin;
@@ -172,8 +189,7 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;
-    if (options->oversight != NULL)
-        error = hora__overseer_new(pool, options->oversight, &pool->overseer);
+    error = hora__overseer_new(pool, options, &pool->overseer);
     if (error < 0)
         goto no_overseer;
     int by_value = hora__pool_measures(pool) ? HORA__BY_VALUE_STAMPED : HORA__BY_VALUE;
@@ -181,11 +197,15 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     *ret_pool = pool;
     return 0;
 no_overseer:
+    if (!pool->owns_queue && kind == NULL)
+        hora__queue_give_back(pool->queue);
     hora__object_leave(&pool->object);
     return error;
 no_object:
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
+    else if (kind == NULL)
+        hora__queue_give_back(pool->queue);
 no_queue:
     hora__depot_destroy(&pool->depot);
 no_depot:
@@ -193,15 +213,14 @@ no_depot:
     return error;
 }
 
-int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, const char **reterr_reason)
+int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
 {
     hora_pool_options own;
-    const char *reason = hora__pool_options(&own, options, ret_pool);
-    if (reason == NULL)
-        return hora__pool_make(&own, sizeof(hora_pool), NULL, ret_pool);
-    if (reterr_reason != NULL)
-        *reterr_reason = reason;
-    return HORA_EINVAL;
+    hora__reason_begin(reason);
+    int error = hora__pool_options(&own, options, ret_pool, reason);
+    if (error == 0)
+        error = hora__pool_make(&own, sizeof(hora_pool), NULL, ret_pool);
+    return hora__reason_end(reason, error);
 }
 
 /* ---- termination ---- */
@@ -220,7 +239,7 @@ static void terminate(hora_pool *pool)
 {
     hora__atomic_store(&pool->tidier, hora__thread_id());
     if (pool->terminated != NULL)
-        pool->terminated(pool, pool->context);
+        pool->terminated(pool, pool->arg);
     hora__atomic_store(&pool->tidier, 0);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -437,6 +456,11 @@ static bool is_quiet_locked(hora_pool *pool)
     return hora__books_are_even(&pool->books);
 }
 
+int hora_pool_close(hora_pool *pool)
+{
+    return hora_pool_close_for(pool, HORA_FOREVER);
+}
+
 int hora_pool_close_for(hora_pool *pool, hora_ns timeout)
 {
     int error = hora_pool_shutdown(pool);
@@ -509,9 +533,12 @@ int hora_pool_free(hora_pool *pool)
     bool right = books_are_right_locked(pool);
     assert(right);
     (void)right;
+    int64_t abandoned = hora__pool_endings_locked(pool, HORA__ABANDONED);
     hora__mutex_unlock(&pool->object.lock);
+    if (!pool->owns_queue)
+        hora__queue_give_back(pool->queue);
     hora__object_leave(&pool->object);
-    return 0;
+    return abandoned > INT_MAX ? INT_MAX : (int)abandoned;
 }
 
 bool hora_pool_is_shutdown(const hora_pool *pool)

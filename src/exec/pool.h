@@ -3,8 +3,8 @@
 #ifndef HORA_EXEC_POOL_H
 #define HORA_EXEC_POOL_H
 
+#include <hora/admission.h>
 #include <hora/pool.h>
-#include <hora/terms.h>
 
 #include "exec/overseer.h"
 #include "exec/spares.h"
@@ -52,6 +52,8 @@ struct hora__pool_kind {
     void (*sweep)(hora_pool *pool);
     /* It has been stopped: what cannot be handed back leaves the queue. */
     void (*stopped)(hora_pool *pool);
+    /* Fill in what hora_pool_get_stats says of this kind alone; with the pool's lock. */
+    void (*read_settings)(const hora_pool *pool, hora_pool_stats *stats);
     /* The calling thread is a worker that begins; ends: what it notes of timers can be seen in between. */
     void (*worker_begins)(hora_pool *pool, struct hora__timer_run *run);
     void (*worker_ends)(hora_pool *pool, struct hora__timer_run *run);
@@ -87,7 +89,8 @@ struct hora_pool {
     bool frozen;
     size_t stack_size;
     char name[32];
-    void *context;
+    bool max_follows; /* max_threads has no effect of its own, and follows core_threads */
+    void *arg;        /* of the hooks */
     hora_before_fn before;
     hora_after_fn after;
     hora_terminated_fn terminated;
@@ -97,7 +100,9 @@ struct hora_pool {
     hora_ns keep_alive;
     hora_reject reject;
     hora_reject_fn reject_handler;
+    void *reject_arg;
     hora_thread_factory_fn factory;
+    void *factory_arg;
     struct hora__list workers; /* that can take tasks */
     struct hora__list ended;   /* that are about to end, to be joined */
     int alive;                 /* worker threads that have not reached their last step */
@@ -313,5 +318,8 @@ __attribute__((warn_unused_result)) int hora__pool_execute(hora_pool *pool, hora
 __attribute__((warn_unused_result)) int hora__pool_placed(hora_pool *pool, hora_future *future, int error);
 
 __attribute__((warn_unused_result)) int hora__pool_reject(hora_pool *pool, hora_future *future, int why);
+
+/* In words, as hora_pool_describe and dumps have it. */
+const char *hora__pool_state_name(hora_pool_state state);
 
 #endif

@@ -101,3 +101,13 @@ int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
     hora__pool_watch(pool, -1);
     return error;
 }
+
+int hora_pool_await_termination(hora_pool *pool)
+{
+    return hora_pool_await_termination_for(pool, HORA_FOREVER);
+}
+
+int hora_pool_await_idle(hora_pool *pool)
+{
+    return hora_pool_await_idle_for(pool, HORA_FOREVER);
+}

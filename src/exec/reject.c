@@ -13,7 +13,10 @@
 /* To those who oversee the pool, once for each task that its threads do not run. */
 static void tell(hora_pool *pool, hora_future *future, const char *why)
 {
-    HORA__PROBE(task_rejected, future, future->task.name, why);
+    const char *name = hora__future_lock_name(future); /* another thread may drop it at the same time */
+    HORA__PROBE(task_rejected, future, name, why);
+    (void)name;
+    hora__future_unlock_name(future);
     if (pool->overseer != NULL)
         pool->overseer->kind->rejected(pool->overseer, future, &future->task, why);
 }
@@ -164,11 +167,11 @@ static int block_told(hora_pool *pool, hora_future *future)
     return error;
 }
 
-static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler)
+static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, void *arg)
 {
     refuse(pool, future,
            is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
-    int answer = handler(pool, future, pool->context);
+    int answer = handler(pool, future, arg);
     return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
 }
 
@@ -177,6 +180,7 @@ int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
     hora__mutex_lock(&pool->object.lock);
     hora_reject rule = pool->reject;
     hora_reject_fn handler = pool->reject_handler;
+    void *arg = pool->reject_arg;
     hora__mutex_unlock(&pool->object.lock);
     switch (rule) {
     case HORA_REJECT_CALLER_RUNS:
@@ -188,7 +192,7 @@ int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
     case HORA_REJECT_BLOCK:
         return block_told(pool, future);
     case HORA_REJECT_CALLBACK:
-        return ask(pool, future, handler);
+        return ask(pool, future, handler, arg);
     case HORA_REJECT_ABORT:
     default:
         refuse(pool, future, why == HORA_ESHUTDOWN ? "the pool is shut down" : "no room");

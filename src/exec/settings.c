@@ -5,21 +5,21 @@
 #include <stdio.h>
 
 #include "base/fault.h"
+#include "base/first_release.h"
+#include "base/reason.h"
+#include "exec/options.h"
 #include "exec/pool.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
-/* Check that the pool may be changed, and lock it. */
-static int enter(hora_pool *pool, bool allowed)
+/* Check that the pool may be changed. */
+static int check_open(hora_pool *pool, hora_error *reason)
 {
+    hora__reason_begin(reason);
     int error = hora__pool_check(pool);
     if (error == 0 && pool->frozen)
-        error = HORA_ENOTSUP;
-    if (error == 0 && !allowed)
-        error = HORA_EINVAL;
-    if (error == 0)
-        hora__mutex_lock(&pool->object.lock);
-    return error;
+        return hora__refuse(reason, HORA_ENOTSUP, NULL, "the pool is frozen: its settings cannot be changed");
+    return hora__reason_end(reason, error);
 }
 
 static int leave(hora_pool *pool, int result)
@@ -42,13 +42,20 @@ static void start_more(hora_pool *pool, int more)
             break;
 }
 
-int hora_pool_set_core_threads(hora_pool *pool, int threads)
+int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
 {
-    int error = enter(pool, threads >= 0);
+    int error = check_open(pool, reason);
     if (error < 0)
         return error;
-    if (threads > hora__atomic_load(&pool->max_threads))
-        return leave(pool, HORA_EINVAL);
+    if (threads < 0)
+        return hora__refuse(reason, HORA_EINVAL, "core_threads", "core_threads is %d, which is negative", threads);
+    hora__mutex_lock(&pool->object.lock);
+    if (pool->max_follows)
+        hora__atomic_store(&pool->max_threads, threads > 0 ? threads : 1);
+    else if (threads > hora__atomic_load(&pool->max_threads))
+        return leave(pool, hora__refuse(reason, HORA_EINVAL, "core_threads",
+                                        "core_threads would be %d, which is greater than max_threads, %d", threads,
+                                        hora__atomic_load(&pool->max_threads)));
     int more = threads - hora__atomic_exchange(&pool->core_threads, threads);
     bool fewer = count_of(pool) > threads;
     if (fewer)
@@ -61,13 +68,20 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads)
     return 0;
 }
 
-int hora_pool_set_max_threads(hora_pool *pool, int threads)
+int hora_pool_set_max_threads(hora_pool *pool, int threads, hora_error *reason)
 {
-    int error = enter(pool, threads >= 1);
+    int error = check_open(pool, reason);
     if (error < 0)
         return error;
-    if (threads < hora__atomic_load(&pool->core_threads))
-        return leave(pool, HORA_EINVAL);
+    if (threads < 1)
+        return hora__refuse(reason, HORA_EINVAL, "max_threads", "max_threads is %d, which is less than 1", threads);
+    hora__mutex_lock(&pool->object.lock);
+    int core = hora__atomic_load(&pool->core_threads);
+    if (threads < core)
+        return leave(pool, hora__refuse(reason, HORA_EINVAL, "max_threads",
+                                        "max_threads would be %d, which is less than core_threads, %d", threads, core));
+    if (pool->max_follows && threads > core && threads > 1)
+        return leave(pool, hora__refuse(reason, HORA_EINVAL, "max_threads", HORA__TOO_WIDE, threads, core));
     bool more = threads > hora__atomic_exchange(&pool->max_threads, threads);
     if (count_of(pool) > threads)
         hora__workers_interrupt_idle_locked(pool, false);
@@ -77,13 +91,17 @@ int hora_pool_set_max_threads(hora_pool *pool, int threads)
     return 0;
 }
 
-int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive)
+int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive, hora_error *reason)
 {
-    int error = enter(pool, keep_alive >= 0);
+    int error = check_open(pool, reason);
     if (error < 0)
         return error;
+    if (keep_alive < 0)
+        return hora__refuse(reason, HORA_EINVAL, "keep_alive", "keep_alive is negative");
+    hora__mutex_lock(&pool->object.lock);
     if (keep_alive == 0 && hora__atomic_load(&pool->core_time_out))
-        return leave(pool, HORA_EINVAL);
+        return leave(pool, hora__refuse(reason, HORA_EINVAL, "keep_alive",
+                                        "keep_alive is 0, and core_time_out needs one greater than 0"));
     bool shorter = keep_alive < pool->keep_alive;
     pool->keep_alive = keep_alive;
     if (shorter)
@@ -91,39 +109,43 @@ int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive)
     return leave(pool, 0);
 }
 
-int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out)
+int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out, hora_error *reason)
 {
-    int error = enter(pool, true);
+    int error = check_open(pool, reason);
     if (error < 0)
         return error;
+    hora__mutex_lock(&pool->object.lock);
     if (core_time_out && pool->keep_alive == 0)
-        return leave(pool, HORA_EINVAL);
+        return leave(pool, hora__refuse(reason, HORA_EINVAL, "core_time_out",
+                                        "core_time_out needs a keep_alive greater than 0"));
     bool is_new = !hora__atomic_exchange(&pool->core_time_out, core_time_out ? 1 : 0) && core_time_out;
     if (is_new)
         hora__workers_interrupt_idle_locked(pool, false);
     return leave(pool, 0);
 }
 
-int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory)
+int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory, void *arg)
 {
-    int error = enter(pool, factory != NULL);
-    if (error < 0)
-        return error;
+    int error = check_open(pool, NULL);
+    if (error < 0 || factory == NULL)
+        return error < 0 ? error : HORA_EINVAL;
+    hora__mutex_lock(&pool->object.lock);
     pool->factory = factory;
+    pool->factory_arg = arg;
     return leave(pool, 0);
 }
 
-int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler)
+int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler, void *arg, hora_error *reason)
 {
-    bool known = (int)reject >= 0 && reject <= HORA_REJECT_CALLBACK;
-    int error = enter(pool, known && (reject == HORA_REJECT_CALLBACK) == (handler != NULL));
+    int error = check_open(pool, reason);
+    if (error == 0) /* a scheduler always has room */
+        error = hora__reject_check(reject, handler, pool->queue_holds && pool->kind == NULL, reason);
     if (error < 0)
         return error;
-    if (reject == HORA_REJECT_BLOCK &&
-        (!pool->queue_holds || pool->kind != NULL)) /* no effect: a scheduler always has room */
-        return leave(pool, HORA_EINVAL);
+    hora__mutex_lock(&pool->object.lock);
     pool->reject = reject;
     pool->reject_handler = handler;
+    pool->reject_arg = arg;
     return leave(pool, 0);
 }
 
@@ -162,11 +184,6 @@ int hora_pool_remove(hora_pool *pool, hora_future *future)
     return 1;
 }
 
-static void hold(void *item)
-{
-    (void)hora_future_ref(item);
-}
-
 int hora_pool_purge(hora_pool *pool)
 {
     int error = hora__pool_check(pool);
@@ -177,7 +194,7 @@ int hora_pool_purge(hora_pool *pool)
     error = hora__pool_show(pool);
     if (error < 0)
         return error;
-    error = hora__queue_copy(pool->queue, hold, &items, &count);
+    error = hora__queue_copy(pool->queue, &items, &count);
     if (error < 0)
         return error;
     int purged = 0;
@@ -205,18 +222,18 @@ hora_queue *hora_pool_queue(hora_pool *pool)
 
 /* ---- looking ---- */
 
-static const char *state_name(enum hora__run_state state)
+const char *hora__pool_state_name(hora_pool_state state)
 {
     switch (state) {
-    case HORA__RUNNING:
+    case HORA_POOL_RUNNING:
         return "Running";
-    case HORA__SHUTDOWN:
+    case HORA_POOL_SHUTDOWN:
         return "Shutting down";
-    case HORA__STOP:
+    case HORA_POOL_STOP:
         return "Stopping";
-    case HORA__TIDYING:
+    case HORA_POOL_TIDYING:
         return "Tidying";
-    case HORA__TERMINATED:
+    case HORA_POOL_TERMINATED:
     default:
         return "Terminated";
     }
@@ -247,19 +264,25 @@ static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
     stats->thread_failures = pool->thread_failures;
     stats->thread_error = pool->thread_error;
     stats->largest = pool->largest;
+    stats->keep_cancelled = hora__atomic_load(&pool->owner.keeps_cancelled) != 0;
+    if (pool->kind != NULL)
+        pool->kind->read_settings(pool, stats);
 }
 
 int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
 {
+    size_t size;
     int error = hora__pool_check(pool);
-    if (error < 0 || ret_stats == NULL)
-        return error < 0 ? error : HORA_EINVAL;
-    hora_pool_stats stats = {.struct_size = sizeof stats};
+    if (error == 0)
+        error = HORA__SIZE_GIVEN(hora_pool_stats, ret_stats, &size);
+    if (error < 0)
+        return error;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     int64_t endings[HORA__ENDINGS];
     stats.queued = hora__queue_count(pool->queue);
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
-    stats.state = state_name(state);
+    stats.state = (hora_pool_state)state;
     stats.completed = pool->completed;
     for (int i = 0; i < HORA__ENDINGS; i++)
         endings[i] = hora__pool_endings_locked(pool, (enum hora__ending)i);
@@ -281,26 +304,20 @@ int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats)
     stats.handed_back = endings[HORA__HANDED_BACK];
     stats.expired = endings[HORA__EXPIRED];
     stats.tasks = stats.completed + stats.active + stats.queued;
-    *ret_stats = stats;
+    hora__output_write(ret_stats, size, &stats, sizeof stats);
     return 0;
-}
-
-int hora_pool_active_count(hora_pool *pool)
-{
-    hora_pool_stats stats;
-    int error = hora_pool_get_stats(pool, &stats);
-    return error < 0 ? error : stats.active;
 }
 
 int hora_pool_describe(hora_pool *pool, char *text, size_t size)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     int error = text == NULL && size > 0 ? HORA_EINVAL : hora_pool_get_stats(pool, &stats);
     if (error < 0)
         return error;
     return snprintf(text, size,
                     "%s[%s, pool size = %d, active threads = %d, queued tasks = %d, completed tasks = %lld]",
-                    pool->name, stats.state, stats.threads, stats.active, stats.queued, (long long)stats.completed);
+                    pool->name, hora__pool_state_name(stats.state), stats.threads, stats.active, stats.queued,
+                    (long long)stats.completed);
 }
 
 int hora_pool_idle_fd(hora_pool *pool)

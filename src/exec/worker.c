@@ -17,6 +17,8 @@
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
+#include <hora/virtual_clock.h>
+
 #include "exec/worker.h"
 
 #include <assert.h>
@@ -141,13 +143,30 @@ static bool run_by_kind(struct hora__worker *worker, hora_future *future)
     return goes_back;
 }
 
+/* What the hooks are told. */
+static hora_run_info run_info(hora_future *future)
+{
+    return (hora_run_info){.struct_size = sizeof(hora_run_info),
+                           .submitted = !future->is_executed,
+                           .future = future,
+                           .task = &future->task};
+}
+
+static void tell_after(hora_pool *pool, hora_future *future, int code)
+{
+    hora_run_info run = run_info(future);
+    run.code = code;
+    pool->after(pool, &run, pool->arg);
+}
+
 /* Whether the before hook let it run; if not, the worker is to end. And whether the future is to be queued again. */
 static bool run_with_hooks(struct hora__worker *worker, hora_future *future, bool *ret_goes_back)
 {
     hora_pool *pool = worker->pool;
     *ret_goes_back = false;
     worker->has_left = false;
-    int refused = pool->before != NULL ? pool->before(pool, future, pool->context) : 0;
+    hora_run_info run = run_info(future);
+    int refused = pool->before != NULL ? pool->before(pool, &run, pool->arg) : 0;
     if (refused != 0) {
         bool fails = hora__future_abort(future, refused);
         if (fails && pool->kind != NULL)
@@ -162,7 +181,7 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
         (void)hora__future_run(future, worker->thread, &pool->owner);
     }
     if (pool->after != NULL)
-        pool->after(pool, future, hora_future_failure(future), pool->context);
+        tell_after(pool, future, hora_future_failure(future));
     return true;
 }
 
@@ -270,7 +289,7 @@ static void abandon_current(struct hora__worker *worker)
     if (worker->pool->kind != NULL)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->after != NULL)
-        worker->pool->after(worker->pool, future, HORA_EABANDONED, worker->pool->context);
+        tell_after(worker->pool, future, HORA_EABANDONED);
     end_turn(worker, future);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
     book_end(worker);

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <hora/virtual_clock.h>
+
 #include "base/fast.h"
 #include "base/fault.h"
 #include "exec/pool.h"
@@ -43,7 +45,13 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
 }
 
 /* Put the worker on the list, unless the pool has been shut down since. */
-static int enlist(hora_pool *pool, struct hora__worker *worker, hora_thread_factory_fn *ret_factory)
+/* How threads are made; start is NULL: by hora itself. */
+struct factory {
+    hora_thread_factory_fn start;
+    void *arg;
+};
+
+static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *ret_factory)
 {
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
@@ -53,7 +61,7 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, hora_thread_fact
         pool->alive++;
         pool->starting++;
         worker->number = pool->next_number++;
-        *ret_factory = pool->factory;
+        *ret_factory = (struct factory){pool->factory, pool->factory_arg};
         hora__object_visit(&pool->object);
     }
     hora__mutex_unlock(&pool->object.lock);
@@ -108,7 +116,7 @@ static void tell_thread_failure(const hora_pool *pool, int error)
         pool->overseer->kind->thread_failed(pool->overseer, error);
 }
 
-static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_thread_factory_fn factory)
+static int start_thread(hora_pool *pool, struct hora__worker *worker, const struct factory *factory)
 {
     char name[48];
     (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
@@ -116,8 +124,8 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, hora_threa
     if (virtual_clock != NULL)
         (void)hora_virtual_clock_expect(virtual_clock, 1);
     int error;
-    if (factory != NULL) {
-        error = factory(hora__worker_begin, worker, name, pool->context);
+    if (factory->start != NULL) {
+        error = factory->start(hora__worker_begin, worker, name, factory->arg);
     } else {
         worker->joinable = true;
         struct hora__thread_spec spec = {
@@ -214,11 +222,11 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
 /* Enlist and start it; if that fails nothing of it is left but the worker itself. */
 static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
-    hora_thread_factory_fn factory;
+    struct factory factory;
     int error = enlist(pool, worker, &factory);
     if (error < 0)
         return error;
-    error = start_thread(pool, worker, factory);
+    error = start_thread(pool, worker, &factory);
     *ret_thread_failed = error < 0;
     if (error < 0) {
         note_thread_failure(pool, error);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "exec/steer.h"
 #include "oversee/oversight.h"
 #include "queue/steered.h"
@@ -16,13 +17,6 @@
 #include "sys/alloc.h"
 
 enum { NAME_MOST = 63, CLASSES_MOST = 64, RATE_MOST = 65536 };
-
-static int refuse(int error, const char *reason, const char **reterr_reason)
-{
-    if (reterr_reason != NULL)
-        *reterr_reason = reason;
-    return error;
-}
 
 /* The queue has been changed: let begin what may. */
 static void let_begin(hora_pool *pool)
@@ -33,19 +27,38 @@ static void let_begin(hora_pool *pool)
 
 /* ---- what is refused ---- */
 
-static const char *wrong_options(const hora_class_options *own)
+static int check_not_negative(int64_t number, const char *field, hora_error *reason)
 {
-    if (own->limit < 0 || own->reserve < 0 || own->rate < 0 || own->per < 0)
-        return "limit, reserve, rate or per is negative";
+    return number < 0
+               ? hora__refuse(reason, HORA_EINVAL, field, "%s is %lld, which is negative", field, (long long)number)
+               : 0;
+}
+
+static int check_signs(const hora_class_options *own, hora_error *reason)
+{
+    int error = check_not_negative(own->limit, "limit", reason);
+    if (error == 0)
+        error = check_not_negative(own->reserve, "reserve", reason);
+    if (error == 0)
+        error = check_not_negative(own->rate, "rate", reason);
+    return error < 0 ? error : check_not_negative(own->per, "per", reason);
+}
+
+static int check_options(const hora_class_options *own, hora_error *reason)
+{
+    int error = check_signs(own, reason);
+    if (error < 0)
+        return error;
     if (own->limit > 0 && own->reserve > own->limit)
-        return "a reserve greater than the limit has no effect";
+        return hora__refuse(reason, HORA_EINVAL, "reserve", "a reserve, %d, greater than the limit, %d, has no effect",
+                            own->reserve, own->limit);
     if (own->rate > RATE_MOST)
-        return "rate is greater than 65536";
+        return hora__refuse(reason, HORA_EINVAL, "rate", "rate is %d, which is greater than %d", own->rate, RATE_MOST);
     if (own->rate > 0 && own->per == 0)
-        return "a rate needs a time: per is 0";
+        return hora__refuse(reason, HORA_EINVAL, "per", "a rate needs a time: per is 0");
     if (own->rate == 0 && own->per > 0)
-        return "per has no effect without a rate";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "per", "per has no effect without a rate");
+    return 0;
 }
 
 static const char *wrong_name(const char *name)
@@ -55,23 +68,22 @@ static const char *wrong_name(const char *name)
     return strlen(name) > NAME_MOST ? "the name is longer than 63 bytes" : NULL;
 }
 
-static int read_options(hora_class_options *own, const hora_class_options *given, const char **reterr_reason)
+static int read_options(hora_class_options *own, const hora_class_options *given, hora_error *reason)
 {
-    if (given == NULL || hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return refuse(HORA_EINVAL,
-                      "struct_size is wrong: start from HORA_CLASS_OPTIONS or HORA_INIT(hora_class_options)",
-                      reterr_reason);
-    const char *wrong = wrong_options(own);
-    return wrong != NULL ? refuse(HORA_EINVAL, wrong, reterr_reason) : 0;
+    if (given == NULL || HORA__TAKE(hora_class_options, own, given) < 0)
+        return hora__refuse_size(reason, "hora_class_options");
+    return check_options(own, reason);
 }
 
-static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, const char **reterr_reason)
+static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, hora_error *reason)
 {
     int error = hora__pool_check(pool);
     if (error < 0)
-        return refuse(error, "the pool is NULL, or of a process that has forked", reterr_reason);
+        return hora__refuse(reason, error, NULL, "the pool is NULL, or of a process that has forked");
     *ret_oversight = hora__pool_oversight(pool);
-    return pool->turns != NULL ? 0 : refuse(HORA_ENOTSUP, "the pool is not steered: see hora_oversight", reterr_reason);
+    return pool->turns != NULL
+               ? 0
+               : hora__refuse(reason, HORA_ENOTSUP, NULL, "the pool has no admission: see hora_pool_options");
 }
 
 /* How many threads the pool may have at most. */
@@ -79,7 +91,7 @@ static int most_threads(const hora_pool *pool)
 {
     struct hora__bounds bounds = hora__pool_bounds(pool);
     bool grows = pool->kind == NULL && pool->queue->capacity != HORA_UNBOUNDED;
-    if (grows || hora__pool_oversight(pool)->options.growth.wait_bound > 0)
+    if (grows || hora__pool_oversight(pool)->options.grow_after > 0)
         return bounds.max_threads;
     return bounds.core_threads > 0 ? bounds.core_threads : 1;
 }
@@ -161,30 +173,30 @@ static const char *add_locked(struct hora__oversight *oversight, hora_class *mad
     return NULL;
 }
 
-int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
-                   const char **reterr_reason)
+int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class, hora_error *reason)
 {
-    hora_class_options own;
-    struct hora__oversight *oversight;
+    hora_class_options own = HORA_INIT(hora_class_options);
+    struct hora__oversight *oversight = NULL;
+    hora__reason_begin(reason);
     if (ret_class == NULL)
-        return refuse(HORA_EINVAL, "ret_class is NULL", reterr_reason);
-    int error = steered_of(pool, &oversight, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "ret_class is NULL");
+    int error = steered_of(pool, &oversight, reason);
     if (error == 0)
-        error = read_options(&own, options, reterr_reason);
+        error = read_options(&own, options, reason);
     if (error < 0)
         return error;
     const char *wrong = wrong_name(own.name);
     if (wrong != NULL)
-        return refuse(HORA_EINVAL, wrong, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "%s", wrong);
     hora_class *made = make(oversight, &own);
     if (made == NULL)
-        return refuse(HORA_ENOMEM, "there is no memory", reterr_reason);
+        return hora__refuse(reason, HORA_ENOMEM, NULL, "there is no memory");
     hora__mutex_lock(&pool->queue->object.lock);
     wrong = add_locked(oversight, made);
     hora__mutex_unlock(&pool->queue->object.lock);
     if (wrong != NULL) {
         free_one(made);
-        return refuse(HORA_EINVAL, wrong, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "%s", wrong);
     }
     *ret_class = made;
     return 0;
@@ -205,29 +217,30 @@ static const char *set_locked(hora_class *task_class, const hora_class_options *
     return NULL;
 }
 
-int hora_class_set(hora_class *task_class, const hora_class_options *options, const char **reterr_reason)
+int hora_class_set(hora_class *task_class, const hora_class_options *options, hora_error *reason)
 {
-    hora_class_options own;
+    hora_class_options own = HORA_INIT(hora_class_options);
+    hora__reason_begin(reason);
     if (task_class == NULL)
-        return refuse(HORA_EINVAL, "task_class is NULL", reterr_reason);
-    struct hora__oversight *oversight;
+        return hora__refuse(reason, HORA_EINVAL, NULL, "task_class is NULL");
+    struct hora__oversight *oversight = NULL;
     hora_pool *pool = task_class->oversight->pool;
-    int error = steered_of(pool, &oversight, reterr_reason);
+    int error = steered_of(pool, &oversight, reason);
     if (error == 0)
-        error = read_options(&own, options, reterr_reason);
+        error = read_options(&own, options, reason);
     if (error < 0)
         return error;
     if (own.name != NULL && strcmp(own.name, task_class->name) != 0)
-        return refuse(HORA_EINVAL, "the name of a class stays", reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "the name of a class stays");
     hora_ns *starts = NULL;
     if (own.rate > 0 && (starts = hora__alloc((size_t)own.rate, sizeof *starts)) == NULL)
-        return refuse(HORA_ENOMEM, "there is no memory", reterr_reason);
+        return hora__refuse(reason, HORA_ENOMEM, NULL, "there is no memory");
     hora__mutex_lock(&pool->queue->object.lock);
     const char *wrong = set_locked(task_class, &own, &starts);
     hora__mutex_unlock(&pool->queue->object.lock);
     hora__free(starts);
     if (wrong != NULL)
-        return refuse(HORA_EINVAL, wrong, reterr_reason);
+        return hora__refuse(reason, HORA_EINVAL, NULL, "%s", wrong);
     if (!HORA__FAULT(GATE_CHANGE_UNSEEN))
         let_begin(pool);
     return 0;
@@ -237,7 +250,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, co
 
 hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
 {
-    struct hora__oversight *oversight;
+    struct hora__oversight *oversight = NULL;
     if (name == NULL || steered_of(pool, &oversight, NULL) < 0)
         return NULL;
     hora__mutex_lock(&pool->queue->object.lock);
@@ -248,7 +261,8 @@ hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
 
 int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 {
-    if (task_class == NULL || ret_info == NULL)
+    size_t size;
+    if (task_class == NULL || HORA__SIZE_GIVEN(hora_class_info, ret_info, &size) < 0)
         return HORA_EINVAL;
     hora_pool *pool = task_class->oversight->pool;
     int error = hora__pool_check(pool);
@@ -256,8 +270,8 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
         return error;
     const struct hora__gate_class *gate_class = &task_class->gate_class;
     hora__mutex_lock(&pool->queue->object.lock);
-    *ret_info = (hora_class_info){
-        .struct_size = sizeof *ret_info,
+    hora_class_info info = {
+        .struct_size = sizeof info,
         .name = task_class->name,
         .limit = gate_class->limit,
         .reserve = gate_class->reserve,
@@ -268,6 +282,7 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
         .started = gate_class->started,
     };
     hora__mutex_unlock(&pool->queue->object.lock);
+    hora__output_write(ret_info, size, &info, sizeof info);
     return 0;
 }
 

@@ -232,17 +232,17 @@ static void write_oversight(struct hora__json *json, const hora_pool *pool)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
     if (oversight == NULL) {
-        hora__json_null(json, "oversight");
+        hora__json_null(json, "observability");
         return;
     }
-    const hora_oversight *own = &oversight->options;
-    hora__json_open(json, "oversight", '{');
-    hora__json_bool(json, "measured", own->measured);
-    hora__json_bool(json, "steered", own->steered);
+    const struct hora__oversight_options *own = &oversight->options;
+    hora__json_open(json, "observability", '{');
+    hora__json_bool(json, "metrics", own->measured);
+    hora__json_bool(json, "admission", own->steered);
     hora__json_seconds(json, "ageing", own->ageing);
     hora__json_seconds(json, "stuck_after", own->stuck_after);
     hora__json_seconds(json, "late_after", own->late_after);
-    hora__json_seconds(json, "wait_bound", own->growth.wait_bound);
+    hora__json_seconds(json, "grow_after", own->grow_after);
     hora__json_close(json, '}');
 }
 
@@ -290,7 +290,7 @@ static int write_all(const struct hora__dump *dump, hora_write_fn write, void *c
     hora__json_begin(&json, write, context);
     hora__json_open(&json, NULL, '{');
     hora__json_text(&json, "name", dump->pool->name);
-    hora__json_text(&json, "state", dump->stats.state);
+    hora__json_text(&json, "state", hora__pool_state_name(dump->stats.state));
     (void)hora_instant_format((hora_instant){dump->wall}, NULL, false, at, sizeof at);
     hora__json_text(&json, "at", at);
     write_settings(&json, dump);

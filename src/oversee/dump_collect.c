@@ -124,7 +124,7 @@ static hora_future *copy_entry(struct hora__dump_task *to, const struct hora__ag
 static void collect_agenda(struct hora__dump *dump, bool may_wait)
 {
     hora_queue *queue = dump->pool->queue;
-    hora_future *firing[HORA__DUMP_TASKS];
+    hora_future *firing[HORA__DUMP_TASKS] = {NULL};
     struct hora__agenda_view view;
     struct hora__entry *entries[HORA__DUMP_TASKS];
     hora__mutex_lock(&queue->object.lock);
@@ -244,6 +244,7 @@ int hora__dump_collect(struct hora__dump *dump, hora_pool *pool, bool for_debugg
     dump->heads = dump->firings = dump->planned = dump->classes = dump->keys = 0;
     dump->now = hora_clock_now(pool->object.clock);
     dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA__WALL));
+    dump->stats.struct_size = sizeof dump->stats;
     int error = hora_pool_get_stats(pool, &dump->stats);
     if (error == 0)
         error = collect_queue(dump, !for_debugger);

@@ -53,7 +53,7 @@ static hora_ns lateness(hora_future *future)
 void hora__events_started(struct hora__post *post, hora_future *future, const hora_task *task,
                           const struct hora__start *start)
 {
-    const hora_oversight *options = &post->oversight->options;
+    const struct hora__oversight_options *options = &post->oversight->options;
     const hora_listener *listener = &options->listener;
     if (listener->started == NULL && listener->woke_late == NULL)
         return;
@@ -70,15 +70,45 @@ void hora__events_started(struct hora__post *post, hora_future *future, const ho
     tell(post->oversight, listener->started, event);
 }
 
+static bool is_scheduled(const hora_future *future)
+{
+    return future != NULL && (future->kind == HORA__FUTURE_SCHEDULED || future->kind == HORA__FUTURE_MEMBER);
+}
+
 void hora__events_ended(struct hora__post *post, hora_future *future, const hora_task *task, int code, hora_ns ran)
 {
     const hora_listener *listener = &post->oversight->options.listener;
     hora_event_fn told = code == 0 ? listener->done : listener->failed;
     if (told == NULL)
         return;
+    if (code != 0 && is_scheduled(future)) { /* told as soon as the scheduler knows whether a run will follow */
+        post->failure = (struct hora__failure){true, code, ran, task};
+        return;
+    }
     hora_event event = {
         .task = task, .future = shown(future), .worker = post->worker->number, .code = code, .ran = ran};
     tell(post->oversight, told, event);
+}
+
+void hora__events_failed(struct hora__overseer *overseer, hora_future *future, bool ends, int64_t failures_in_a_row)
+{
+    struct hora__oversight *oversight = hora__oversight_of(overseer);
+    hora_thread *thread = hora__thread_existing();
+    if (thread == NULL || thread->witness == NULL || hora__post_of(thread->witness)->oversight != oversight)
+        return;
+    struct hora__post *post = hora__post_of(thread->witness);
+    struct hora__failure failure = post->failure;
+    post->failure.is_noted = false;
+    if (!failure.is_noted)
+        return; /* deeper than is told of */
+    hora_event event = {.task = failure.task,
+                        .future = shown(future),
+                        .worker = post->worker->number,
+                        .code = failure.code,
+                        .ran = failure.ran,
+                        .ends = ends,
+                        .failures_in_a_row = failures_in_a_row};
+    tell(oversight, oversight->options.listener.failed, event);
 }
 
 /* ---- other things ---- */

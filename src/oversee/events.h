@@ -16,6 +16,8 @@ void hora__events_rejected(struct hora__overseer *overseer, hora_future *future,
                            const char *why);
 void hora__events_thread_failed(struct hora__overseer *overseer, int error);
 void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count);
+/* The scheduler has decided what a failure that the calling worker has noted (hora__events_ended) means. */
+void hora__events_failed(struct hora__overseer *overseer, hora_future *future, bool ends, int64_t failures_in_a_row);
 void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped, int overdue);
 void hora__events_expired(struct hora__oversight *oversight, hora_future *future, int64_t count, const char *why);
 void hora__events_stuck(struct hora__oversight *oversight, hora_future *future, const hora_event *event);

@@ -41,7 +41,7 @@ static void open_matter(struct hora__matter *matter, hora_future *future)
         if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
             hora__object_ref(&matter->queue->object);
     }
-    matter->now = hora_clock_now(future->object.clock);
+    matter->now = hora_clock_now(matter->pool != NULL ? matter->pool->object.clock : future->object.clock);
     hora__mutex_unlock(&future->object.lock);
 }
 

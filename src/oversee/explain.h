@@ -17,7 +17,7 @@ struct hora__matter {
     hora_thread *runner; /* a reference; NULL: nobody runs it */
     hora_pool *pool;     /* who is going to run it, and its queue: references; NULL: nobody */
     hora_queue *queue;
-    hora_ns now; /* by the clock of the future */
+    hora_ns now; /* by the clock of the pool; of a future without one, by its own */
 };
 
 /* What was true of a pool while its lock was held. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* growth.c - threads that come and go with the load
  *
- * How it works      Whoever queues a task sees to it that the watch looks at the pool, half a wait_bound later and again after each half, until it
+ * How it works      Whoever queues a task sees to it that the watch looks at the pool, half a grow_after later and again after each half, until it
  *                   finds the queue empty: a pool in which nothing waits is left alone. Each look notes how many tasks had been
- *                   accepted by then. If more tasks are queued than have been accepted since a look that lies a wait_bound back, one of
+ *                   accepted by then. If more tasks are queued than have been accepted since a look that lies a grow_after back, one of
  *                   them has waited since before that look, in whatever order they leave the queue: so nothing has to be noted of a task.
  *                   Then, if nobody is idle and one of the workers has used less than half of the time since the last look, another worker
  *                   is started. Workers leave by the rules of get_task.c.
@@ -20,15 +20,16 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "base/reason.h"
 #include "oversee/events.h"
 #include "oversee/watch.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
-enum { NOTES = 4 };                   /* more than the looks in a wait_bound */
+enum { NOTES = 4 };                   /* more than the looks in a grow_after */
 static const hora_ns SHORTEST_MS = 1; /* between two looks */
 
-static const char GROWN[] = "a task has waited for longer than wait_bound, and threads are blocked";
+static const char GROWN[] = "a task has waited for longer than grow_after, and threads are blocked";
 static const char SHRUNK[] = "a thread was idle for keep_alive";
 
 /* At a time so many tasks had been accepted. */
@@ -48,15 +49,18 @@ struct hora__growth {
 
 static_assert(offsetof(struct hora__growth, reminder) == 0, "one address for both");
 
-const char *hora__growth_wrong(const hora_pool_options *options, const hora_growth *growth)
+int hora__growth_check(const hora_pool_options *options, hora_error *reason)
 {
-    if (growth->wait_bound == 0)
-        return NULL;
+    if (options->grow_after == 0)
+        return 0;
     if (options->queue != NULL || options->queue_capacity < 0)
-        return "oversight: growth needs a plain pool with a queue of its own that has room";
+        return hora__refuse(reason, HORA_EINVAL, "grow_after",
+                            "grow_after needs a plain pool with a queue of its own that has room");
     if (options->max_threads <= options->core_threads)
-        return "oversight: growth has no effect: max_threads is not greater than core_threads";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "grow_after",
+                            "grow_after has no effect: max_threads, %d, is not greater than core_threads, %d",
+                            options->max_threads, options->core_threads);
+    return 0;
 }
 
 /* ---- has anything waited for too long? ---- */
@@ -73,7 +77,7 @@ static void note_now(struct hora__growth *growth, hora_ns now)
 static bool waits_too_long(const struct hora__growth *growth, int queued, hora_ns now)
 {
     const hora_pool *pool = growth->oversight->pool;
-    hora_ns bound = growth->oversight->options.growth.wait_bound;
+    hora_ns bound = growth->oversight->options.grow_after;
     int64_t accepted =
         hora__pool_accepted(pool); /* after the queue was looked at: so rather too many have come since */
     for (int i = 0; i < growth->note_count; i++)
@@ -189,7 +193,7 @@ void hora__growth_left(struct hora__overseer *overseer, int threads)
 int hora__growth_new(struct hora__oversight *oversight, struct hora__growth **ret_growth)
 {
     *ret_growth = NULL;
-    hora_ns bound = oversight->options.growth.wait_bound;
+    hora_ns bound = oversight->options.grow_after;
     if (bound == 0)
         return 0;
     struct hora__growth *growth = hora__alloc(1, sizeof *growth);

@@ -5,8 +5,8 @@
 
 #include "oversee/oversight.h"
 
-/* NULL, or what is wrong. */
-const char *hora__growth_wrong(const hora_pool_options *options, const hora_growth *growth);
+/* Check grow_after. HORA_EINVAL. */
+__attribute__((warn_unused_result)) int hora__growth_check(const hora_pool_options *options, hora_error *reason);
 
 /* *ret_growth is NULL if there is to be none. The watch is there already. HORA_ENOMEM. And: the pool is gone, and its watch has ended. */
 __attribute__((warn_unused_result)) int hora__growth_new(struct hora__oversight *oversight,

@@ -10,7 +10,7 @@
 #ifndef HORA_OVERSEE_MEASURES_H
 #define HORA_OVERSEE_MEASURES_H
 
-#include <hora/measure.h>
+#include <hora/metrics.h>
 
 #include "oversee/names.h"
 #include "oversee/oversight.h"

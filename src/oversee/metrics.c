@@ -4,8 +4,8 @@
  * How it works      All samples of a family stand together, so for each family all pools are gone through, and their names. What tasks
  *                   without a name have measured stands under the name "": so the names of a pool add up to the pool. Nothing is stopped meanwhile, and no
  *                   lock is held while the user's function is called: numbers of different families may be of different moments. */
-#include <hora/measure.h>
-#include <hora/terms.h>
+#include <hora/admission.h>
+#include <hora/metrics.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -262,7 +262,7 @@ static void write_classes(struct writing *writing, enum of_class family)
     hora__metrics_family(&writing->out, &class_families[family]);
     for (int i = 0; i < writing->count; i++) {
         for (hora_class *at = first_class(writing->sources[i].pool); at != NULL; at = at->next) {
-            hora_class_info info;
+            hora_class_info info = HORA_INIT(hora_class_info);
             struct hora__metric_label labels[] = {{"pool", writing->sources[i].name}, {"class", at->name}};
             if (hora_class_get_info(at, &info) == 0)
                 hora__metrics_int(&writing->out, labels, 2, class_number(&info, family));
@@ -295,6 +295,7 @@ static void write_all(struct writing *writing)
 
 static int open_source(hora_pool *pool, struct source *source)
 {
+    source->stats.struct_size = sizeof source->stats;
     int error = hora_pool_get_stats(pool, &source->stats);
     if (error < 0)
         return error;

@@ -4,7 +4,11 @@
 
 #include <stddef.h>
 
-#include "base/options.h"
+#include <hora/admission.h>
+#include <hora/metrics.h>
+
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "oversee/events.h"
 #include "oversee/growth.h"
 #include "oversee/limits.h"
@@ -29,68 +33,127 @@ static bool carries(const hora_context_hooks *hooks)
     return hooks->install != NULL || hooks->capture != NULL;
 }
 
-static const char *wrong_values(const hora_oversight *own)
+/* ---- options ---- */
+
+static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
 {
-    if (own->names < 0 || own->names > NAMES_MOST)
-        return "oversight: names is negative, or greater than 65536";
-    if (own->ageing < 0 || own->stuck_after < 0 || own->late_after < 0 || own->growth.wait_bound < 0)
-        return "oversight: ageing, stuck_after, late_after or wait_bound is negative";
-    if (!own->steered && own->ageing != 0)
-        return "oversight: ageing has no effect if it is not steered";
-    if (!own->measured && own->names != 0)
-        return "oversight: names has no effect if it is not measured";
-    const hora_context_hooks *hooks = &own->hooks;
     if (hooks->install == NULL && (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
-        return "oversight: hooks need an install";
-    if (own->dump == NULL && own->dump_arg != NULL)
-        return "oversight: dump_context has no effect without dump";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "context_hooks",
+                            "context_hooks: there is no install, which the others need");
+    return 0;
 }
 
-/* A scheduler gives its agenda as the queue, and says so in other ways what does not go with it. */
-static const char *wrong_with_steered(const hora_pool_options *options)
+static int check_span(hora_ns span, const char *field, hora_error *reason)
+{
+    return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
+}
+
+static int check_spans(const struct hora__oversight_options *own, hora_error *reason)
+{
+    int error = check_span(own->ageing, "ageing", reason);
+    if (error == 0)
+        error = check_span(own->stuck_after, "stuck_after", reason);
+    if (error == 0)
+        error = check_span(own->late_after, "late_after", reason);
+    return error < 0 ? error : check_span(own->grow_after, "grow_after", reason);
+}
+
+/* Take over each struct that the options point to. */
+static int read_metrics(const hora_metrics *given, struct hora__oversight_options *own, hora_error *reason)
+{
+    hora_metrics metrics;
+    if (HORA__TAKE(hora_metrics, &metrics, given) < 0)
+        return hora__refuse_size(reason, "hora_metrics");
+    own->measured = given != NULL;
+    own->names = metrics.max_names;
+    if (own->names < 0 || own->names > NAMES_MOST)
+        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not in 0 to %d", own->names,
+                            NAMES_MOST);
+    return 0;
+}
+
+static int read_structs(const hora_pool_options *options, struct hora__oversight_options *own, hora_error *reason)
+{
+    hora_admission admission;
+    hora_watchdog watchdog;
+    if (HORA__TAKE(hora_admission, &admission, options->admission) < 0)
+        return hora__refuse_size(reason, "hora_admission");
+    if (HORA__TAKE(hora_watchdog, &watchdog, options->watchdog) < 0)
+        return hora__refuse_size(reason, "hora_watchdog");
+    if (HORA__TAKE(hora_listener, &own->listener, options->listener) < 0)
+        return hora__refuse_size(reason, "hora_listener");
+    if (HORA__TAKE(hora_context_hooks, &own->hooks, options->context_hooks) < 0)
+        return hora__refuse_size(reason, "hora_context_hooks");
+    own->steered = options->admission != NULL;
+    own->ageing = admission.ageing;
+    own->stuck_after = watchdog.stuck_after;
+    own->late_after = watchdog.late_after;
+    return 0;
+}
+
+static int read_options(const hora_pool_options *options, struct hora__oversight_options *own, hora_error *reason)
+{
+    *own = (struct hora__oversight_options){
+        .grow_after = options->grow_after, .dump = options->dump, .dump_arg = options->dump_arg};
+    int error = read_metrics(options->metrics, own, reason);
+    if (error == 0)
+        error = read_structs(options, own, reason);
+    if (error == 0)
+        error = check_spans(own, reason);
+    if (error == 0)
+        error = check_hooks(&own->hooks, reason);
+    if (error == 0 && own->dump == NULL && own->dump_arg != NULL)
+        error = hora__refuse(reason, HORA_EINVAL, "dump_arg", "dump_arg has no effect without dump");
+    return error;
+}
+
+/* A scheduler gives its agenda as the queue, and says in other ways what does not go with it. */
+static int check_admission(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue != NULL && !hora__queue_is_agenda(options->queue))
-        return "oversight: a steered pool has a queue of its own: leave out queue";
+        return hora__refuse(reason, HORA_EINVAL, "queue",
+                            "a pool with admission has a queue of its own: leave out queue");
     if (options->queue == NULL && options->queue_capacity < 0)
-        return "oversight: a steered pool needs a queue that has room: queue_capacity is negative";
+        return hora__refuse(reason, HORA_EINVAL, "queue_capacity",
+                            "a pool with admission needs a queue that has room: queue_capacity is negative");
     if (options->keep_cancelled)
-        return "oversight: keep_cancelled does not go with steered: what is cancelled would take the turn of others";
+        return hora__refuse(
+            reason, HORA_EINVAL, "keep_cancelled",
+            "keep_cancelled does not go with admission: a cancelled task would take the turn of others");
     if (options->spin > 0)
-        return "oversight: spin has no effect in a steered pool";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "spin", "spin has no effect in a pool with admission");
+    return 0;
 }
 
-bool hora__overseer_grows(const hora_pool_options *options)
+int hora__overseer_check(const hora_pool_options *options, hora_error *reason)
 {
-    hora_oversight own;
-    return options->oversight != NULL && hora__options_copy(&own, sizeof own, sizeof own, options->oversight) == 0 &&
-           own.growth.wait_bound > 0;
+    struct hora__oversight_options own;
+    int error = read_options(options, &own, reason);
+    if (error == 0 && own.steered)
+        error = check_admission(options, reason);
+    return error < 0 ? error : hora__growth_check(options, reason);
 }
 
-const char *hora__overseer_wrong(const hora_pool_options *options)
-{
-    hora_oversight own;
-    if (hora__options_copy(&own, sizeof own, sizeof own, options->oversight) < 0)
-        return "oversight: struct_size is wrong: start from HORA_OVERSIGHT or HORA_INIT(hora_oversight)";
-    const char *wrong = wrong_values(&own);
-    if (wrong == NULL && own.steered)
-        wrong = wrong_with_steered(options);
-    return wrong != NULL ? wrong : hora__growth_wrong(options, &own.growth);
-}
-
-static hora_ns ageing_of(const hora_oversight *own)
+static hora_ns ageing_of(const struct hora__oversight_options *own)
 {
     return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
 }
 
-bool hora__overseer_steers(const hora_oversight *options, hora_ns *ret_ageing)
+bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing)
 {
-    hora_oversight own;
-    if (hora__options_copy(&own, sizeof own, sizeof own, options) < 0 || !own.steered)
+    struct hora__oversight_options own;
+    if (options->admission == NULL || read_options(options, &own, NULL) < 0)
         return false;
     *ret_ageing = ageing_of(&own);
     return true;
+}
+
+/* Whether the options ask for anything of this folder. */
+static bool asks(const hora_pool_options *options)
+{
+    return options->metrics != NULL || options->admission != NULL || options->watchdog != NULL ||
+           options->listener != NULL || options->context_hooks != NULL || options->grow_after != 0 ||
+           options->dump != NULL;
 }
 
 /* ---- what the pool tells ---- */
@@ -173,6 +236,7 @@ static const struct hora__overseer_kind kind = {
     .queued = hora__growth_queued,
     .left = hora__growth_left,
     .skipped = hora__events_skipped,
+    .failed = hora__events_failed,
     .clock_stepped = hora__events_clock_stepped,
     .submitted = hora__measures_submitted,
     .cancelled = hora__measures_cancelled,
@@ -190,7 +254,7 @@ static void count_cancelled(struct hora__queue_owner *owner, const hora_future *
  * the clock. */
 static void init_times(struct hora__oversight *oversight)
 {
-    const hora_oversight *own = &oversight->options;
+    const struct hora__oversight_options *own = &oversight->options;
     hora_pool *pool = oversight->pool;
     const hora_clock *clock = pool->object.clock;
     struct hora__overseer *base = &oversight->base;
@@ -205,12 +269,12 @@ static void init_times(struct hora__oversight *oversight)
 
 static void init(struct hora__oversight *oversight, hora_pool *pool)
 {
-    hora_oversight *own = &oversight->options;
+    struct hora__oversight_options *own = &oversight->options;
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
     oversight->base.needs_extras = carries(&own->hooks) || own->steered;
     oversight->base.needs_futures =
-        oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->growth.wait_bound > 0;
+        oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->grow_after > 0;
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;
     oversight->pool = pool;
     init_times(oversight);
@@ -219,12 +283,14 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;
 }
 
-int hora__overseer_new(hora_pool *pool, const hora_oversight *options, struct hora__overseer **ret_overseer)
+int hora__overseer_new(hora_pool *pool, const hora_pool_options *options, struct hora__overseer **ret_overseer)
 {
+    if (!asks(options))
+        return 0;
     struct hora__oversight *oversight = hora__alloc(1, sizeof *oversight);
     if (oversight == NULL)
         return HORA_ENOMEM;
-    int error = hora__options_copy(&oversight->options, sizeof oversight->options, sizeof oversight->options, options);
+    int error = read_options(options, &oversight->options, NULL);
     if (error == 0) {
         init(oversight, pool);
         error = hora__measures_new(oversight, &oversight->measures);

@@ -9,7 +9,8 @@
 #ifndef HORA_OVERSEE_OVERSIGHT_H
 #define HORA_OVERSEE_OVERSIGHT_H
 
-#include <hora/oversight.h>
+#include <hora/context.h>
+#include <hora/event.h>
 #include <hora/trigger.h>
 
 #include "exec/extra.h"
@@ -24,13 +25,28 @@ struct hora__growth;
 struct hora__patrol;
 struct hora__requests;
 
+/* What the options of a pool say about all of this. */
+struct hora__oversight_options {
+    bool measured; /* metrics */
+    int names;     /* how many names are told apart */
+    bool steered;  /* admission */
+    hora_ns ageing;
+    hora_ns stuck_after; /* watchdog */
+    hora_ns late_after;
+    hora_ns grow_after;
+    hora_context_hooks hooks;
+    hora_listener listener;
+    hora_write_fn dump;
+    void *dump_arg;
+};
+
 struct hora__oversight {
     struct hora__overseer base;
-    hora_pool *pool;                 /* immutable, and not to be used after pool_gone */
-    hora_oversight options;          /* copied, with defaults filled in; immutable */
-    struct hora__measures *measures; /* names and what was measured under them; immutable */
-    struct hora__watch *watch;       /* who looks after limits and stuck workers; immutable */
-    struct hora__patrol *patrol;     /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
+    hora_pool *pool;                        /* immutable, and not to be used after pool_gone */
+    struct hora__oversight_options options; /* copied, with defaults filled in; immutable */
+    struct hora__measures *measures;        /* names and what was measured under them; immutable */
+    struct hora__watch *watch;              /* who looks after limits and stuck workers; immutable */
+    struct hora__patrol *patrol;            /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
     struct hora__requests *requests; /* who writes dumps that are asked for; NULL: nobody. Immutable until pool_ends */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
     hora_class *classes;             /* of a steered pool, the latest first; guarded by the lock of its queue */
@@ -89,6 +105,14 @@ struct hora__watched_run {
     bool is_interrupted;
 };
 
+/* A failed run of a scheduled task: what is told of it besides what the scheduler knows. */
+struct hora__failure {
+    bool is_noted;
+    int code;
+    hora_ns ran;
+    const hora_task *task;
+};
+
 /* What lies deeper is run, but not told of. */
 enum { HORA__FRAMES = 8 };
 
@@ -107,6 +131,7 @@ struct hora__post {
     hora_ns used; /* it had used so much of a processor; both guarded by the pool's lock */
     int numbers;  /* of runs with limits */
     struct hora__watched_run runs[HORA__FRAMES];
+    struct hora__failure failure; /* of the scheduled run that has just ended, and has not been told yet */
     hora__counter
         has_own_limit; /* 1: the task that it runs, or one that waits for that; then the pool's rule does not hold */
     int64_t told_run;  /* the run that was told as stuck by the pool's rule last, and */

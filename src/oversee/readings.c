@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/first_release.h"
 #include "base/ns.h"
 #include "oversee/measures.h"
 #include "sys/alloc.h"
@@ -171,15 +172,18 @@ static hora_ns quantile_of(const struct hora__distribution *values, double q, st
 int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
                                hora_distribution *ret_distribution)
 {
-    struct subject subject;
-    int error = ret_distribution == NULL || !is_measure(measure) ? HORA_EINVAL : find_subject(pool, name, &subject);
+    struct subject subject = {.oversight = NULL};
+    size_t size;
+    if (HORA__SIZE_GIVEN(hora_distribution, ret_distribution, &size) < 0 || !is_measure(measure))
+        return HORA_EINVAL;
+    int error = find_subject(pool, name, &subject);
     if (error < 0)
         return error;
     struct hora__distribution values = {.count = 0};
     hora__measures_add(subject.oversight->measures, subject.name, measure, &values);
     struct hora__rate rate = hora__measures_scale(subject.oversight).values;
-    *ret_distribution = (hora_distribution){
-        .struct_size = sizeof *ret_distribution,
+    hora_distribution distribution = {
+        .struct_size = sizeof distribution,
         .count = values.count,
         .sum = sum_of(&values, rate),
         .max = hora__rate_to_ns(rate, values.max),
@@ -188,12 +192,13 @@ int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric me
         .p99 = quantile_of(&values, 0.99, rate),
         .p999 = quantile_of(&values, 0.999, rate),
     };
+    hora__output_write(ret_distribution, size, &distribution, sizeof distribution);
     return 0;
 }
 
 int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q, hora_ns *ret_value)
 {
-    struct subject subject;
+    struct subject subject = {.oversight = NULL};
     bool is_wrong = ret_value == NULL || !is_measure(measure) || !(q >= 0 && q <= 1);
     int error = is_wrong ? HORA_EINVAL : find_subject(pool, name, &subject);
     if (error < 0)
@@ -206,8 +211,11 @@ int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, d
 
 int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_counts)
 {
-    struct subject subject;
-    int error = ret_counts == NULL ? HORA_EINVAL : find_subject(pool, name, &subject);
+    struct subject subject = {.oversight = NULL};
+    size_t size;
+    if (HORA__SIZE_GIVEN(hora_counts, ret_counts, &size) < 0)
+        return HORA_EINVAL;
+    int error = find_subject(pool, name, &subject);
     if (error < 0)
         return error;
     hora_counts counts = {.struct_size = sizeof counts};
@@ -216,13 +224,13 @@ int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_cou
         counts.submitted = hora__pool_accepted(pool) + hora__counter_read(&pool->refused);
         hora__measures_waiting(pool, &counts.oldest, &counts.latest);
     }
-    *ret_counts = counts;
+    hora__output_write(ret_counts, size, &counts, sizeof counts);
     return 0;
 }
 
 int hora_pool_task_names(hora_pool *pool, const char **names, int max)
 {
-    struct subject subject;
+    struct subject subject = {.oversight = NULL};
     int error = max < 0 || (names == NULL && max > 0) ? HORA_EINVAL : find_subject(pool, NULL, &subject);
     if (error < 0)
         return error;

@@ -3,7 +3,7 @@
 #ifndef HORA_OVERSEE_REMINDER_H
 #define HORA_OVERSEE_REMINDER_H
 
-#include <hora/oversight.h>
+#include <hora/event.h>
 
 #include "sched/timers.h"
 

@@ -31,7 +31,7 @@ struct hora__requests {
 /* Whether the thread goes on. */
 static bool serve(struct hora__requests *requests)
 {
-    const hora_oversight *options = &requests->oversight->options;
+    const struct hora__oversight_options *options = &requests->oversight->options;
     hora__event_wait(&requests->event, -1, -1);
     hora__event_consume(&requests->event); /* before looking: what comes now wakes it again */
     if (hora__atomic_load(&requests->is_closing))

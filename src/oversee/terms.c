@@ -2,32 +2,41 @@
 /* terms.c - tasks under terms: check them, and submit */
 #include <stddef.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "oversee/oversight.h"
 #include "sched/scheduler.h"
 
 /* ---- checking ---- */
 
-static const char *wrong_times(const hora_task_options *own)
+static int check_span(hora_ns span, const char *field, hora_error *reason)
 {
-    if (own->start_within < 0)
-        return "start_by is negative";
-    if (own->run_limit < 0)
-        return "run_for is negative";
-    if (own->stuck_after < 0)
-        return "stuck_after is negative";
-    return own->finish_within < 0 ? "done_by is negative" : NULL;
+    return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
-static const char *wrong_terms(const struct hora__oversight *oversight, const hora_task_options *own)
+static int check_times(const hora_task_options *own, hora_error *reason)
+{
+    int error = check_span(own->start_within, "start_within", reason);
+    if (error == 0)
+        error = check_span(own->run_limit, "run_limit", reason);
+    if (error == 0)
+        error = check_span(own->stuck_after, "stuck_after", reason);
+    return error < 0 ? error : check_span(own->finish_within, "finish_within", reason);
+}
+
+static int check_options(const struct hora__oversight *oversight, const hora_task_options *own, hora_error *reason)
 {
     if ((int)own->priority < HORA_PRIORITY_LOW || own->priority > HORA_PRIORITY_URGENT)
-        return "priority is none of the HORA_PRIORITY_ levels";
+        return hora__refuse(reason, HORA_EINVAL, "priority",
+                            "priority is %d, which is none of the HORA_PRIORITY_ levels", (int)own->priority);
     if (own->task_class != NULL && own->task_class->oversight != oversight)
-        return "task_class is a class of another pool";
+        return hora__refuse(reason, HORA_EINVAL, "task_class", "task_class, %s, is a class of another pool",
+                            own->task_class->name);
     if (own->replace_stuck && own->stuck_after == 0 && oversight->options.stuck_after == 0)
-        return "replace has no effect: neither the terms nor the pool have a stuck_after";
-    return wrong_times(own);
+        return hora__refuse(
+            reason, HORA_EINVAL, "replace_stuck",
+            "replace_stuck has no effect: neither the task options nor the pool's watchdog have a stuck_after");
+    return check_times(own, reason);
 }
 
 static bool is_steered_by(const hora_task_options *own)
@@ -35,34 +44,27 @@ static bool is_steered_by(const hora_task_options *own)
     return own->task_class != NULL || own->key != 0 || own->priority != HORA_PRIORITY_NORMAL;
 }
 
-static int check(hora_pool *pool, const hora_task_options *terms, const char **ret_reason)
+int hora_task_options_check(hora_pool *pool, const hora_task_options *options, hora_error *reason)
 {
     hora_task_options own;
-    *ret_reason = "the pool is NULL, or of a process that has forked";
+    hora__reason_begin(reason);
     int error = hora__pool_check(pool);
     if (error < 0)
-        return error;
-    *ret_reason = "struct_size is wrong: start from HORA_TASK_OPTIONS or HORA_INIT(hora_task_options)";
-    if (terms == NULL || hora__options_copy(&own, sizeof own, sizeof own, terms) < 0)
-        return HORA_EINVAL;
+        return hora__refuse(reason, error, NULL, "the pool is NULL, or of a process that has forked");
+    if (options == NULL || HORA__TAKE(hora_task_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_task_options");
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
-    *ret_reason = "this pool has no oversight: see hora_pool_options";
-    if (oversight == NULL)
-        return HORA_ENOTSUP;
-    *ret_reason = "task_class, key and priority have no effect: the pool is not steered, see hora_oversight";
     if (pool->turns == NULL && is_steered_by(&own))
-        return HORA_ENOTSUP;
-    *ret_reason = wrong_terms(oversight, &own);
-    return *ret_reason != NULL ? HORA_EINVAL : 0;
-}
-
-int hora_task_options_check(hora_pool *pool, const hora_task_options *terms, const char **reterr_reason)
-{
-    const char *reason;
-    int error = check(pool, terms, &reason);
-    if (error < 0 && reterr_reason != NULL)
-        *reterr_reason = reason;
-    return error;
+        return hora__refuse(
+            reason, HORA_ENOTSUP,
+            own.task_class != NULL ? "task_class"
+            : own.key != 0         ? "key"
+                                   : "priority",
+            "task_class, key and priority have no effect: the pool has no admission, see hora_pool_options");
+    if (oversight == NULL)
+        return hora__refuse(reason, HORA_ENOTSUP, NULL,
+                            "task options have no effect: the pool has no watchdog, see hora_pool_options");
+    return check_options(oversight, &own, reason);
 }
 
 /* ---- keys ---- */
@@ -104,13 +106,15 @@ static int submit(hora_pool *pool, const hora_task *task, const hora_task_option
     return 0;
 }
 
-int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
-                          hora_future **ret_future)
+int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_task_options *options,
+                          hora_future **ret_future, hora_error *reason)
 {
-    int error = hora_task_options_check(pool, terms, NULL);
-    if (error < 0 || task == NULL || task->run == NULL)
-        return error < 0 ? error : HORA_EINVAL;
+    int error = hora_task_options_check(pool, options, reason);
+    if (error < 0)
+        return error;
+    if (task == NULL || task->run == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "task", "there is no function to run");
     if (hora__scheduler_of(pool) != NULL)
-        return hora_scheduler_schedule_with(pool, task, HORA_SCHEDULE(.options = terms), ret_future);
-    return submit(pool, task, terms, ret_future);
+        return hora_scheduler_schedule_with(pool, task, HORA_SCHEDULE(.options = options), ret_future, reason);
+    return hora__reason_end(reason, submit(pool, task, options, ret_future));
 }

@@ -10,6 +10,8 @@
  *                   I2 with the lock free, the thread does not sleep beyond the first reminder.
  *                   I3 after close nothing is set.
  * Locks             object.lock (rank OBJECT); that of a thread is taken under it, to interrupt. */
+#include <hora/virtual_clock.h>
+
 #include "oversee/watch.h"
 
 #include <assert.h>

@@ -2,9 +2,11 @@
 /* workers.c - what the workers of a pool do now, as numbers and texts */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <hora/explain.h>
 
+#include "base/first_release.h"
 #include "oversee/oversight.h"
 
 static void tell(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)
@@ -25,11 +27,24 @@ static void tell(const struct hora__worker *worker, hora_ns now, hora_worker_inf
         (void)snprintf(ret_info->place, sizeof ret_info->place, "%s:%d", reading.file, reading.line);
 }
 
+/* The caller's array may have larger or smaller elements than ours; the first one says how large. */
+static void write_one(const struct hora__worker *worker, hora_ns now, unsigned char *place, size_t size)
+{
+    hora_worker_info info;
+    uint32_t given = (uint32_t)size;
+    tell(worker, now, &info);
+    memcpy(place, &given, sizeof given);
+    hora__output_write(place, size, &info, sizeof info);
+}
+
 int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int max)
 {
     int error = hora__pool_check(pool);
-    if (error == 0 && (max < 0 || (workers == NULL && max > 0)))
+    size_t size = 0;
+    if (error == 0 && max < 0)
         error = HORA_EINVAL;
+    if (error == 0 && max > 0)
+        error = HORA__SIZE_GIVEN(hora_worker_info, workers, &size);
     if (error == 0 && pool->overseer == NULL)
         error = HORA_ENOTSUP;
     if (error < 0)
@@ -39,7 +54,8 @@ int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int max)
     hora__mutex_lock(&pool->object.lock);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next, count++)
         if (count < max)
-            tell(HORA__LIST_ENTRY(link, struct hora__worker, link), now, &workers[count]);
+            write_one(HORA__LIST_ENTRY(link, struct hora__worker, link), now,
+                      (unsigned char *)workers + (size_t)count * size, size);
     hora__mutex_unlock(&pool->object.lock);
     return count;
 }

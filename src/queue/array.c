@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/reason.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
@@ -104,20 +105,22 @@ static const struct hora__queue_kind array_kind = {
     .destroy = destroy,
 };
 
-int hora_queue_new_array(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_array(int capacity, const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue);
-    if (error < 0 || capacity < 1)
-        return HORA_EINVAL;
+    int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue, reason);
+    if (error == 0)
+        error = hora__queue_check_capacity(capacity, reason);
+    if (error < 0)
+        return error;
     struct array_queue *array = hora__alloc(1, sizeof *array);
     if (array == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     array->ring = hora__alloc((size_t)capacity, sizeof *array->ring);
     error = array->ring == NULL ? HORA_ENOMEM : hora__queue_init(&array->base, &array_kind, capacity, &own);
     if (error < 0) {
         destroy(&array->base);
-        return error;
+        return hora__reason_end(reason, error);
     }
     *ret_queue = &array->base;
     return 0;

@@ -21,7 +21,8 @@
  *                      their coming.
  *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
  *                      the only segment, or there is none, and their index is SLOTS.
- *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS: so memory is bounded by what is in the queue.
+ *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, and those that could not be closed the last time, which are at most SLOTS
+ *                      for each element of then: so memory is bounded by what is in the queue.
  *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
  *                      SLOTS.
  *                   I5 once the queue has been shown nothing comes in by value.
@@ -51,6 +52,7 @@ struct backlog {
     struct hora__place front; /* the first element */
     struct hora__place end;   /* where the next one will stand */
     int holes;
+    int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
     bool offered;       /* the first segment is: until it is recalled nobody knows how much is left in it */
     bool only_elements; /* it has been shown, and there are no tasks by value any more */
     bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
@@ -249,16 +251,21 @@ static void close_holes(struct backlog *backlog)
     }
 }
 
-/* I3 */
+/* I3. Holes that could not be closed the last time do not count: a segment in which elements stay keeps its forms, also those that no
+ * element has any more, and takes no others. */
 static bool has_too_many_holes(const struct backlog *backlog)
 {
-    return backlog->holes > (int64_t)HORA__FORM_SPREAD * backlog->base.size + SLOTS;
+    int stuck = backlog->stuck_holes < backlog->holes ? backlog->stuck_holes : backlog->holes;
+    return backlog->holes - stuck > (int64_t)HORA__FORM_SPREAD * backlog->base.size + SLOTS;
 }
 
 static void limit_holes(struct backlog *backlog)
 {
-    if (has_too_many_holes(backlog))
+    if (has_too_many_holes(backlog)) {
         close_holes(backlog);
+        backlog->stuck_holes = backlog->holes;
+        assert(backlog->holes <= (int64_t)SLOTS * (backlog->base.size + 1));
+    }
     assert(!has_too_many_holes(backlog));
 }
 
@@ -577,7 +584,7 @@ void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
 int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, 0, ret_queue);
+    int error = hora__queue_options(&own, options, 0, ret_queue, NULL);
     if (error < 0 || capacity < 1)
         return HORA_EINVAL;
     struct backlog *backlog = hora__alloc_lines(sizeof *backlog);

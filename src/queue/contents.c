@@ -15,6 +15,8 @@ int hora_queue_peek(hora_queue *queue, void **ret_item)
     if (error < 0)
         return error;
     void *item = queue->kind->peek(queue);
+    if (item != NULL && queue->ref != NULL)
+        item = queue->ref(item);
     hora__mutex_unlock(&queue->object.lock);
     if (item == NULL)
         return HORA_EEMPTY;
@@ -192,6 +194,8 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     int size = listed(queue);
     if (max > 0)
         copy_locked(queue, items, max);
+    for (int i = 0; queue->ref != NULL && i < max && i < size; i++)
+        items[i] = queue->ref(items[i]);
     hora__mutex_unlock(&queue->object.lock);
     if (max > 0 && size < max)
         items[size] = NULL;
@@ -254,7 +258,7 @@ int hora_queue_clear(hora_queue *queue)
 }
 
 /* Copy all elements if there is room for them; returns how many there are. */
-static int copy_held(hora_queue *queue, void **items, int room, void (*hold)(void *item))
+static int copy_held(hora_queue *queue, void **items, int room)
 {
     int error = hora__queue_enter(queue);
     if (error < 0)
@@ -262,19 +266,19 @@ static int copy_held(hora_queue *queue, void **items, int room, void (*hold)(voi
     int size = listed(queue);
     if (size > 0 && size <= room) {
         copy_locked(queue, items, size);
-        for (int i = 0; i < size && hold != NULL; i++)
-            hold(items[i]);
+        for (int i = 0; i < size && queue->ref != NULL; i++)
+            items[i] = queue->ref(items[i]);
     }
     hora__mutex_unlock(&queue->object.lock);
     return size;
 }
 
-int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items, int *ret_count)
+int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count)
 {
     void **items = NULL;
     int room = 0;
     int size;
-    while ((size = copy_held(queue, items, room, hold)) > room) {
+    while ((size = copy_held(queue, items, room)) > room) {
         hora__free(items);
         room = size;
         items = hora__alloc((size_t)room, sizeof *items);
@@ -324,17 +328,21 @@ bool hora__queue_is_free(hora_queue *queue)
     return hora__mutex_is_free(&queue->object.lock) && (queue->kind->is_free == NULL || queue->kind->is_free(queue));
 }
 
-int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *context), void *context)
+int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *arg), void *arg)
 {
     void **items;
     int count;
     if (visit == NULL)
         return HORA_EINVAL;
-    int result = hora__queue_copy(queue, NULL, &items, &count);
+    int result = hora__queue_copy(queue, &items, &count);
     if (result < 0)
         return result;
-    for (int i = 0; i < count && result == 0; i++)
-        result = visit(items[i], context);
+    for (int i = 0; i < count; i++) {
+        if (result == 0)
+            result = visit(items[i], arg);
+        if (queue->unref != NULL)
+            queue->unref(items[i]);
+    }
     hora__free(items);
     return result;
 }

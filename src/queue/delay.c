@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "base/reason.h"
 #include "queue/heaped.h"
 #include "queue/timed.h"
 #include "sync/clock.h"
@@ -69,14 +70,17 @@ static const struct hora__queue_kind asked_kind = {
     .inserts_always = true,
 };
 
-int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue);
-    if (error < 0 || (own.compare != NULL && own.remaining == NULL))
-        return HORA_EINVAL;
-    if (own.remaining == NULL)
-        return hora__timed_new(&own, ret_queue);
-    return hora__heaped_new(&asked_kind, HORA_DEFAULT_CAPACITY, &own,
-                            own.compare != NULL ? hora__heaped_compare_items : compare_due, ret_queue);
+    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue, reason);
+    if (error < 0)
+        return error;
+    if (own.compare != NULL && own.remaining == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "compare", "compare has no effect without remaining");
+    error = own.remaining == NULL
+                ? hora__timed_new(&own, ret_queue)
+                : hora__heaped_new(&asked_kind, HORA__DEFAULT_CAPACITY, &own,
+                                   own.compare != NULL ? hora__heaped_compare_items : compare_due, ret_queue);
+    return hora__reason_end(reason, error);
 }

@@ -6,6 +6,9 @@
 #include "base/heap.h"
 #include "queue/queue.h"
 
+/* How many elements a heap has room for at first, if the caller does not say: as in the JDK. */
+enum { HORA__DEFAULT_CAPACITY = 11 };
+
 struct hora__heaped_queue {
     struct hora_queue base;
     struct hora__heap heap;      /* guarded by the queue's lock */

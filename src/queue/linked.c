@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/reason.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
@@ -128,20 +129,22 @@ static const struct hora__queue_kind linked_kind = {
     .destroy = destroy,
 };
 
-int hora_queue_new_linked(int capacity, const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_linked(int capacity, const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, 0, ret_queue);
-    if (error < 0 || capacity < 1)
-        return HORA_EINVAL;
+    int error = hora__queue_options(&own, options, 0, ret_queue, reason);
+    if (error == 0)
+        error = hora__queue_check_capacity(capacity, reason);
+    if (error < 0)
+        return error;
     struct linked_queue *linked = hora__alloc(1, sizeof *linked);
     if (linked == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     linked->end = &linked->first;
     error = hora__queue_init(&linked->base, &linked_kind, capacity, &own);
     if (error < 0) {
         destroy(&linked->base);
-        return error;
+        return hora__reason_end(reason, error);
     }
     *ret_queue = &linked->base;
     return 0;

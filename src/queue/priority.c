@@ -2,6 +2,7 @@
 /* priority.c - the queue whose least element leaves first */
 #include <stddef.h>
 
+#include "base/reason.h"
 #include "queue/heaped.h"
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
@@ -26,13 +27,21 @@ static const struct hora__queue_kind priority_kind = {
     .inserts_always = true,
 };
 
-int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options, hora_queue **ret_queue,
+                            hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE, ret_queue);
-    if (error < 0 || initial_capacity < 1 || own.compare == NULL)
-        return HORA_EINVAL;
-    return hora__heaped_new(&priority_kind, initial_capacity, &own, hora__heaped_compare_items, ret_queue);
+    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE, ret_queue, reason);
+    if (error < 0)
+        return error;
+    if (initial_capacity < 0)
+        return hora__refuse(reason, HORA_EINVAL, "initial_capacity", "the initial capacity is %d, which is negative",
+                            initial_capacity);
+    if (own.compare == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "compare", "a priority queue needs compare");
+    int capacity = initial_capacity == 0 ? HORA__DEFAULT_CAPACITY : initial_capacity;
+    error = hora__heaped_new(&priority_kind, capacity, &own, hora__heaped_compare_items, ret_queue);
+    return hora__reason_end(reason, error);
 }
 
 hora_compare_fn hora_queue_comparator(const hora_queue *queue)

@@ -4,21 +4,43 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
+
+static int refuse_option(const char *field, hora_error *reason)
+{
+    return hora__refuse(reason, HORA_EINVAL, field, "%s has no effect in this kind of queue", field);
+}
 
 int hora__queue_options(hora_queue_options *own, const hora_queue_options *given, unsigned allowed,
-                        hora_queue **ret_queue)
+                        hora_queue **ret_queue, hora_error *reason)
 {
-    int error = hora__options_copy(own, sizeof *own, sizeof *own, given);
-    if (error < 0 || ret_queue == NULL)
-        return HORA_EINVAL;
-    bool misplaced = (own->fair && !(allowed & HORA__ALLOW_FAIR)) ||
-                     (own->compare != NULL && !(allowed & HORA__ALLOW_COMPARE)) ||
-                     (own->remaining != NULL && !(allowed & HORA__ALLOW_REMAINING)) ||
-                     (own->arg != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)));
-    return misplaced ? HORA_EINVAL : 0;
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_queue_options, own, given) < 0)
+        return hora__refuse_size(reason, "hora_queue_options");
+    if (ret_queue == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_queue is NULL");
+    if (own->fair && !(allowed & HORA__ALLOW_FAIR))
+        return refuse_option("fair", reason);
+    if (own->compare != NULL && !(allowed & HORA__ALLOW_COMPARE))
+        return refuse_option("compare", reason);
+    if (own->remaining != NULL && !(allowed & HORA__ALLOW_REMAINING))
+        return refuse_option("remaining", reason);
+    if (own->ref != NULL && own->drop == NULL)
+        return hora__refuse(reason, HORA_EINVAL, "ref", "ref needs drop, which gives references back");
+    if (own->arg != NULL && !(allowed & (HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING)))
+        return refuse_option("arg", reason);
+    return 0;
+}
+
+int hora__queue_check_capacity(int capacity, hora_error *reason)
+{
+    return capacity < 1
+               ? hora__refuse(reason, HORA_EINVAL, "capacity", "the capacity is %d, which is less than 1", capacity)
+               : 0;
 }
 
 static void destroy(struct hora__object *object)
@@ -33,6 +55,8 @@ int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int
     queue->kind = kind;
     queue->capacity = capacity;
     queue->drop = options->drop;
+    queue->own_ref = options->ref;
+    hora__queue_count_elements(queue, options->ref, options->ref != NULL ? options->drop : NULL);
     queue->compare = options->compare;
     hora__list_init(&queue->takers);
     hora__list_init(&queue->putters);
@@ -73,9 +97,9 @@ int hora_queue_free(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    bool waited_on = !hora__list_is_empty(&queue->takers) || !hora__list_is_empty(&queue->putters);
+    bool is_used = queue->is_lent || !hora__list_is_empty(&queue->takers) || !hora__list_is_empty(&queue->putters);
     hora__mutex_unlock(&queue->object.lock);
-    if (waited_on)
+    if (is_used)
         return HORA_EBUSY;
 
     /* Nobody else is inside but threads that were resolved and do not touch the elements: no lock is needed, and
@@ -113,14 +137,47 @@ int hora_queue_close(hora_queue *queue)
     return 0;
 }
 
-int hora_queue_is_closed(hora_queue *queue)
+bool hora_queue_is_closed(const hora_queue *queue)
+{
+    void *memory;
+    memcpy(&memory, &queue, sizeof memory); /* its lock is not part of what callers see */
+    hora_queue *own = memory;
+    if (hora__queue_enter(own) < 0)
+        return false;
+    bool closed = own->closed;
+    hora__mutex_unlock(&own->object.lock);
+    return closed;
+}
+
+/* ---- in the hands of a pool ---- */
+
+void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
+{
+    queue->ref = ref;
+    queue->unref = unref;
+}
+
+int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
 {
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    bool closed = queue->closed;
+    if (queue->is_lent) {
+        error = HORA_EBUSY;
+    } else {
+        queue->is_lent = true;
+        hora__queue_count_elements(queue, ref, unref);
+    }
     hora__mutex_unlock(&queue->object.lock);
-    return closed ? 1 : 0;
+    return error;
+}
+
+void hora__queue_give_back(hora_queue *queue)
+{
+    hora__mutex_lock(&queue->object.lock);
+    queue->is_lent = false;
+    hora__queue_count_elements(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
+    hora__mutex_unlock(&queue->object.lock);
 }
 
 int hora_queue_fd(hora_queue *queue)

@@ -174,6 +174,11 @@ struct hora_queue {
     hora_ns spin;                    /* kinds that are searched: how long a taker looks again before it sleeps */
     const struct hora__books *comes; /* with spin: by which it sees that something has come */
     void (*drop)(void *item);
+    void *(*own_ref)(void *item); /* as its maker said; immutable */
+    void *(*ref)(
+        void *item); /* peek and snapshot hand out references; guarded by the lock. NULL: the elements themselves */
+    void (*unref)(void *item); /* gives one back; likewise */
+    bool is_lent;              /* a pool has it; likewise */
     hora_compare_fn compare;
     char apart[HORA__CACHE_LINE]; /* who posts reads what is above, and does not want to meet what others write below */
     struct hora__object object;
@@ -217,7 +222,9 @@ enum { HORA__ALLOW_FAIR = 1, HORA__ALLOW_COMPARE = 2, HORA__ALLOW_REMAINING = 4 
 
 /* Read and check options, and that ret_queue is not NULL. HORA_EINVAL. */
 __attribute__((warn_unused_result)) int hora__queue_options(hora_queue_options *own, const hora_queue_options *given,
-                                                            unsigned allowed, hora_queue **ret_queue);
+                                                            unsigned allowed, hora_queue **ret_queue,
+                                                            hora_error *reason);
+__attribute__((warn_unused_result)) int hora__queue_check_capacity(int capacity, hora_error *reason);
 
 /* Initialise the common part. HORA_ENOMEM, HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind,
@@ -276,8 +283,7 @@ void hora__queue_withdraw(hora_queue *queue, struct hora__waiter *waiter);
 
 /* A snapshot in memory that the caller frees; `hold`, if not NULL, is called for each element while the queue is
  * locked, so that it can be kept from vanishing. HORA_ENOMEM, and those of hora__queue_check. */
-__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void (*hold)(void *item), void ***ret_items,
-                                                         int *ret_count);
+__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count);
 
 /* How many elements there are, also those that nobody is shown. HORA_EDEADLK, HORA_EFORKED. */
 int hora__queue_count(hora_queue *queue);
@@ -381,5 +387,13 @@ static inline bool hora__books_are_even(const struct hora__books *books)
 
 /* Put without waiting; `put` is prepared. HORA_EFULL. */
 __attribute__((warn_unused_result)) int hora__queue_put_now(hora_queue *queue, struct hora__put *put);
+
+/* A pool takes the caller's queue for its own: its elements are counted from now on. HORA_EBUSY: another pool has it. And: gives it back. */
+__attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item),
+                                                         void (*unref)(void *item));
+void hora__queue_give_back(hora_queue *queue);
+
+/* Hand out references to its elements; for a queue that no other thread uses yet. */
+void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item));
 
 #endif

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/reason.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
@@ -76,19 +77,19 @@ static const struct hora__queue_kind synchronous_kind = {
     .destroy = destroy,
 };
 
-int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue)
+int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue);
+    int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue, reason);
     if (error < 0)
         return error;
     hora_queue *queue = hora__alloc(1, sizeof *queue);
     if (queue == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     error = hora__queue_init(queue, &synchronous_kind, 0, &own);
     if (error < 0) {
         destroy(queue);
-        return error;
+        return hora__reason_end(reason, error);
     }
     queue->serves_latest = !own.fair;
     *ret_queue = queue;

@@ -25,7 +25,6 @@ struct hora__entry {
     bool is_timer : 1;   /* or of a timer */
     bool is_lax : 1;     /* its rules have slack */
     bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
-    bool tells : 1;      /* of failures: it was made by a hora_scheduler_schedule call */
     bool : 0;            /* what changes lies in another byte than what is read without the lock */
     bool kept : 1;       /* it has been taken, and its place is kept */
     bool held : 1;       /* of a steered scheduler: it is due, and waits for its turn */

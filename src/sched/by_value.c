@@ -18,8 +18,7 @@
 bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
-    return HORA__FAST && pool->before == NULL && pool->after == NULL && scheduler->failed == NULL &&
-           !hora__pool_needs_futures(pool);
+    return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
 /* There is no worker, and none can be started: take it back. If it is not there any more, somebody has dealt with it. */

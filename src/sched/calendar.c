@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "cron/civil.h"
 #include "cron/zone.h"
 #include "sched/trigger.h"
@@ -167,18 +168,22 @@ static bool is_window(const hora_calendar_window *window)
 }
 
 /* I1 */
-static bool is_good(const hora_calendar_options *given)
+static int check(const hora_calendar_options *given, hora_error *reason)
 {
-    if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0 || (given->dates == NULL && given->date_count != 0) ||
-        (given->windows == NULL && given->window_count != 0))
-        return false;
+    if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0)
+        return hora__refuse(reason, HORA_EINVAL, "weekdays", "weekdays has bits other than 1 to 7");
+    if (given->dates == NULL && given->date_count != 0)
+        return hora__refuse(reason, HORA_EINVAL, "dates", "there are %zu dates, and dates is NULL", given->date_count);
+    if (given->windows == NULL && given->window_count != 0)
+        return hora__refuse(reason, HORA_EINVAL, "windows", "there are %zu windows, and windows is NULL",
+                            given->window_count);
     for (size_t i = 0; i < given->date_count; i++)
         if (!is_date(&given->dates[i]))
-            return false;
+            return hora__refuse(reason, HORA_EINVAL, "dates", "dates[%zu]: there is no such date", i);
     for (size_t i = 0; i < given->window_count; i++)
         if (!is_window(&given->windows[i]))
-            return false;
-    return true;
+            return hora__refuse(reason, HORA_EINVAL, "windows", "windows[%zu]: there is no such part of a day", i);
+    return 0;
 }
 
 /* Whether weekdays and windows leave no second of a week; 1970 began in a week like any other. */
@@ -216,14 +221,20 @@ static size_t size_of(const hora_calendar_options *given)
            given->date_count * sizeof(hora_date);
 }
 
-int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hora_calendar **ret_calendar)
+int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hora_calendar **ret_calendar,
+                      hora_error *reason)
 {
     hora_calendar_options given;
-    if (ret_calendar == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0 || !is_good(&given))
+    hora__reason_begin(reason);
+    if (ret_calendar == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_calendar is NULL");
+    if (HORA__TAKE(hora_calendar_options, &given, options) < 0)
+        return hora__refuse_size(reason, "hora_calendar_options");
+    if (check(&given, reason) < 0)
         return HORA_EINVAL;
     hora_calendar *calendar = hora__alloc(1, size_of(&given));
     if (calendar == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     hora__atomic_init(&calendar->refs, 1);
     calendar->weekdays = given.weekdays;
     calendar->date_count = given.date_count;
@@ -235,7 +246,7 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
         memcpy(calendar->dates, given.dates, given.date_count * sizeof(hora_date));
     if (excludes_every_week(calendar) || excludes_every_day(calendar)) { /* I2 */
         hora__free(calendar);
-        return HORA_EINVAL;
+        return hora__refuse(reason, HORA_EINVAL, NULL, "the calendar excludes every day");
     }
     calendar->zone = hora_zone_ref(zone);
     *ret_calendar = calendar;

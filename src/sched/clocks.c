@@ -56,8 +56,15 @@ void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt)
     }
 }
 
+/* What has parted the clocks since the last look. */
+struct step {
+    hora_ns suspended; /* how long the machine was suspended, */
+    hora_ns stepped;   /* and how far the wall clock was set besides; < 0: back */
+    int overdue;       /* how many tasks have become due by that */
+};
+
 /* Take the change in; whether there was one. */
-static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
+static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
     if (!hora__clock_was_set(queue->object.clock, &queue->seen))
         return false;
@@ -76,12 +83,12 @@ static bool take_in_locked(hora_queue *queue, hora_clock_event *ret_event)
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
             hora__clocks_doubt(queue, HORA__SET_BACK);
     }
-    *ret_event = (hora_clock_event){suspended, stepped, change.overdue};
+    *ret_event = (struct step){suspended, stepped, change.overdue};
     return true;
 }
 
 /* Whether there was a change, and the hook is to be told. */
-static bool take_in(hora_pool *pool, bool has_hook, hora_clock_event *ret_event)
+static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -107,26 +114,17 @@ static void go_on(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
-static bool is_overseen(const hora_pool *pool)
-{
-    return pool->overseer != NULL && pool->overseer->needs_clocks;
-}
-
 struct telling {
     hora_pool *pool;
-    hora_clock_event event;
+    struct step step;
 };
 
 static void tell(void *arg)
 {
     const struct telling *telling = arg;
-    hora_pool *pool = telling->pool;
-    const hora_clock_event *event = &telling->event;
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
-    if (scheduler->clock_event != NULL)
-        scheduler->clock_event(pool, event, pool->context);
-    if (is_overseen(pool))
-        pool->overseer->kind->clock_stepped(pool->overseer, event->suspended, event->stepped, event->overdue);
+    struct hora__overseer *overseer = telling->pool->overseer;
+    const struct step *step = &telling->step;
+    overseer->kind->clock_stepped(overseer, step->suspended, step->stepped, step->overdue);
 }
 
 /* The user's function has ended the thread. Without this no task would be taken any more. */
@@ -140,8 +138,7 @@ static void teller_ends(void *arg)
 void hora__clocks_look(hora_pool *pool)
 {
     struct telling telling = {.pool = pool};
-    bool has_hook = hora__scheduler_of(pool)->clock_event != NULL || is_overseen(pool);
-    if (!take_in(pool, has_hook, &telling.event))
+    if (!take_in(pool, pool->overseer != NULL && pool->overseer->needs_clocks, &telling.step))
         return;
     hora__os_thread_guard(tell, teller_ends, &telling);
     go_on(pool->queue);

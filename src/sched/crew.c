@@ -354,16 +354,19 @@ static void member_ends(hora_pool *pool, struct hora__member *member, bool began
     (void)hora_future_ref(&series->future);
     if (!began)
         hora__series_did_not_begin(series);
-    bool ends = began && !hora__series_survives(series, code);
-    if (ends)
-        fail_series(pool, series, code); /* before others can take themselves for the last */
-    if (part(member)) {
-        ends = true;
+    int64_t in_a_row = 0;
+    bool ends = began && !hora__series_survives(series, code, &in_a_row);
+    if (ends) {
+        hora__series_tell(pool, series, code, true, in_a_row); /* before the series is done */
+        fail_series(pool, series, code);                       /* before others can take themselves for the last */
+    }
+    bool is_last = part(member);
+    if (began && !ends)
+        hora__series_tell(pool, series, code, is_last, in_a_row);
+    if (is_last) {
         complete_series(member, code);
         hora__pool_entry_ended(pool, &series->future);
     }
-    if (began)
-        hora__series_tell(pool, series, code, ends);
     (void)hora_future_unref(&series->future);
 }
 

@@ -9,8 +9,9 @@
  * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
 #include <stddef.h>
 
+#include "base/first_release.h"
 #include "base/ns.h"
-#include "base/options.h"
+#include "base/reason.h"
 #include "sched/trigger.h"
 #include "sched/zones.h"
 #include "sys/alloc.h"
@@ -78,16 +79,22 @@ const hora_zone *hora__zones_of(const hora_trigger *trigger)
 }
 
 int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
-                          hora_trigger **ret_trigger)
+                          hora_trigger **ret_trigger, hora_error *reason)
 {
     hora_cron_trigger_options given;
-    if (cron == NULL || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0)
-        return HORA_EINVAL;
-    if ((int)given.mode < 0 || given.mode > HORA_CRON_MODE_FIXED || (!given.resumes && given.resume_from.ns != 0))
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (cron == NULL || ret_trigger == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no expression, or no place for the result");
+    if (HORA__TAKE(hora_cron_trigger_options, &given, options) < 0)
+        return hora__refuse_size(reason, "hora_cron_trigger_options");
+    if ((int)given.mode < 0 || given.mode > HORA_CRON_MODE_FIXED)
+        return hora__refuse(reason, HORA_EINVAL, "mode", "mode is %d, which is none of the HORA_CRON_MODE_ values",
+                            (int)given.mode);
+    if (!given.resumes && given.resume_from.ns != 0)
+        return hora__refuse(reason, HORA_EINVAL, "resume_from", "resume_from has no effect without resumes");
     struct cron_trigger *own = hora__alloc(1, sizeof *own);
     if (own == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     hora__trigger_init(&own->trigger, &cron_kind);
     own->trigger.is_wall = true;
     own->trigger.needs_wall = true;

@@ -11,14 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <hora/duration.h>
+#include <hora/clock.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "sys/alloc.h"
 
 enum text { CRON, ZONE, RATE, DELAY, INITIAL, TEXTS };
 
 static const char *const text_names[TEXTS] = {"cron", "zone", "fixed rate", "fixed delay", "initial delay"};
+static const char *const text_fields[TEXTS] = {"cron", "zone", "fixed_rate_text", "fixed_delay_text",
+                                               "initial_delay_text"};
 
 struct reading {
     const hora_task *task;
@@ -28,37 +31,54 @@ struct reading {
     char *owned[TEXTS];       /* those of them that are to be freed */
     bool is_named;            /* by the declaration itself */
     bool has_initial_delay;
-    hora_registrar_error *error;
+    hora_error *reason;
 };
 
-void hora__declaration_complain(hora_registrar_error *error, const hora_task *task, const char *name, const char *what,
-                                const char *quoted, const char *detail)
+int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
+                               const struct hora__complaint *complaint)
 {
-    if (error == NULL)
-        return;
-    char place[HORA_REGISTRAR_ERROR_TEXT / 2] = "";
+    char place[64] = "";
     if (task != NULL && task->file != NULL)
-        (void)snprintf(place, sizeof place, " (%s:%d)", task->file, task->line);
-    (void)snprintf(error->text, sizeof error->text, "%s%s: %s%s%s%s%s%s", name != NULL ? name : "a task without name",
-                   place, what, quoted != NULL ? " \"" : "", quoted != NULL ? quoted : "", quoted != NULL ? "\"" : "",
-                   detail != NULL ? ": " : "", detail != NULL ? detail : "");
+        (void)snprintf(place, sizeof place, " (%.48s:%d)", task->file, task->line);
+    const char *quoted = complaint->quoted;
+    const char *detail = complaint->detail;
+    return hora__refuse(reason, code, complaint->field, "%.40s%s: %s%s%.40s%s%s%s",
+                        name != NULL ? name : "a task without name", place, complaint->what,
+                        quoted != NULL ? " \"" : "", quoted != NULL ? quoted : "", quoted != NULL ? "\"" : "",
+                        detail != NULL ? ": " : "", detail != NULL ? detail : "");
+}
+
+/* The field of hora_declaration that a name in a sentence stands for. */
+static const char *field_of(const char *name)
+{
+    for (int i = 0; i < TEXTS; i++)
+        if (name == text_names[i])
+            return text_fields[i];
+    return name;
 }
 
 static int refuse_text(const struct reading *reading, int error, const char *what, const char *quoted,
                        const char *detail)
 {
-    hora__declaration_complain(reading->error, reading->task, reading->given.name, what, quoted, detail);
-    return error;
+    const struct hora__complaint complaint = {
+        .field = field_of(what), .what = what, .quoted = quoted, .detail = detail};
+    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
+}
+
+static int refuse_for(const struct reading *reading, int error, const char *why)
+{
+    const struct hora__complaint complaint = {.what = why};
+    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
 
 static int refuse(const struct reading *reading, const char *why)
 {
-    return refuse_text(reading, HORA_EINVAL, why, NULL, NULL);
+    return refuse_for(reading, HORA_EINVAL, why);
 }
 
 static int no_memory(const struct reading *reading, int error)
 {
-    return refuse_text(reading, error, hora_strerror(error), NULL, NULL);
+    return refuse_for(reading, error, hora_strerror(error));
 }
 
 /* ---- texts ---- */
@@ -93,12 +113,12 @@ static int replace_all(struct reading *reading, const struct hora__resolver *res
 static int read_duration(const struct reading *reading, enum text which, hora_ns *value, hora_ns least)
 {
     const char *text = reading->texts[which];
-    const char *reason = NULL;
+    hora_error wrong;
     if (text != NULL && *value != 0)
         return refuse_text(reading, HORA_EINVAL, text_names[which], text, "its value is given, too");
-    int error = text != NULL ? hora_duration_parse(text, reading->given.unit, value, &reason) : 0;
+    int error = text != NULL ? hora_duration_parse(text, reading->given.unit, value, &wrong) : 0;
     if (error < 0)
-        return refuse_text(reading, error, text_names[which], text, reason);
+        return refuse_text(reading, error, text_names[which], NULL, wrong.message);
     if ((text != NULL || *value != 0) && *value < least)
         return refuse_text(reading, HORA_EINVAL, text_names[which], text,
                            least > 0 ? "it must be greater than 0" : "it must not be negative");
@@ -151,15 +171,16 @@ static bool says_when(const hora_schedule *rules)
 static int read_rules(struct reading *reading)
 {
     hora_schedule *rules = &reading->rules;
-    if (hora__options_copy(rules, sizeof *rules, sizeof *rules, reading->given.schedule) < 0)
-        return refuse(reading, "rules: struct_size is wrong: start from HORA_SCHEDULE or HORA_INIT(hora_schedule)");
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the last field is a pointer, and its size is meant */
+    if (HORA__TAKE(hora_schedule, rules, reading->given.schedule) < 0)
+        return refuse(reading, "schedule: struct_size is wrong: start from HORA_INIT(hora_schedule)");
     rules->struct_size = sizeof *rules;
     if (says_when(rules))
-        return refuse(reading, "rules: they say when to run, which the declaration does");
+        return refuse(reading, "schedule: it says when to run, which the declaration does");
     if (!reading->is_named && rules->name != NULL)
         reading->given.name = rules->name;
     if (rules->spread > 0 && reading->given.name == NULL)
-        return refuse(reading, "rules: spread needs a name");
+        return refuse(reading, "schedule: spread needs a name");
     rules->name = NULL; /* the task has it */
     return 0;
 }
@@ -169,22 +190,28 @@ static int read_rules(struct reading *reading)
 static int read_zone(const struct reading *reading, hora_zone **ret_zone)
 {
     const char *name = reading->texts[ZONE] != NULL ? reading->texts[ZONE] : "local";
-    const char *reason = NULL;
-    int error = hora_zone_new(name, NULL, ret_zone, &reason);
-    if (error < 0)
-        return refuse_text(reading, error, "zone", name, reason != NULL ? reason : hora_strerror(error));
-    return 0;
+    hora_error wrong;
+    int error = hora_zone_new(name, NULL, ret_zone, &wrong);
+    if (error == 0)
+        return 0;
+    const struct hora__complaint complaint = {.field = "zone", .what = wrong.message};
+    return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
 
 static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 {
-    hora_cron_error wrong = {.text = ""};
+    hora_error wrong;
     int error = hora_cron_parse(reading->texts[CRON],
                                 HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
                                 ret_cron, &wrong);
-    if (error < 0)
-        return refuse_text(reading, error, "cron", NULL, wrong.text[0] != '\0' ? wrong.text : hora_strerror(error));
-    return 0;
+    if (error < 0) {
+        (void)refuse_text(reading, error, "cron", NULL, wrong.message);
+        if (reading->reason != NULL) {
+            reading->reason->offset = wrong.offset;
+            reading->reason->length = wrong.length;
+        }
+    }
+    return error;
 }
 
 /* With rules every time counts, and they say what becomes of those that are missed; without, what passes during a run is dropped. */
@@ -195,7 +222,7 @@ static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hor
     if (!hora_cron_is_reboot(cron) && hora_cron_next(cron, zone, (hora_instant){0}, &first) == 0)
         return refuse_text(reading, HORA_EINVAL, "cron", reading->texts[CRON], "there is no such time");
     hora_cron_mode mode = reading->given.schedule != NULL ? HORA_CRON_MODE_FIXED : HORA_CRON_MODE_LENIENT;
-    int error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), ret_trigger);
+    int error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), ret_trigger, NULL);
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
@@ -231,7 +258,7 @@ static int make_periodic(const struct reading *reading, hora_ns period, bool at_
     int error = hora_trigger_new_periodic(
         period,
         HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = reading->given.initial_delay),
-        ret_trigger);
+        ret_trigger, NULL);
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
@@ -265,10 +292,8 @@ static int copy_terms(const struct reading *reading, struct hora__declared *decl
     declared->terms = hora__alloc(1, sizeof *declared->terms);
     if (declared->terms == NULL)
         return no_memory(reading, HORA_ENOMEM);
-    if (hora__options_copy(declared->terms, sizeof *given, sizeof *given, given) < 0)
-        return refuse(
-            reading,
-            "rules: terms: struct_size is wrong: start from HORA_TASK_OPTIONS or HORA_INIT(hora_task_options)");
+    if (HORA__TAKE(hora_task_options, declared->terms, given) < 0)
+        return refuse(reading, "schedule: options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
     declared->terms->struct_size = sizeof *given;
     declared->spec.options = declared->terms;
     return 0;
@@ -288,9 +313,9 @@ static int make_spec(const struct reading *reading, struct hora__declared *decla
     int error = copy_terms(reading, declared);
     if (error < 0)
         return error;
-    const char *reason = NULL;
-    if (declared->kind != HORA__DECLARED_DISABLED && hora_schedule_check(spec, &reason) < 0)
-        return refuse_text(reading, HORA_EINVAL, "rules", NULL, reason);
+    hora_error wrong;
+    if (declared->kind != HORA__DECLARED_DISABLED && hora_schedule_check(spec, &wrong) < 0)
+        return refuse_text(reading, HORA_EINVAL, "schedule", NULL, wrong.message);
     return 0;
 }
 
@@ -318,23 +343,23 @@ static int read_task(struct reading *reading, const hora_declaration *declaratio
 {
     hora_declaration *given = &reading->given;
     const hora_task *task = reading->task;
-    bool is_wrong = hora__options_copy(given, sizeof *given, sizeof *given, declaration) < 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the last field is a pointer, and its size is meant */
+    bool is_wrong = HORA__TAKE(hora_declaration, given, declaration) < 0;
     given->name = unless_empty(given->name);
     reading->is_named = given->name != NULL;
     if (!reading->is_named && task != NULL)
         given->name = unless_empty(task->name);
     if (is_wrong)
-        return refuse(reading, "struct_size is wrong: start from HORA_DECLARATION or HORA_INIT(hora_declaration)");
+        return refuse(reading, "struct_size is wrong: start from HORA_INIT(hora_declaration)");
     if (task == NULL || task->run == NULL)
         return refuse(reading, "there is no function to run");
     return 0;
 }
 
 int hora__declaration_read(const struct hora__resolver *resolver, const hora_task *task,
-                           const hora_declaration *declaration, struct hora__declared *ret_declared,
-                           hora_registrar_error *reterr_error)
+                           const hora_declaration *declaration, struct hora__declared *ret_declared, hora_error *reason)
 {
-    struct reading reading = {.task = task, .error = reterr_error};
+    struct reading reading = {.task = task, .reason = reason};
     int error = read_task(&reading, declaration);
     if (error == 0)
         error = read_rules(&reading);

@@ -30,14 +30,20 @@ struct hora__declared {
 __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora__resolver *resolver,
                                                                const hora_task *task,
                                                                const hora_declaration *declaration,
-                                                               struct hora__declared *ret_declared,
-                                                               hora_registrar_error *reterr_error);
+                                                               struct hora__declared *ret_declared, hora_error *reason);
 
 /* Give its references back. May call user code. */
 void hora__declared_clear(struct hora__declared *declared);
 
 /* Write a sentence about a task: name (file:line): what "quoted": detail. All but `what` may be NULL, and so may the error. */
-void hora__declaration_complain(hora_registrar_error *error, const hora_task *task, const char *name, const char *what,
-                                const char *quoted, const char *detail);
+struct hora__complaint {
+    const char *field;  /* static; NULL: none */
+    const char *what;   /* is wrong */
+    const char *quoted; /* a text of the caller; NULL: none */
+    const char *detail; /* NULL: none */
+};
+
+int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
+                               const struct hora__complaint *complaint);
 
 #endif

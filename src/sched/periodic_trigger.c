@@ -6,7 +6,8 @@
  * times, and a gap begins anew. */
 #include <stddef.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "sched/plan.h"
 #include "sched/trigger.h"
 #include "sys/alloc.h"
@@ -91,15 +92,22 @@ static void describe_periodic(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind periodic_kind = {
     .next = next_of_period, .next_from = next_from, .free = free_periodic, .describe = describe_periodic};
 
-int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger)
+int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger,
+                              hora_error *reason)
 {
     hora_periodic_trigger_options given;
-    if (period < 0 || ret_trigger == NULL || hora__options_copy(&given, sizeof given, sizeof given, options) < 0 ||
-        given.initial_delay < 0)
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (ret_trigger == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_trigger is NULL");
+    if (period < 0)
+        return hora__refuse(reason, HORA_EINVAL, "period", "the period is negative");
+    if (HORA__TAKE(hora_periodic_trigger_options, &given, options) < 0)
+        return hora__refuse_size(reason, "hora_periodic_trigger_options");
+    if (given.initial_delay < 0)
+        return hora__refuse(reason, HORA_EINVAL, "initial_delay", "initial_delay is negative");
     struct periodic_trigger *own = hora__alloc(1, sizeof *own);
     if (own == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     hora__trigger_init(&own->trigger, &periodic_kind);
     own->period = period;
     own->initial_delay = given.initial_delay;

@@ -69,7 +69,8 @@ struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, ho
 
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
 {
-    return spec->trigger != NULL ? hora_trigger_next(spec->trigger, context) : spec->next(context, spec->next_arg);
+    return spec->trigger != NULL ? hora__trigger_next(spec->trigger, context)
+                                 : hora__next_of(spec->next, context, spec->next_arg);
 }
 
 bool hora__plan_asks_for_moments(const hora_schedule *spec)

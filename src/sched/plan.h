@@ -3,7 +3,7 @@
 #ifndef HORA_SCHED_PLAN_H
 #define HORA_SCHED_PLAN_H
 
-#include <hora/schedule.h>
+#include <hora/scheduler.h>
 
 /* What the first planned time of a task that is due means at this moment. */
 struct hora__chance {

@@ -19,7 +19,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "sched/scheduler.h"
 #include "sync/thread.h"
 #include "sys/alloc.h"
@@ -35,22 +36,27 @@ static void destroy(struct hora__object *object)
     hora__free(registrar);
 }
 
-int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar)
+int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar, hora_error *reason)
 {
     hora_registrar_options own;
     hora_thread *thread;
-    if (hora__options_copy(&own, sizeof own, sizeof own, options) < 0 || ret_registrar == NULL)
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_registrar_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_registrar_options");
+    if (ret_registrar == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_registrar is NULL");
+    if (own.resolve == NULL && own.arg != NULL)
+        return hora__refuse(reason, HORA_EINVAL, "arg", "arg has no effect without resolve");
     int error = hora__thread_current(&thread); /* so that close does not lack the memory for it */
     if (error < 0)
-        return error;
+        return hora__reason_end(reason, error);
     hora_registrar *registrar = hora__alloc(1, sizeof *registrar);
     if (registrar == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     error = hora__object_init(&registrar->object, NULL, destroy);
     if (error < 0) {
         hora__free(registrar);
-        return error;
+        return hora__reason_end(reason, error);
     }
     registrar->resolver = (struct hora__resolver){own.resolve, own.arg};
     *ret_registrar = registrar;
@@ -145,23 +151,24 @@ static bool is_closed(hora_registrar *registrar)
     return closed;
 }
 
-static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count, hora_scheduler *scheduler)
+static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count, hora_scheduler *scheduler,
+                      hora_error *reason)
 {
     int error = 0;
     for (int i = 0; i < count && error == 0; i++)
         if (!is_disabled(batch[i]))
-            error = hora__registration_hold(batch[i], scheduler);
+            error = hora__registration_hold(batch[i], scheduler, reason);
     if (error < 0 && is_closed(registrar))
         return HORA_ECLOSED; /* the scheduler ended for that reason */
     return error;
 }
 
-int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count)
+int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count, hora_error *reason)
 {
     hora_scheduler *scheduler = NULL;
     int result = try_append(registrar, batch, count, false, &scheduler);
     if (result == 1) {
-        result = hold_batch(registrar, batch, count, scheduler);
+        result = hold_batch(registrar, batch, count, scheduler, reason);
         if (result == 0)
             result = try_append(registrar, batch, count, true, &scheduler);
         for (int i = 0; i < count && result < 0; i++)
@@ -178,19 +185,23 @@ int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
 }
 
 int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
-                       hora_registration **ret_registration, hora_registrar_error *reterr_error)
+                       hora_registration **ret_registration, hora_error *reason)
 {
     hora_registration *registration = NULL;
+    hora_error held;
+    hora__reason_begin(&held);
+    hora__reason_begin(reason);
     int error = hora__registrar_check(registrar);
     if (error == 0) {
-        error = hora__registration_new(registrar, task, declaration, &registration, reterr_error);
+        error = hora__registration_new(registrar, task, declaration, &registration, reason);
         if (error < 0)
             return error;
-        error = hora__registrar_enlist(registrar, &registration, 1);
+        error = hora__registrar_enlist(registrar, &registration, 1, &held);
     }
     if (error < 0) {
-        hora__declaration_complain(reterr_error, task, registration != NULL ? registration->declared.name : NULL,
-                                   hora_strerror(error), NULL, NULL);
+        const struct hora__complaint complaint = {.what = held.code != 0 ? held.message : hora_strerror(error)};
+        (void)hora__declaration_complain(reason, error, task, registration != NULL ? registration->declared.name : NULL,
+                                         &complaint);
         if (registration != NULL)
             hora__registration_forget(registration);
     } else if (ret_registration != NULL) {
@@ -230,14 +241,14 @@ static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__dec
     return found;
 }
 
-static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler)
+static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
 {
     int error = 0;
     for (int i = 0; i < KINDS && error == 0; i++) {
         int index = 0;
         hora_registration *registration;
         while (error == 0 && (registration = next_to_hold(registrar, order[i], &index)) != NULL)
-            error = hora__registration_hold(registration, scheduler);
+            error = hora__registration_hold(registration, scheduler, reason);
     }
     return error;
 }
@@ -298,11 +309,11 @@ static int take_back(hora_registrar *registrar, int error)
     return error;
 }
 
-static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own)
+static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, hora_error *reason)
 {
     int result, count = 0;
     do {
-        result = hold_all(registrar, scheduler);
+        result = hold_all(registrar, scheduler, reason);
         if (result == 0)
             result = commit(registrar, scheduler, own, &count);
     } while (result > 0);
@@ -312,22 +323,33 @@ static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_sc
     return 0;
 }
 
-int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler)
+static int bind_registrar(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
 {
     hora_scheduler *own = NULL;
     int error = hora__registrar_check(registrar);
+    if (error == 0 && scheduler != NULL && hora__scheduler_of(scheduler) == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "this is a pool, and not a scheduler");
     if (error == 0 && scheduler != NULL)
-        error = hora__scheduler_of(scheduler) == NULL ? HORA_EINVAL : hora__pool_check(scheduler);
+        error = hora__pool_check(scheduler);
     if (error == 0)
         error = begin_binding(registrar);
+    if (error == HORA_EBUSY)
+        return hora__refuse(reason, error, NULL, "the registrar has a scheduler, or is just getting one");
     if (error < 0)
         return error;
     if (scheduler == NULL)
-        error = hora_scheduler_new_single(NULL, &own);
-    error = error < 0 ? take_back(registrar, error) : bind_to(registrar, scheduler != NULL ? scheduler : own, own);
+        error = hora_scheduler_new_single(NULL, &own, reason);
+    error =
+        error < 0 ? take_back(registrar, error) : bind_to(registrar, scheduler != NULL ? scheduler : own, own, reason);
     if (error < 0)
         (void)hora_pool_free(own);
     return error;
+}
+
+int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
+{
+    hora__reason_begin(reason);
+    return hora__reason_end(reason, bind_registrar(registrar, scheduler, reason));
 }
 
 /* ---- end ---- */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/first_release.h"
 #include "base/ns.h"
 #include "sched/registrar.h"
 #include "sched/scheduler.h"
@@ -33,16 +34,17 @@ enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 }; /* bits of its state: the first 
 /* ---- beginning and end ---- */
 
 int hora__registration_new(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
-                           hora_registration **ret_registration, hora_registrar_error *reterr_error)
+                           hora_registration **ret_registration, hora_error *reason)
 {
     struct hora__declared declared;
-    int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reterr_error);
+    int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reason);
     if (error < 0)
         return error;
     size_t length = declared.name != NULL ? strlen(declared.name) : 0;
     hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
     if (registration == NULL) {
-        hora__declaration_complain(reterr_error, task, declared.name, hora_strerror(HORA_ENOMEM), NULL, NULL);
+        const struct hora__complaint complaint = {.what = hora_strerror(HORA_ENOMEM)};
+        (void)hora__declaration_complain(reason, HORA_ENOMEM, task, declared.name, &complaint);
         hora__declared_clear(&declared);
         return HORA_ENOMEM;
     }
@@ -130,7 +132,7 @@ static struct hora__tie *tie_new(hora_registration *registration)
 
 /* ---- scheduling ---- */
 
-int hora__registration_hold(hora_registration *registration, hora_scheduler *scheduler)
+int hora__registration_hold(hora_registration *registration, hora_scheduler *scheduler, hora_error *reason)
 {
     assert(registration->attempt == HORA__NOT_TRIED);
     struct hora__tie *tie = tie_new(registration);
@@ -140,7 +142,7 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
     task.run = run_tied;
     task.drop = drop_tied;
     task.arg = tie;
-    int error = hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held);
+    int error = hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held, reason);
     if (error < 0)
         cut(tie);
     if (error < 0 && error != HORA_EEMPTY)
@@ -271,7 +273,7 @@ static int look(hora_registration *registration, struct look *ret_look)
     hora_future *future = hora_registration_future(registration);
     if (future == NULL)
         return 0;
-    *ret_look = (struct look){.now = 0};
+    *ret_look = (struct look){.info = HORA_INIT(hora_schedule_info)};
     error = hora_future_get_schedule_info(future, &ret_look->info);
     const hora_queue *queue = hora__scheduled_of(future)->queue;
     ret_look->now = hora__agenda_now(queue, hora__timeline_of(ret_look->info.clock));
@@ -304,21 +306,22 @@ int hora_registration_next(hora_registration *registration, hora_instant *ret_ne
 int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome)
 {
     struct look seen;
-    int found = ret_outcome == NULL ? HORA_EINVAL : look(registration, &seen);
+    size_t size;
+    int found = HORA__SIZE_GIVEN(hora_outcome, ret_outcome, &size);
+    if (found == 0)
+        found = look(registration, &seen);
     if (found < 0)
         return found;
-    *ret_outcome = (hora_outcome){.state = HORA_OUTCOME_NONE};
-    if (found == 0 || seen.info.runs == 0)
-        return 0;
-    ret_outcome->start = moment_of(&seen, seen.info.last_start);
-    ret_outcome->runs = seen.info.runs;
-    ret_outcome->failures = seen.info.failures;
-    if (seen.info.running > 0) {
-        ret_outcome->state = HORA_OUTCOME_STARTED;
-    } else {
-        ret_outcome->state = seen.info.last_code == 0 ? HORA_OUTCOME_SUCCESS : HORA_OUTCOME_ERROR;
-        ret_outcome->code = seen.info.last_code;
+    hora_outcome outcome = HORA_INIT(hora_outcome);
+    if (found > 0 && seen.info.runs > 0) {
+        bool runs = seen.info.running > 0;
+        outcome.start = moment_of(&seen, seen.info.last_start);
+        outcome.runs = seen.info.runs;
+        outcome.failures = seen.info.failures;
+        outcome.code = runs ? 0 : seen.info.last_code;
+        outcome.state = runs ? HORA_OUTCOME_STARTED : outcome.code == 0 ? HORA_OUTCOME_SUCCESS : HORA_OUTCOME_ERROR;
     }
+    hora__output_write(ret_outcome, size, &outcome, sizeof outcome);
     return 0;
 }
 

@@ -2,8 +2,9 @@
 /* schedule_with.c - scheduling by a schedule (hora/schedule.h): what it says, as a plan for the first run and those after it */
 #include <stddef.h>
 
+#include "base/first_release.h"
 #include "base/ns.h"
-#include "base/options.h"
+#include "base/reason.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
 #include "sched/spec.h"
@@ -24,7 +25,8 @@ static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hor
     bool asks = spec->next != NULL || spec->trigger != NULL;
     if (!asks || spec->initial_delay > 0)
         return hora__ns_add(now, spec->initial_delay > 0 ? spec->initial_delay : 0);
-    hora_trigger_context context = {.clock = hora__clock_id_of(line),
+    hora_trigger_context context = {.struct_size = sizeof(hora_trigger_context),
+                                    .clock = hora__clock_id_of(line),
                                     .now = now,
                                     .last_planned = HORA_NEVER,
                                     .last_start = HORA_NEVER,
@@ -43,18 +45,18 @@ static enum hora__trigger trigger_of(const hora_schedule *spec)
 
 /* HORA_EEMPTY: it would never run. */
 static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule *spec,
-                       const struct hora__scheduled_plan *start, hora_future **ret_future)
+                       const struct hora__scheduled_plan *start, hora_future **ret_future, hora_error *reason)
 {
     hora_task own = *task;
     if (spec->name != NULL)
         own.name = spec->name;
     if (spec->spread > 0 && own.name == NULL)
-        return HORA_EINVAL;
+        return hora__refuse(reason, HORA_EINVAL, "spread", "spread needs a name, from which it takes the offset");
     enum hora__timeline line = line_of(pool, spec);
     hora_ns now = hora__agenda_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
     plan.rules = spec;
-    plan.copies_rules = plan.tells = true;
+    plan.copies_rules = true;
     plan.trigger = trigger_of(spec);
     plan.line = line;
     plan.planned = first_of(spec, line, now);
@@ -68,48 +70,42 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
 }
 
 static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec, bool paused,
-                         hora_future **ret_future)
+                         hora_future **ret_future, hora_error *reason)
 {
     hora_schedule own = HORA_INIT(hora_schedule);
-    const char *reason;
     int error = hora__scheduler_check(scheduler, task);
-    if (error == 0)
-        error = hora__options_copy(&own, sizeof own, sizeof own, spec);
     if (error < 0)
         return error;
+    if (HORA__TAKE(hora_schedule, &own, spec) < 0)
+        return hora__refuse_size(reason, "hora_schedule");
     struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
     if (own.cron != NULL || own.trigger != NULL)
         start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
     if (own.options != NULL)
-        error = hora_task_options_check(scheduler, own.options, NULL);
+        error = hora_task_options_check(scheduler, own.options, reason);
     if (error == 0)
-        error = hora__spec_read(spec, scheduler->queue, &own, &reason);
+        error = hora__spec_read(spec, scheduler->queue, &own, reason);
     if (error < 0)
         return error;
-    error = schedule_by(scheduler, task, &own, &start, ret_future);
+    error = schedule_by(scheduler, task, &own, &start, ret_future, reason);
     (void)hora_trigger_unref(own.trigger);
     return error;
 }
 
 int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
-                                 hora_future **ret_future)
+                                 hora_future **ret_future, hora_error *reason)
 {
-    int error = schedule_with(scheduler, task, spec, false, ret_future);
-    return error == HORA_EEMPTY ? HORA_EINVAL : error;
-}
-
-int hora_schedule_with_trigger(hora_scheduler *scheduler, const hora_task *task, hora_trigger *trigger,
-                               hora_future **ret_future)
-{
-    int error = hora__scheduler_check(scheduler, task);
-    if (error < 0 || trigger == NULL)
-        return error < 0 ? error : HORA_EINVAL;
-    return hora_scheduler_schedule_with(scheduler, task, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
-                                        ret_future);
+    hora__reason_begin(reason);
+    int error = schedule_with(scheduler, task, spec, false, ret_future, reason);
+    if (error == HORA_EEMPTY)
+        error = hora__refuse(reason, HORA_EINVAL, NULL,
+                             "the schedule has no time at all: its first run would come after its end, or "
+                             "never");
+    return hora__reason_end(reason, error);
 }
 
 int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
-                          hora_future **ret_future)
+                          hora_future **ret_future, hora_error *reason)
 {
-    return schedule_with(scheduler, task, spec, true, ret_future);
+    return schedule_with(scheduler, task, spec, true, ret_future, reason);
 }

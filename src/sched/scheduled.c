@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/first_release.h"
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
@@ -68,7 +69,8 @@ static hora_ns without_offset(const struct hora__course *course, hora_ns time)
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
     const struct hora__course *course = scheduled->course;
-    return (hora_trigger_context){.clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
+    return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
+                                  .clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
                                   .now = now,
                                   .last_planned = course->last_planned,
                                   .last_start = without_offset(course, scheduled->run.last.start),
@@ -177,7 +179,6 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, con
     bool is_lax = !is_plain && plan->rules->slack > 0;
     assert(scheduled->course != NULL || (!comes_back && !is_lax));
     hora__entry_init(&scheduled->entry, plan->line, is_lax, comes_back);
-    scheduled->entry.tells = plan->tells;
 }
 
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
@@ -222,11 +223,8 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
     }
     hora__future_init_rest(&scheduled->future, task, false);
     scheduled->course = NULL;
-    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
-                                        .tells = true,
-                                        .trigger = HORA__ONCE,
-                                        .line = queue->object.clock->timeline,
-                                        .planned = planned};
+    struct hora__scheduled_plan plan = {
+        .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = queue->object.clock->timeline, .planned = planned};
     init(scheduled, queue, &plan);
     scheduled->shard = shard;
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
@@ -295,15 +293,20 @@ static int compare_locked(const struct hora__scheduled *a, const struct hora__sc
            (a->entry.by_due.sequence < b->entry.by_due.sequence);
 }
 
-int hora_future_compare_due(hora_future *a, hora_future *b)
+int hora_future_compare_due(hora_future *a, hora_future *b, int *ret_order)
 {
     struct hora__scheduled *first;
-    if (b == NULL || hora__scheduled_of(b) == NULL || hora__scheduled_enter(a, &first) < 0)
-        return 0;
+    if (b == NULL || hora__scheduled_of(b) == NULL || ret_order == NULL)
+        return HORA_EINVAL;
+    int error = hora__scheduled_enter(a, &first);
+    if (error < 0)
+        return error;
     const struct hora__scheduled *second = hora__scheduled_of(b);
-    int order = first->queue == second->queue ? compare_locked(first, second) : 0;
+    bool is_comparable = first->queue == second->queue;
+    if (is_comparable)
+        *ret_order = compare_locked(first, second);
     hora__scheduled_leave(first);
-    return order;
+    return is_comparable ? 0 : HORA_EINVAL;
 }
 
 bool hora_future_is_periodic(const hora_future *future)
@@ -354,20 +357,24 @@ static void tell_course(const struct hora__scheduled *scheduled, hora_schedule_i
 int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info)
 {
     struct hora__scheduled *scheduled;
-    int error = ret_info == NULL ? HORA_EINVAL : hora__scheduled_enter(future, &scheduled);
+    size_t size;
+    int error = HORA__SIZE_GIVEN(hora_schedule_info, ret_info, &size);
+    if (error == 0)
+        error = hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
-    *ret_info = (hora_schedule_info){
-        .struct_size = sizeof *ret_info,
+    hora_schedule_info info = {
+        .struct_size = sizeof info,
         .clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
         .paused = scheduled->paused,
         .next = next_of(scheduled),
         .last_code = scheduled->last_code,
     };
     if (scheduled->course == NULL)
-        tell_single(scheduled, ret_info);
+        tell_single(scheduled, &info);
     else
-        tell_course(scheduled, ret_info);
+        tell_course(scheduled, &info);
     hora__scheduled_leave(scheduled);
+    hora__output_write(ret_info, size, &info, sizeof info);
     return 0;
 }

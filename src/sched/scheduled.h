@@ -3,7 +3,7 @@
 #ifndef HORA_SCHED_SCHEDULED_H
 #define HORA_SCHED_SCHEDULED_H
 
-#include <hora/schedule.h>
+#include <hora/scheduler.h>
 
 #include "base/ns.h"
 #include "exec/future.h"
@@ -185,7 +185,6 @@ struct hora__scheduled_plan {
     const hora_schedule *rules;
     bool copies_rules;
     struct hora__extra *extra; /* passes to it with success */
-    bool tells;
     bool paused;
     enum hora__trigger trigger;
     enum hora__timeline line;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "sched/registrar.h"
 #include "sys/alloc.h"
 #include "sys/library.h"
@@ -32,35 +33,35 @@ static hora_task task_of(const hora_scheduled_function *function)
 
 /* Understand all of them; how many there are. */
 static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
-                    hora_registrar_error *reterr_error, int *ret_count)
+                    hora_error *reason, int *ret_count)
 {
     int error = 0;
     for (const hora_scheduled_function *const *at = functions->first; at < functions->end && error == 0; at++) {
         if (*at == NULL)
             continue; /* a linker may leave gaps */
         hora_task task = task_of(*at);
-        error = hora__registration_new(registrar, &task, &(*at)->declaration, &batch[*ret_count], reterr_error);
+        error = hora__registration_new(registrar, &task, &(*at)->declaration, &batch[*ret_count], reason);
         if (error == 0)
             (*ret_count)++;
     }
     return error;
 }
 
-static int complain(hora_registrar_error *error, int code)
+static int complain(hora_error *reason, int code)
 {
-    hora__declaration_complain(error, NULL, "scheduled functions", hora_strerror(code), NULL, NULL);
-    return code;
+    const struct hora__complaint complaint = {.what = hora_strerror(code)};
+    return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
 }
 
 static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
-                   hora_registrar_error *reterr_error)
+                   hora_error *reason)
 {
     int count = 0;
-    int error = read_all(registrar, functions, batch, reterr_error, &count);
+    int error = read_all(registrar, functions, batch, reason, &count);
     if (error == 0) {
-        error = hora__registrar_enlist(registrar, batch, count);
-        if (error < 0)
-            (void)complain(reterr_error, error);
+        error = hora__registrar_enlist(registrar, batch, count, reason);
+        if (error < 0 && (reason == NULL || reason->code == 0))
+            (void)complain(reason, error);
     }
     for (int i = 0; i < count && error < 0; i++)
         hora__registration_forget(batch[i]);
@@ -68,27 +69,28 @@ static int add_all(hora_registrar *registrar, const hora_scheduled_functions *fu
 }
 
 int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled_functions *functions,
-                                 hora_registrar_error *reterr_error)
+                                 hora_error *reason)
 {
+    hora__reason_begin(reason);
     int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL : hora__registrar_check(registrar);
     if (error < 0)
-        return complain(reterr_error, error);
+        return complain(reason, error);
     size_t most = (size_t)(functions->end - functions->first);
     hora_registration **batch = hora__alloc(most + 1, sizeof(hora_registration *));
     if (batch == NULL)
-        return complain(reterr_error, HORA_ENOMEM);
-    int result = add_all(registrar, functions, batch, reterr_error);
+        return complain(reason, HORA_ENOMEM);
+    int result = add_all(registrar, functions, batch, reason);
     hora__free(batch);
     return result;
 }
 
-int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_registrar_error *reterr_error)
+int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_error *reason)
 {
     int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);
     if (error < 0)
-        return complain(reterr_error, error);
+        return complain(reason, error);
     const hora_scheduled_functions *functions = hora__library_find(library, "hora_scheduled_exported");
     if (functions == NULL)
-        return complain(reterr_error, HORA_ENOENT);
-    return hora_registrar_add_functions(registrar, functions, reterr_error);
+        return complain(reason, HORA_ENOENT);
+    return hora_registrar_add_functions(registrar, functions, reason);
 }

@@ -17,8 +17,9 @@
 
 #include "base/fast.h"
 #include "base/fault.h"
+#include "base/first_release.h"
 #include "base/ns.h"
-#include "base/options.h"
+#include "base/reason.h"
 #include "exec/extra.h"
 #include "exec/options.h"
 #include "exec/steer.h"
@@ -181,7 +182,7 @@ static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
         return 0;
     *own = **task;
     *task = own;
-    int error = scheduler->decorate(pool, own, pool->context);
+    int error = scheduler->decorate(pool, own, pool->arg);
     return error < 0 ? error : own->run == NULL ? HORA_EINVAL : 0;
 }
 
@@ -308,6 +309,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .turn_ended = turn_ended,
     .sweep = hora__scheduler_sweep,
     .stopped = hora__scheduler_stopped,
+    .read_settings = hora__scheduler_read_settings,
     .worker_begins = worker_begins,
     .worker_ends = worker_ends,
     .run_timer = hora__scheduler_run_timer,
@@ -325,17 +327,18 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
     return pool != NULL && pool->kind == &scheduler_kind ? (const struct hora__scheduler *)pool : NULL;
 }
 
-static const char *read_options(hora_scheduler_options *own, const hora_scheduler_options *given)
+static int read_options(hora_scheduler_options *own, const hora_scheduler_options *given, hora_error *reason)
 {
-    if (hora__options_copy(own, sizeof *own, sizeof *own, given) < 0)
-        return "struct_size is wrong: start from HORA_SCHEDULER_OPTIONS or HORA_INIT(hora_scheduler_options)";
+    if (HORA__TAKE(hora_scheduler_options, own, given) < 0)
+        return hora__refuse_size(reason, "hora_scheduler_options");
     if (own->reject == HORA_REJECT_BLOCK)
-        return "HORA_REJECT_BLOCK has no effect: the queue of a scheduler always has room";
+        return hora__refuse(reason, HORA_EINVAL, "reject",
+                            "HORA_REJECT_BLOCK has no effect: the queue of a scheduler always has room");
     if (own->keep_alive < 0)
-        return "keep_alive is negative";
+        return hora__refuse(reason, HORA_EINVAL, "keep_alive", "keep_alive is negative");
     if (own->keep_alive == 0)
         own->keep_alive = HORA_MS(KEEP_ALIVE_MS);
-    return NULL;
+    return 0;
 }
 
 static hora_pool_options pool_options(const hora_scheduler_options *own, hora_queue *queue)
@@ -358,11 +361,18 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
         .clock = own->clock,
         .frozen = own->frozen,
         .keep_cancelled = own->keep_cancelled,
-        .oversight = own->oversight,
+        .metrics = own->metrics,
+        .admission = own->admission,
+        .watchdog = own->watchdog,
+        .listener = own->listener,
+        .context_hooks = own->context_hooks,
+        .grow_after = own->grow_after,
+        .dump = own->dump,
+        .dump_arg = own->dump_arg,
     };
 }
 
-static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own)
+static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own, const hora_pool_options *rest)
 {
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
@@ -371,54 +381,62 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.unpost = unpost;
     hora_ns ageing;
-    if (own->oversight != NULL && hora__overseer_steers(own->oversight, &ageing))
+    if (hora__overseer_steers(rest, &ageing))
         scheduler->pool.turns =
             hora__agenda_steer(scheduler->pool.queue, ageing, hora__steer_threads, &scheduler->pool);
     hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
-    scheduler->failed = own->failed;
-    scheduler->clock_event = own->clock_event;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;
     scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
     hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
-    if (own->clock_event != NULL || (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks))
+    if (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks)
         hora__clocks_watch(&scheduler->pool);
     hora__roster_add(&scheduler->roster);
 }
 
-int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
-                       const char **reterr_reason)
+static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret_scheduler, hora_error *reason)
 {
-    hora_scheduler_options own;
     hora_pool_options rest;
-    hora_queue *queue = NULL;
-    const char *reason = ret_scheduler == NULL ? "ret_scheduler is NULL" : read_options(&own, options);
-    int error = reason != NULL ? HORA_EINVAL : hora__agenda_new(own.clock, &queue);
-    if (error == 0) {
-        hora_pool_options wanted = pool_options(&own, queue);
-        reason = hora__pool_options(&rest, &wanted, ret_scheduler);
-        error = reason != NULL ? HORA_EINVAL
-                               : hora__pool_make(&rest, sizeof(struct hora__scheduler), &scheduler_kind, ret_scheduler);
-        if (error < 0)
-            (void)hora_queue_free(queue);
-    }
+    hora_queue *queue;
+    int error = hora__agenda_new(own->clock, &queue);
+    if (error < 0)
+        return error;
+    hora_pool_options wanted = pool_options(own, queue);
+    error = hora__pool_options(&rest, &wanted, ret_scheduler, reason);
     if (error == 0)
-        init((struct hora__scheduler *)*ret_scheduler, &own);
-    else if (reason != NULL && reterr_reason != NULL)
-        *reterr_reason = reason;
+        error = hora__pool_make(&rest, sizeof(struct hora__scheduler), &scheduler_kind, ret_scheduler);
+    if (error == 0)
+        init((struct hora__scheduler *)*ret_scheduler, own, &rest);
+    else
+        (void)hora_queue_free(queue);
     return error;
 }
 
-int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler)
+int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler, hora_error *reason)
 {
     hora_scheduler_options own;
-    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
-    if (error < 0 || own.core_threads < 0 || own.core_threads > 1)
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (ret_scheduler == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_scheduler is NULL");
+    int error = read_options(&own, options, reason);
+    if (error == 0)
+        error = new_scheduler(&own, ret_scheduler, reason);
+    return hora__reason_end(reason, error);
+}
+
+int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler, hora_error *reason)
+{
+    hora_scheduler_options own;
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_scheduler_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_scheduler_options");
+    if (own.core_threads < 0 || own.core_threads > 1)
+        return hora__refuse(reason, HORA_EINVAL, "core_threads",
+                            "core_threads is %d, but this scheduler has one thread", own.core_threads);
     own.struct_size = sizeof own;
     own.core_threads = 1;
     own.frozen = true;
-    return hora_scheduler_new(&own, ret_scheduler, NULL);
+    return hora_scheduler_new(&own, ret_scheduler, reason);
 }
 
 /* ---- scheduling ---- */
@@ -530,7 +548,6 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, 
                            enum hora__trigger trigger, hora_ns every, hora_future **ret_future)
 {
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
-                                        .tells = true,
                                         .trigger = trigger,
                                         .line = hora__clock_timeline(pool->object.clock),
                                         .now = now,

@@ -15,11 +15,9 @@ struct hora__scheduler {
     hora__atomic continue_periodic;
     hora__atomic watches;      /* whether the clocks are watched; set once */
     hora_decorate_fn decorate; /* these are immutable */
-    hora_failed_fn failed;
-    hora_clock_event_fn clock_event;
-    bool is_simple;           /* nobody decorates tasks, or oversees them */
-    bool shows_timers;        /* a hook, or oversight, sees them run; or it is steered */
-    struct hora__list roster; /* see sys/roster.h */
+    bool is_simple;            /* nobody decorates tasks, or oversees them */
+    bool shows_timers;         /* a hook, or oversight, sees them run; or it is steered */
+    struct hora__list roster;  /* see sys/roster.h */
 };
 
 /* NULL: a plain pool. */
@@ -49,7 +47,8 @@ __attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool
 /* As hora_scheduler_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
  * `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
-                                                              const hora_schedule *spec, hora_future **ret_future);
+                                                              const hora_schedule *spec, hora_future **ret_future,
+                                                              hora_error *reason);
 
 /* ---- sweep.c ---- */
 
@@ -98,8 +97,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future);
  * on. And: tell those who want to know of failures. */
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now);
 void hora__series_did_not_begin(struct hora__scheduled *scheduled);
-bool hora__series_survives(struct hora__scheduled *scheduled, int code);
-void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over);
+bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row);
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over, int64_t in_a_row);
 
 /* Whether a planned time, put off as it may be, lies after the end of the schedule. */
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
@@ -119,5 +118,7 @@ void hora__clocks_look(hora_pool *pool);
 
 /* With the lock: those in the agenda whose planned time does not hold any more, for this reason, are made due, and find it anew. */
 void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt);
+
+void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats);
 
 #endif

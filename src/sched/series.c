@@ -65,7 +65,10 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 {
     if (count <= 0)
         return;
-    HORA__PROBE(task_skipped, &scheduled->future, scheduled->future.task.name, count);
+    const char *name = hora__future_lock_name(&scheduled->future); /* another thread may drop it at the same time */
+    HORA__PROBE(task_skipped, &scheduled->future, name, count);
+    (void)name;
+    hora__future_unlock_name(&scheduled->future);
     if (pool->overseer != NULL && !HORA__FAULT(EVENTS_SKIP_IN_SILENCE))
         pool->overseer->kind->skipped(pool->overseer, &scheduled->future, count);
 }
@@ -438,6 +441,12 @@ static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns
     }
 }
 
+/* Failures until now, if the last run has failed. */
+static int64_t in_a_row_locked(const struct hora__scheduled *scheduled)
+{
+    return scheduled->course != NULL ? scheduled->course->failures_in_a_row : 1;
+}
+
 /* Whether the rule for failures lets it go on after this code. */
 static bool survives_locked(const struct hora__course *course, int code)
 {
@@ -460,21 +469,29 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
     return course->rules->count > 0 && course->runs >= course->rules->count + more;
 }
 
-bool hora__series_survives(struct hora__scheduled *scheduled, int code)
+bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row)
 {
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, code, now);
+    *ret_in_a_row = in_a_row_locked(scheduled);
     bool survives = survives_locked(scheduled->course, code);
     scheduled->course->is_over |= !survives;
     unlock(scheduled);
     return survives;
 }
 
+/* Tell the listener of a run that has failed; so many in a row as there were when it ended: another run may have ended since then. */
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over, int64_t in_a_row)
+{
+    if (code == 0 || pool->overseer == NULL)
+        return;
+    pool->overseer->kind->failed(pool->overseer, &scheduled->future, over, in_a_row);
+}
+
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
-    int code;
 };
 
 /* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and
@@ -501,10 +518,10 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
-    run->code = code;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, code, now);
+    int64_t in_a_row = in_a_row_locked(scheduled);
     bool goes_on = survives_locked(scheduled->course, code) && !has_run_enough(scheduled, code);
     int64_t skipped = 0;
     if (goes_on && !hora_future_is_done(future)) { /* cancelled meanwhile: there is nothing to plan */
@@ -516,28 +533,16 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
         scheduled->course->is_over = true;
     unlock(scheduled);
     hora__series_tell_skipped(run->pool, scheduled, skipped);
+    hora__series_tell(run->pool, scheduled, code, !goes_on || hora_future_is_done(future), in_a_row);
     if (goes_on)
         return HORA__GOES_ON;
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
 
-void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over)
-{
-    if (code == 0 || !scheduled->entry.tells)
-        return;
-    const hora_schedule *rules = hora__scheduled_rules(scheduled);
-    if (rules->failed != NULL)
-        rules->failed(pool, &scheduled->future, code, over, rules->failed_context);
-    struct hora__scheduler *scheduler = hora__scheduler_of(pool);
-    if (scheduler->failed != NULL)
-        scheduler->failed(pool, &scheduled->future, code, over, pool->context);
-}
-
 /* Whether somebody could ask when it ran, or how: not if it runs once and the worker has the only reference, unless a hook is shown it. */
 static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
 {
-    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)pool;
-    return scheduled->course == NULL && pool->before == NULL && pool->after == NULL && scheduler->failed == NULL &&
+    return scheduled->course == NULL && pool->before == NULL && pool->after == NULL &&
            !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
@@ -549,9 +554,7 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
     }
     struct run run = {.pool = pool, .scheduled = scheduled};
     struct hora__judge judge = {begins, ends, &run};
-    bool goes_on = hora__future_run_judged(&scheduled->future, thread, &judge);
-    hora__series_tell(pool, scheduled, run.code, !goes_on);
-    return goes_on;
+    return hora__future_run_judged(&scheduled->future, thread, &judge);
 }
 
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
@@ -581,7 +584,8 @@ void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
         lock(scheduled);
         if (scheduled->course != NULL ? scheduled->course->running > 0 : scheduled->is_running)
             note_end_locked(scheduled, code, now);
+        int64_t in_a_row = in_a_row_locked(scheduled);
         unlock(scheduled);
-        hora__series_tell(pool, scheduled, code, true);
+        hora__series_tell(pool, scheduled, code, true, in_a_row);
     }
 }

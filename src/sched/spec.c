@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "sched/trigger.h"
 #include "sched/zones.h"
 
@@ -23,196 +24,193 @@ static bool is_asked(const hora_schedule *spec)
     return spec->next != NULL || spec->trigger != NULL || spec->cron != NULL;
 }
 
-static const char *wrong_times(const hora_schedule *spec)
+static int check_times(const hora_schedule *spec, hora_error *reason)
 {
     if (spec->fixed_rate < 0)
-        return "rate is negative";
+        return hora__refuse(reason, HORA_EINVAL, "fixed_rate", "fixed_rate is negative");
     if (spec->fixed_delay < 0)
-        return "gap is negative";
+        return hora__refuse(reason, HORA_EINVAL, "fixed_delay", "fixed_delay is negative");
     if (count_series(spec) > 1)
-        return "only one of rate, gap, next, trigger and cron can be given";
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "only one of fixed_rate, fixed_delay, next, trigger and cron can be given");
     if (spec->next == NULL && spec->next_arg != NULL)
-        return "next_arg has no effect without next";
+        return hora__refuse(reason, HORA_EINVAL, "next_arg", "next_arg has no effect without next");
     if (spec->at.ns != 0 && spec->initial_delay != 0)
-        return "only one of delay and at can be given";
+        return hora__refuse(reason, HORA_EINVAL, "at", "only one of initial_delay and at can be given");
     if (spec->count < 0)
-        return "count is negative";
+        return hora__refuse(reason, HORA_EINVAL, "count", "count is negative");
     if (count_series(spec) == 0 && (spec->count != 0 || spec->end.ns != 0))
-        return "count and end have no effect on a task that runs once";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "count", "count and end have no effect on a task that runs once");
+    return 0;
 }
 
-static const char *wrong_cron(const hora_schedule *spec)
+static int check_cron(const hora_schedule *spec, hora_error *reason)
 {
     if (spec->cron == NULL && spec->zone != NULL)
-        return "zone has no effect without cron";
+        return hora__refuse(reason, HORA_EINVAL, "zone", "zone has no effect without cron");
     if ((int)spec->dialect < 0 || spec->dialect > HORA_CRON_UNIX)
-        return "dialect is none of the dialects of cron";
+        return hora__refuse(reason, HORA_EINVAL, "dialect", "dialect is none of the dialects of cron");
     if (spec->cron == NULL && spec->dialect != HORA_CRON_SPRING)
-        return "dialect has no effect without cron";
+        return hora__refuse(reason, HORA_EINVAL, "dialect", "dialect has no effect without cron");
     if ((int)spec->dst < 0 || spec->dst > HORA_DST_ONCE)
-        return "dst is none of the HORA_DST_ rules";
+        return hora__refuse(reason, HORA_EINVAL, "dst", "dst is none of the HORA_DST_ rules");
     if (spec->cron == NULL && spec->dst != HORA_DST_LITERAL)
-        return "dst has no effect without cron";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "dst", "dst has no effect without cron");
+    return 0;
 }
 
-static const char *wrong_clock(const hora_schedule *spec)
+static int check_clock(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->clock < 0 || spec->clock > HORA_CLOCK_WALL)
-        return "clock is none of the HORA_CLOCK_ values";
+        return hora__refuse(reason, HORA_EINVAL, "clock", "clock is none of the HORA_CLOCK_ values");
     if (spec->clock == HORA_CLOCK_DEFAULT || spec->clock == HORA_CLOCK_WALL)
-        return NULL;
+        return 0;
     if (spec->at.ns != 0)
-        return "at is a moment of the wall clock: it needs HORA_CLOCK_WALL, or no clock";
+        return hora__refuse(reason, HORA_EINVAL, "at",
+                            "at is a moment of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
     if (spec->cron != NULL)
-        return "cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock";
+        return hora__refuse(reason, HORA_EINVAL, "cron",
+                            "cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
     if (spec->trigger != NULL && spec->trigger->needs_wall)
-        return "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "trigger",
+                            "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
+    return 0;
 }
 
-static const char *wrong_missed(const hora_schedule *spec)
+static int check_missed(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->missed < 0 || spec->missed > HORA_MISSED_AT_MOST)
-        return "missed is none of the HORA_MISSED_ rules";
+        return hora__refuse(reason, HORA_EINVAL, "missed", "missed is none of the HORA_MISSED_ rules");
     if (spec->missed == HORA_MISSED_AT_MOST && spec->missed_max < 1)
-        return "HORA_MISSED_AT_MOST needs a missed_max of at least 1";
+        return hora__refuse(reason, HORA_EINVAL, "missed", "HORA_MISSED_AT_MOST needs a missed_max of at least 1");
     if (spec->missed != HORA_MISSED_AT_MOST && spec->missed_max != 0)
-        return "missed_max has no effect without HORA_MISSED_AT_MOST";
+        return hora__refuse(reason, HORA_EINVAL, "missed_max", "missed_max has no effect without HORA_MISSED_AT_MOST");
     if (spec->missed != HORA_MISSED_ONCE && spec->fixed_rate == 0 && !is_asked(spec))
-        return "missed has no effect without rate, next, trigger or cron";
+        return hora__refuse(reason, HORA_EINVAL, "missed",
+                            "missed has no effect without fixed_rate, next, trigger or cron");
     if (spec->grace < 0)
-        return "grace is negative";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "grace", "grace is negative");
+    return 0;
 }
 
-static const char *wrong_overlap(const hora_schedule *spec)
+static int check_overlap(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->overlap < 0 || spec->overlap > HORA_OVERLAP_ALLOW)
-        return "overlap is none of the HORA_OVERLAP_ rules";
+        return hora__refuse(reason, HORA_EINVAL, "overlap", "overlap is none of the HORA_OVERLAP_ rules");
     if (spec->overlap == HORA_OVERLAP_QUEUE_ONE && spec->fixed_rate == 0)
-        return "HORA_OVERLAP_QUEUE_ONE has no effect without rate";
+        return hora__refuse(reason, HORA_EINVAL, "overlap", "HORA_OVERLAP_QUEUE_ONE has no effect without fixed_rate");
     if (spec->overlap == HORA_OVERLAP_ALLOW && spec->fixed_rate == 0 && !is_asked(spec))
-        return "HORA_OVERLAP_ALLOW has no effect without rate, next, trigger or cron";
+        return hora__refuse(reason, HORA_EINVAL, "overlap",
+                            "HORA_OVERLAP_ALLOW has no effect without fixed_rate, next, trigger or cron");
     if (spec->overlap == HORA_OVERLAP_ALLOW && (spec->overlap_max < OVERLAP_LEAST || spec->overlap_max > OVERLAP_MOST))
-        return "HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000";
+        return hora__refuse(reason, HORA_EINVAL, "overlap", "HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000");
     if (spec->overlap != HORA_OVERLAP_ALLOW && spec->overlap_max != 0)
-        return "overlap_max has no effect without HORA_OVERLAP_ALLOW";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "overlap_max", "overlap_max has no effect without HORA_OVERLAP_ALLOW");
+    return 0;
 }
 
-static const char *wrong_failure(const hora_schedule *spec)
+static int check_failure(const hora_schedule *spec, hora_error *reason)
 {
     bool backs_off = spec->failure == HORA_FAILURE_BACK_OFF;
     if ((int)spec->failure < 0 || spec->failure > HORA_FAILURE_BACK_OFF)
-        return "failure is none of the HORA_FAILURE_ rules";
+        return hora__refuse(reason, HORA_EINVAL, "failure", "failure is none of the HORA_FAILURE_ rules");
     if (spec->stop_after < 0)
-        return "stop_after is negative";
+        return hora__refuse(reason, HORA_EINVAL, "stop_after", "stop_after is negative");
     if (spec->stop_after > 0 && spec->failure == HORA_FAILURE_STOP)
-        return "stop_after has no effect with HORA_FAILURE_STOP";
+        return hora__refuse(reason, HORA_EINVAL, "stop_after", "stop_after has no effect with HORA_FAILURE_STOP");
     if (!backs_off && (spec->back_off != 0 || spec->back_off_max != 0 || spec->back_off_factor != 0))
-        return "back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF";
+        return hora__refuse(reason, HORA_EINVAL, "back_off",
+                            "back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF");
     if (spec->back_off < 0 || spec->back_off_max < 0)
-        return "back_off or back_off_max is negative";
+        return hora__refuse(reason, HORA_EINVAL, "back_off", "back_off or back_off_max is negative");
     if (spec->back_off_max > 0 && spec->back_off_max < spec->back_off)
-        return "back_off_max is less than back_off";
+        return hora__refuse(reason, HORA_EINVAL, "back_off_max", "back_off_max is less than back_off");
     if (spec->back_off_factor != 0 && !(spec->back_off_factor >= 1 && spec->back_off_factor <= 1e9))
-        return "back_off_factor is not from 1 to 1e9";
-    if (spec->failed == NULL && spec->failed_context != NULL)
-        return "failed_context has no effect without failed";
+        return hora__refuse(reason, HORA_EINVAL, "back_off_factor", "back_off_factor is not from 1 to 1e9");
     if (backs_off && spec->overlap == HORA_OVERLAP_ALLOW)
-        return "HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "overlap",
+                            "HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way");
+    return 0;
 }
 
 /* What depends on the schedule; the rest is checked with the scheduler, see hora_task_options_check. */
-static const char *wrong_terms(const hora_schedule *spec)
+static int check_terms(const hora_schedule *spec, hora_error *reason)
 {
     hora_task_options terms;
-    if (hora__options_copy(&terms, sizeof terms, sizeof terms, spec->options) < 0)
-        return "terms: struct_size is wrong: start from HORA_TASK_OPTIONS or HORA_INIT(hora_task_options)";
+    if (HORA__TAKE(hora_task_options, &terms, spec->options) < 0)
+        return hora__refuse(reason, HORA_EINVAL, "options",
+                            "options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
     if (terms.finish_within != 0 && count_series(spec) > 0)
-        return "terms: done_by is for what runs once; a series has start_by and run_for";
-    return NULL;
+        return hora__refuse(reason, HORA_EINVAL, "finish_within",
+                            "finish_within is for a task that runs once; a series has start_within and run_limit");
+    return 0;
 }
 
-static const char *wrong_rest(const hora_schedule *spec)
+static int check_rest(const hora_schedule *spec, hora_error *reason)
 {
     if (spec->slack < 0)
-        return "slack is negative";
+        return hora__refuse(reason, HORA_EINVAL, "slack", "slack is negative");
     if (spec->spread < 0)
-        return "spread is negative";
+        return hora__refuse(reason, HORA_EINVAL, "spread", "spread is negative");
     if (spec->fixed_rate > 0 && spec->spread > spec->fixed_rate)
-        return "spread is greater than rate: the planned times would change places";
-    return wrong_terms(spec);
+        return hora__refuse(reason, HORA_EINVAL, "spread",
+                            "spread is greater than fixed_rate: the planned times would change places");
+    return check_terms(spec, reason);
 }
 
-static const char *wrong(const hora_schedule *spec)
+static int check(const hora_schedule *spec, hora_error *reason)
 {
-    static const char *(*const parts[])(const hora_schedule *spec) = {
-        wrong_times, wrong_cron, wrong_clock, wrong_missed, wrong_overlap, wrong_failure, wrong_rest};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *reason = parts[i](spec);
-        if (reason != NULL)
-            return reason;
-    }
-    return NULL;
+    static int (*const parts[])(const hora_schedule *spec, hora_error *reason) = {
+        check_times, check_cron, check_clock, check_missed, check_overlap, check_failure, check_rest};
+    int error = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && error == 0; i++)
+        error = parts[i](spec, reason);
+    return error;
 }
 
 /* Which times that have passed are made up is decided by the schedule; so the trigger says all of them. */
-static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger,
-                        const char **reterr_reason)
+static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger, hora_error *reason)
 {
     const char *name = spec->zone != NULL ? spec->zone : "local";
     hora_cron *cron;
     hora_zone *zone;
-    int error = hora_cron_parse(spec->cron, HORA_CRON_OPTIONS(.dialect = spec->dialect, .dst = spec->dst), &cron, NULL);
-    if (error == HORA_EINVAL)
-        *reterr_reason = "cron is no expression of its dialect: hora_cron_parse says why";
+    int error =
+        hora_cron_parse(spec->cron, HORA_CRON_OPTIONS(.dialect = spec->dialect, .dst = spec->dst), &cron, reason);
     if (error < 0)
         return error;
-    error = queue != NULL ? hora__zones_get(queue, name, &zone, reterr_reason)
-                          : hora_zone_new(name, NULL, &zone, reterr_reason);
+    error = queue != NULL ? hora__zones_get(queue, name, &zone, reason) : hora_zone_new(name, NULL, &zone, reason);
     if (error == 0) {
-        error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), ret_trigger);
+        error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), ret_trigger,
+                                      reason);
         (void)hora_zone_unref(zone);
     }
     (void)hora_cron_unref(cron);
     return error;
 }
 
-int hora__spec_read(const hora_schedule *spec, hora_queue *queue, hora_schedule *ret_own, const char **reterr_reason)
+int hora__spec_read(const hora_schedule *spec, hora_queue *queue, hora_schedule *ret_own, hora_error *reason)
 {
     hora_schedule own;
-    const char *reason = "struct_size is wrong: start from HORA_SCHEDULE or HORA_INIT(hora_schedule)";
-    int error = hora__options_copy(&own, sizeof own, sizeof own, spec);
-    if (error == 0) {
-        reason = wrong(&own);
-        error = reason != NULL ? HORA_EINVAL : 0;
-    }
+    if (HORA__TAKE(hora_schedule, &own, spec) < 0)
+        return hora__refuse_size(reason, "hora_schedule");
+    int error = check(&own, reason);
     if (error == 0 && own.cron != NULL)
-        error = make_trigger(&own, queue, &own.trigger, &reason);
+        error = make_trigger(&own, queue, &own.trigger, reason);
     else if (error == 0)
         (void)hora_trigger_ref(own.trigger);
-    if (error < 0) {
-        if (reason != NULL && error != HORA_ENOMEM)
-            *reterr_reason = reason;
+    if (error < 0)
         return error;
-    }
     own.cron = own.zone = NULL; /* the caller's text may not live on */
     *ret_own = own;
     return 0;
 }
 
-int hora_schedule_check(const hora_schedule *spec, const char **reterr_reason)
+int hora_schedule_check(const hora_schedule *schedule, hora_error *reason)
 {
     hora_schedule own;
-    const char *reason = NULL;
-    int error = hora__spec_read(spec, NULL, &own, &reason);
+    hora__reason_begin(reason);
+    int error = hora__spec_read(schedule, NULL, &own, reason);
     if (error == 0)
         (void)hora_trigger_unref(own.trigger);
-    else if (reason != NULL && reterr_reason != NULL)
-        *reterr_reason = reason;
-    return error;
+    return hora__reason_end(reason, error);
 }

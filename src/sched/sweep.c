@@ -129,19 +129,9 @@ int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cance
     return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
 }
 
-bool hora_scheduler_cancels_delayed(const hora_scheduler *scheduler)
+void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats)
 {
-    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
-    return own != NULL && hora__atomic_load(&own->cancel_delayed) != 0;
-}
-
-bool hora_scheduler_continues_periodic(const hora_scheduler *scheduler)
-{
-    const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
-    return own != NULL && hora__atomic_load(&own->continue_periodic) != 0;
-}
-
-bool hora_scheduler_keeps_cancelled(const hora_scheduler *scheduler)
-{
-    return hora__scheduler_look_at(scheduler) != NULL && hora__atomic_load(&scheduler->owner.keeps_cancelled) != 0;
+    const struct hora__scheduler *own = hora__scheduler_look_at(pool);
+    stats->cancel_delayed = hora__atomic_load(&own->cancel_delayed) != 0;
+    stats->continue_periodic = hora__atomic_load(&own->continue_periodic) != 0;
 }

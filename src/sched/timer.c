@@ -25,8 +25,7 @@
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
-    return pool->before != NULL || pool->after != NULL || scheduler->failed != NULL || scheduler->decorate != NULL ||
-           pool->overseer != NULL;
+    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL || pool->overseer != NULL;
 }
 
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)

@@ -40,17 +40,17 @@ static bool comes_too_late(const hora_pool *pool)
 
 /* ---- for those who want to see it ---- */
 
-static void tell_failed(hora_pool *pool, int code)
+/* What the hooks are told: a run of nothing that a caller has a handle of. */
+static hora_run_info run_info(int code)
 {
-    const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
-    if (code != 0 && scheduler->failed != NULL)
-        scheduler->failed(pool, NULL, code, true, pool->context);
+    return (hora_run_info){.struct_size = sizeof(hora_run_info), .code = code, .task = &hora__timer_task};
 }
 
 static void tell_after(hora_pool *pool, int code)
 {
+    hora_run_info run = run_info(code);
     if (pool->after != NULL)
-        pool->after(pool, NULL, code, pool->context);
+        pool->after(pool, &run, pool->arg);
 }
 
 static int decorate(hora_pool *pool, hora_task *task)
@@ -59,7 +59,7 @@ static int decorate(hora_pool *pool, hora_task *task)
     if (scheduler->decorate == NULL)
         return 0;
     hora_task own = *task;
-    int error = scheduler->decorate(pool, &own, pool->context);
+    int error = scheduler->decorate(pool, &own, pool->arg);
     if (error < 0 || own.run == NULL)
         return error < 0 ? error : HORA_EINVAL; /* what it was stays */
     *task = own;
@@ -95,13 +95,13 @@ static bool run_shown(struct hora__worker *worker)
     worker->taken.task = hora__timer_task;
     worker->taken.task.arg = worker->timer_run.arg;
     worker->stage = HORA__TASK_RUNS;
-    int refused = pool->before != NULL ? pool->before(pool, NULL, pool->context) : 0;
+    hora_run_info run = run_info(0);
+    int refused = pool->before != NULL ? pool->before(pool, &run, pool->arg) : 0;
     int code = refused != 0 ? refused : decorate(pool, &worker->taken.task);
     if (code == 0)
         code = run_body(worker);
     worker->ending = hora__ending_of_code(code);
     worker->stage = HORA__TASK_HAS_RUN;
-    tell_failed(pool, code);
     if (refused == 0)
         tell_after(pool, code);
     end(worker, worker->ending);
@@ -146,6 +146,5 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker)
         worker->witness->kind->ended(worker->witness, NULL, task, HORA_EABANDONED);
     if (task->drop != NULL)
         task->drop(task->arg);
-    tell_failed(pool, HORA_EABANDONED);
     tell_after(pool, HORA_EABANDONED);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/first_release.h"
 #include "sys/alloc.h"
 
 void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *kind)
@@ -37,14 +38,31 @@ hora_trigger *hora_trigger_unref(hora_trigger *trigger)
 
 hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
 {
-    return trigger != NULL && context != NULL ? trigger->kind->next(trigger, context) : HORA_FOREVER;
+    hora_trigger_context own;
+    if (trigger == NULL || context == NULL || HORA__TAKE(hora_trigger_context, &own, context) < 0)
+        return HORA_NEVER;
+    hora_ns next = trigger->kind->next(trigger, &own);
+    return next == HORA_FOREVER ? HORA_NEVER : next;
+}
+
+hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
+{
+    return trigger->kind->next(trigger, context);
+}
+
+/* HORA_NEVER is before all times, for callers; inside, what never comes is after all times. */
+hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg)
+{
+    hora_ns answer = next(context, arg);
+    return answer == HORA_NEVER ? HORA_FOREVER : answer;
 }
 
 /* As if all had been run that comes before `from`. */
 static hora_trigger_context context_from(const hora_trigger_context *context, hora_ns from)
 {
     hora_ns before = hora__ns_sub(from, 1);
-    return (hora_trigger_context){.clock = context->clock,
+    return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
+                                  .clock = context->clock,
                                   .now = before,
                                   .last_planned = before,
                                   .last_start = before,
@@ -113,7 +131,7 @@ struct function_trigger {
 static hora_ns next_of_function(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct function_trigger *own = (const struct function_trigger *)trigger;
-    return own->next(context, own->arg);
+    return hora__next_of(own->next, context, own->arg);
 }
 
 static void free_function(hora_trigger *trigger)

@@ -86,4 +86,8 @@ int hora__calendar_refresh(hora_calendar *calendar);
 
 void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text);
 
+/* As hora_trigger_next, for contexts of our own; HORA_FOREVER: never. And: ask a function of the user's. */
+hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context);
+hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg);
+
 #endif

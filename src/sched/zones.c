@@ -81,7 +81,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     return other;
 }
 
-int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, const char **reterr_reason)
+int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, hora_error *reason)
 {
     hora__mutex_lock(&queue->object.lock);
     hora_zone *zone = find_locked(queue, name);
@@ -90,7 +90,7 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, c
         *ret_zone = zone;
         return 0;
     }
-    int error = hora_zone_new(name, NULL, &zone, reterr_reason);
+    int error = hora_zone_new(name, NULL, &zone, reason);
     if (error < 0)
         return error;
     struct known_zone *known = hora__alloc(1, sizeof *known);

@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/options.h"
+#include "base/first_release.h"
+#include "base/reason.h"
 #include "sync/clock.h"
 #include "sync/object.h"
 #include "sync/thread.h"
@@ -29,19 +30,23 @@ static void destroy(struct hora__object *object)
     hora__free(HORA__LIST_ENTRY(object, struct hora_latch, object));
 }
 
-int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch)
+int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch, hora_error *reason)
 {
     hora_latch_options own;
-    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
-    if (error < 0 || count < 0 || ret_latch == NULL)
-        return HORA_EINVAL;
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_latch_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_latch_options");
+    if (count < 0)
+        return hora__refuse(reason, HORA_EINVAL, "count", "the count is %d, which is negative", count);
+    if (ret_latch == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_latch is NULL");
     hora_latch *latch = hora__alloc(1, sizeof *latch);
     if (latch == NULL)
-        return HORA_ENOMEM;
-    error = hora__object_init(&latch->object, own.clock, destroy);
+        return hora__reason_end(reason, HORA_ENOMEM);
+    int error = hora__object_init(&latch->object, own.clock, destroy);
     if (error < 0) {
         hora__free(latch);
-        return error;
+        return hora__reason_end(reason, error);
     }
     latch->count = count;
     hora__list_init(&latch->waiters);

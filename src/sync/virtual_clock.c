@@ -16,8 +16,9 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/first_release.h"
 #include "base/ns.h"
-#include "base/options.h"
+#include "base/reason.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
@@ -40,22 +41,27 @@ static int check(const hora_virtual_clock *clock)
     return clock->generation == hora__fork_generation() ? 0 : HORA_EFORKED;
 }
 
-int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtual_clock **ret_clock)
+int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtual_clock **ret_clock,
+                           hora_error *reason)
 {
     hora_virtual_clock_options own;
-    int error = hora__options_copy(&own, sizeof own, sizeof own, options);
-    if (error < 0 || ret_clock == NULL || own.monotonic < 0)
-        return HORA_EINVAL;
-    error = hora__fork_watch();
+    hora__reason_begin(reason);
+    if (HORA__TAKE(hora_virtual_clock_options, &own, options) < 0)
+        return hora__refuse_size(reason, "hora_virtual_clock_options");
+    if (ret_clock == NULL)
+        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_clock is NULL");
+    if (own.monotonic < 0)
+        return hora__refuse(reason, HORA_EINVAL, "monotonic", "the first reading of the monotonic line is negative");
+    int error = hora__fork_watch();
     if (error < 0)
-        return error;
+        return hora__reason_end(reason, error);
     hora_virtual_clock *clock = hora__alloc(1, sizeof *clock);
     if (clock == NULL)
-        return HORA_ENOMEM;
+        return hora__reason_end(reason, HORA_ENOMEM);
     error = hora__mutex_init(&clock->lock, HORA__RANK_CLOCK);
     if (error < 0) {
         hora__free(clock);
-        return error;
+        return hora__reason_end(reason, error);
     }
     for (int i = 0; i < HORA__TIMELINES; i++) {
         clock->views[i] = (hora_clock){(enum hora__timeline)i, clock};

@@ -4,6 +4,8 @@
 #ifndef HORA_SYNC_VIRTUAL_CLOCK_H
 #define HORA_SYNC_VIRTUAL_CLOCK_H
 
+#include <hora/virtual_clock.h>
+
 #include "base/list.h"
 #include "sync/clock.h"
 #include "sys/mutex.h"

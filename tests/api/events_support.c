@@ -40,9 +40,19 @@ NOTES(clock_stepped, 'C')
 
 hora_listener diary_listener(struct diary *diary)
 {
-    return (hora_listener){note_started,       note_done,      note_failed,        note_rejected,
-                           note_expired,       note_skipped,   note_stuck,         note_resized,
-                           note_thread_failed, note_woke_late, note_clock_stepped, diary};
+    return (hora_listener){.struct_size = sizeof(hora_listener),
+                           .started = note_started,
+                           .done = note_done,
+                           .failed = note_failed,
+                           .rejected = note_rejected,
+                           .expired = note_expired,
+                           .skipped = note_skipped,
+                           .stuck = note_stuck,
+                           .resized = note_resized,
+                           .thread_failed = note_thread_failed,
+                           .woke_late = note_woke_late,
+                           .clock_stepped = note_clock_stepped,
+                           .arg = diary};
 }
 
 hora_listener diary_listener_for(struct diary *diary, const char *whats)

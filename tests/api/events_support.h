@@ -5,7 +5,7 @@
 #ifndef HORA_TESTS_API_EVENTS_SUPPORT_H
 #define HORA_TESTS_API_EVENTS_SUPPORT_H
 
-#include <hora/oversight.h>
+#include <hora/event.h>
 
 #include "support.h"
 

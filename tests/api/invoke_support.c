@@ -120,6 +120,7 @@ hora_future *queued_future(struct rig *r)
 
     CHECK_INT(hora_queue_size(hora_pool_queue(r->pool)), 1);
     CHECK_OK(hora_queue_peek(hora_pool_queue(r->pool), &item));
+    (void)hora_future_unref(item); /* the queue has it */
     return item;
 }
 

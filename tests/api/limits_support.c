@@ -29,26 +29,25 @@ static void note_stuck(hora_pool *pool, const hora_event *event, void *context)
 hora_listener limits_listener(struct rig *r, struct seen *seen)
 {
     seen->rig = r;
-    return (hora_listener){.expired = note_expired, .stuck = note_stuck, .arg = seen};
+    return (hora_listener){
+        .struct_size = sizeof(hora_listener), .expired = note_expired, .stuck = note_stuck, .arg = seen};
 }
 
 void limits_open(struct rig *r, struct seen *seen, int threads)
 {
-    rig_open(
-        r, false,
-        HORA_POOL_OPTIONS(.core_threads = threads, .oversight = HORA_OVERSIGHT(.listener = limits_listener(r, seen))));
+    hora_listener listener = limits_listener(r, seen);
+    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = threads, .listener = &listener));
 }
 
 void limits_open_scheduler(struct rig *r, struct seen *seen, int threads)
 {
-    scheduler_open(r, false,
-                   HORA_SCHEDULER_OPTIONS(.core_threads = threads,
-                                          .oversight = HORA_OVERSIGHT(.listener = limits_listener(r, seen))));
+    hora_listener listener = limits_listener(r, seen);
+    scheduler_open(r, false, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .listener = &listener));
 }
 
 hora_future *submit_under(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_pool_submit_with(r->pool, JOB(job), terms, &future));
+    CHECK_OK(hora_pool_submit_with(r->pool, JOB(job), terms, &future, NULL));
     return future;
 }

@@ -13,7 +13,7 @@ int work_run(void *arg, void **ret_result)
 
 hora_distribution measured(struct rig *r, const char *name, hora_metric measure)
 {
-    hora_distribution distribution = {.struct_size = 0};
+    hora_distribution distribution = HORA_INIT(hora_distribution);
     CHECK_OK(hora_pool_get_distribution(r->pool, name, measure, &distribution));
     CHECK_INT(distribution.struct_size, sizeof distribution);
     return distribution;
@@ -21,7 +21,7 @@ hora_distribution measured(struct rig *r, const char *name, hora_metric measure)
 
 hora_counts counted(struct rig *r, const char *name)
 {
-    hora_counts counts = {.struct_size = 0};
+    hora_counts counts = HORA_INIT(hora_counts);
     CHECK_OK(hora_pool_get_counts(r->pool, name, &counts));
     CHECK_INT(counts.struct_size, sizeof counts);
     return counts;

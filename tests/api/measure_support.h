@@ -3,7 +3,7 @@
 #ifndef HORA_TESTS_API_MEASURE_SUPPORT_H
 #define HORA_TESTS_API_MEASURE_SUPPORT_H
 
-#include <hora/measure.h>
+#include <hora/metrics.h>
 
 #include "scheduler_support.h"
 
@@ -18,8 +18,7 @@ int work_run(void *work, void **ret_result);
 
 #define WORK(work, label) HORA_TASK(work_run, (work), .name = (label))
 
-#define OPEN_MEASURED(r, ...) \
-    rig_open((r), false, HORA_POOL_OPTIONS(.oversight = HORA_OVERSIGHT(.measured = true), __VA_ARGS__))
+#define OPEN_MEASURED(r, ...) rig_open((r), false, HORA_POOL_OPTIONS(.metrics = HORA_METRICS(), __VA_ARGS__))
 
 /* Submit it, and give the future back. */
 int submit_unseen(hora_pool *pool, const hora_task *task);

@@ -7,24 +7,28 @@
 
 /* ---- rigs ---- */
 
-static int before_hook(hora_pool *pool, hora_future *future, void *context)
+static int before_hook(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     CHECK_POINTER(hora_pool_current(), pool);
-    CHECK(future != NULL);
+    CHECK_INT(run->struct_size, sizeof(hora_run_info));
+    CHECK(run->future != NULL);
+    CHECK_POINTER(run->task, hora_future_task(run->future));
+    CHECK_INT(run->code, 0);
     atomic_fetch_add(&r->before, 1);
     return 0;
 }
 
-static void after_hook(hora_pool *pool, hora_future *future, int code, void *context)
+static void after_hook(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     CHECK_POINTER(hora_pool_current(), pool);
-    CHECK(hora_future_is_done(future));
+    CHECK(hora_future_is_done(run->future));
+    CHECK_POINTER(run->task, hora_future_task(run->future));
     atomic_fetch_add(&r->after, 1);
-    atomic_store(&r->last_code, code);
+    atomic_store(&r->last_code, run->code);
 }
 
 static void terminated_hook(hora_pool *pool, void *context)
@@ -41,7 +45,7 @@ void rig_prepare(struct rig *r, bool hooked)
     memset(r, 0, sizeof(*r));
     r->hooked = hooked;
     fixture_open(&r->f);
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r->f.view), &r->gate));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r->f.view), &r->gate, NULL));
 }
 
 bool rigs_are_steered(void)
@@ -51,34 +55,33 @@ bool rigs_are_steered(void)
 
 static bool goes_with_steering(const hora_pool_options *options)
 {
-    return options->oversight == NULL && options->queue == NULL && options->queue_capacity >= 0 &&
+    return options->admission == NULL && options->queue == NULL && options->queue_capacity >= 0 &&
            !options->keep_cancelled && options->spin == 0;
 }
 
-int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **reterr_reason)
+int rig_try_pool(struct rig *r, const hora_pool_options *options, hora_error *reason)
 {
     hora_pool_options own = *options;
-    hora_oversight steered = HORA_INIT(hora_oversight);
+    const hora_admission steered = HORA_INIT(hora_admission);
 
-    steered.steered = true;
     own.clock = r->f.view;
     own.arg = r;
     if (rigs_are_steered() && goes_with_steering(&own))
-        own.oversight = &steered;
+        own.admission = &steered;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;
         own.terminated = terminated_hook;
     }
-    return hora_pool_new(&own, &r->pool, reterr_reason);
+    return hora_pool_new(&own, &r->pool, reason);
 }
 
 void rig_pool(struct rig *r, const hora_pool_options *options)
 {
-    const char *reason = NULL;
+    hora_error reason;
 
     if (rig_try_pool(r, options, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "the pool is refused: %s", reason ? reason : "for no reason");
+        test_fail(__FILE__, __LINE__, "the pool is refused: %s", reason.message);
 }
 
 void rig_open(struct rig *r, bool hooked, const hora_pool_options *options)
@@ -104,12 +107,12 @@ void rig_open_occupied(struct rig *r)
 }
 
 /* Refuses the first task, after the gate was opened, and so ends the worker. */
-static int end_worker(hora_pool *pool, hora_future *future, void *context)
+static int end_worker(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     (void)pool;
-    (void)future;
+    (void)run;
     if (atomic_fetch_add(&r->before, 1) > 0)
         return 0;
     CHECK_OK(hora_latch_await(r->gate));
@@ -178,7 +181,7 @@ void rig_close(struct rig *r)
 {
     if (r->pool != NULL) {
         rig_finish(r);
-        CHECK_OK(hora_pool_free(r->pool));
+        CHECK_FREE(r->pool);
         if (r->hooked)
             CHECK_INT(r->terminated, 1);
     }
@@ -190,7 +193,7 @@ void rig_close(struct rig *r)
 
 hora_pool_stats rig_stats_now(struct rig *r)
 {
-    hora_pool_stats stats = {0};
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     CHECK_OK(hora_pool_get_stats(r->pool, &stats));
     return stats;
@@ -204,7 +207,7 @@ hora_pool_stats rig_stats(struct rig *r)
 
 void check_books(const char *file, int line, hora_pool *pool)
 {
-    hora_pool_stats s = {0};
+    hora_pool_stats s = HORA_INIT(hora_pool_stats);
 
     test_check_error(file, line, "stats", hora_pool_get_stats(pool, &s), 0);
     test_check_int(file, line, "sum of all ends",

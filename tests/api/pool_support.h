@@ -50,7 +50,7 @@ struct rig {
 void rig_open(struct rig *r, bool hooked, const hora_pool_options *options);
 /* Only the clock and the gate: for option sets with a queue of the rig's, and for pools that are refused. */
 void rig_prepare(struct rig *r, bool hooked);
-int rig_try_pool(struct rig *r, const hora_pool_options *options, const char **reterr_reason);
+int rig_try_pool(struct rig *r, const hora_pool_options *options, hora_error *reason);
 void rig_pool(struct rig *r, const hora_pool_options *options);
 /* With HORA_TEST_STEERED in the environment the pools of rigs are steered, where that is possible: without terms everything else is as ever. */
 bool rigs_are_steered(void);

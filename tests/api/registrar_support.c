@@ -5,7 +5,7 @@
 void office_open(struct office *o, int threads)
 {
     stage_open(&o->s, HORA_SCHEDULER_OPTIONS(.core_threads = threads));
-    CHECK_OK(hora_registrar_new(NULL, &o->registrar));
+    CHECK_OK(hora_registrar_new(NULL, &o->registrar, NULL));
 }
 
 void office_close(struct office *o)
@@ -16,18 +16,18 @@ void office_close(struct office *o)
 
 void office_bind(struct office *o)
 {
-    CHECK_OK(hora_registrar_bind(o->registrar, o->s.scheduler));
+    CHECK_OK(hora_registrar_bind(o->registrar, o->s.scheduler, NULL));
 }
 
 hora_registration *declare_tick(const char *file, int line, struct office *o, struct tick *tick,
                                 const hora_declaration *declaration)
 {
     hora_registration *registration = NULL;
-    hora_registrar_error error;
+    hora_error error;
 
     tick->stage = &o->s;
     if (hora_registrar_add(o->registrar, TICK(tick), declaration, &registration, &error) < 0)
-        test_fail(file, line, "%s", error.text);
+        test_fail(file, line, "%s", error.message);
     return registration;
 }
 
@@ -44,7 +44,7 @@ int next_of(struct office *o, hora_registration *registration)
 void check_outcome(const char *file, int line, struct office *o, hora_registration *registration,
                    hora_outcome_state state, int start, int code, int runs, int failures)
 {
-    hora_outcome outcome = {.code = -7};
+    hora_outcome outcome = HORA_INIT(hora_outcome);
 
     CHECK_OK(hora_registration_get_outcome(registration, &outcome));
     test_check_int(file, line, "state", outcome.state, state);

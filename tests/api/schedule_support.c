@@ -6,45 +6,100 @@
 
 /* ---- stages ---- */
 
-static void note_event(hora_scheduler *scheduler, const hora_clock_event *event, void *context)
+/* What the listener of a stage is told goes on to that of the options. */
+#define PASS_ON(name)                                                               \
+    static void pass_on_##name(hora_pool *pool, const hora_event *event, void *arg) \
+    {                                                                               \
+        struct stage *stage = arg;                                                  \
+        stage->told.name(pool, event, stage->told.arg);                             \
+    }
+PASS_ON(started)
+PASS_ON(done)
+PASS_ON(rejected)
+PASS_ON(expired)
+PASS_ON(skipped)
+PASS_ON(stuck)
+PASS_ON(resized)
+PASS_ON(thread_failed)
+PASS_ON(woke_late)
+
+static void note_step(hora_pool *pool, const hora_event *event, void *arg)
 {
-    struct stage *stage = context;
+    struct stage *stage = arg;
     int n = atomic_fetch_add(&stage->events, 1);
 
-    CHECK_POINTER(hora_pool_current(), scheduler);
+    CHECK_POINTER(hora_pool_current(), pool);
+    CHECK_INT(event->struct_size, sizeof(hora_event));
     CHECK(n < MOST_EVENTS);
     if (n < MOST_EVENTS)
         stage->event[n] = *event;
+    if (stage->told.clock_stepped != NULL)
+        stage->told.clock_stepped(pool, event, stage->told.arg);
 }
 
-static void note_failure(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+static void note_failure(hora_pool *pool, const hora_event *event, void *arg)
 {
-    struct stage *stage = context;
+    struct stage *stage = arg;
     int n = atomic_fetch_add(&stage->failures, 1);
 
-    CHECK_POINTER(hora_pool_current(), scheduler);
+    CHECK_POINTER(hora_pool_current(), pool);
     CHECK(n < MOST_FAILURES);
     if (n < MOST_FAILURES)
-        stage->failure[n] = (struct stage_failure){future, code, ends, atomic_fetch_add(&stage->order, 1)};
+        stage->failure[n] = (struct stage_failure){event->future,
+                                                   event->code,
+                                                   event->ends,
+                                                   event->failures_in_a_row,
+                                                   hora_future_is_done(event->future),
+                                                   atomic_fetch_add(&stage->order, 1)};
+    if (stage->told.failed != NULL)
+        stage->told.failed(pool, event, stage->told.arg);
 }
 
-void stage_open(struct stage *stage, const hora_scheduler_options *options)
+static hora_listener stage_listener(struct stage *stage, const hora_listener *told)
+{
+    hora_listener own = HORA_INIT(hora_listener);
+
+    own.failed = note_failure;
+    own.clock_stepped = note_step;
+    own.arg = stage;
+    own.started = told->started != NULL ? pass_on_started : NULL;
+    own.done = told->done != NULL ? pass_on_done : NULL;
+    own.rejected = told->rejected != NULL ? pass_on_rejected : NULL;
+    own.expired = told->expired != NULL ? pass_on_expired : NULL;
+    own.skipped = told->skipped != NULL ? pass_on_skipped : NULL;
+    own.stuck = told->stuck != NULL ? pass_on_stuck : NULL;
+    own.resized = told->resized != NULL ? pass_on_resized : NULL;
+    own.thread_failed = told->thread_failed != NULL ? pass_on_thread_failed : NULL;
+    own.woke_late = told->woke_late != NULL ? pass_on_woke_late : NULL;
+    return own;
+}
+
+void stage_open_unheard(struct stage *stage, const hora_scheduler_options *options)
 {
     hora_scheduler_options own = *options;
-    const char *reason = NULL;
+    hora_error reason;
 
     *stage = (struct stage){.order = 0};
     fixture_open(&stage->f);
     for (int i = 0; i < 4; i++)
         stage->zero[i] = hora_clock_now(hora_virtual_clock_view(stage->f.clock, (hora_clock_id)i));
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = stage->f.view), &stage->gate));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = stage->f.view), &stage->gate, NULL));
     if (own.clock == NULL)
         own.clock = stage->f.view;
     own.arg = stage;
-    own.clock_event = note_event;
-    own.failed = note_failure;
     if (hora_scheduler_new(&own, &stage->scheduler, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason != NULL ? reason : "for no reason");
+        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason.message);
+}
+
+void stage_open(struct stage *stage, const hora_scheduler_options *options)
+{
+    hora_scheduler_options own = *options;
+    const hora_listener told = options->listener != NULL ? *options->listener : (hora_listener)HORA_INIT(hora_listener);
+    const hora_listener listener = stage_listener(stage, &told);
+
+    own.listener = &listener;
+    stage_open_unheard(stage, &own);
+    stage->told = told;
 }
 
 void stage_close(struct stage *stage)
@@ -57,7 +112,7 @@ void stage_close(struct stage *stage)
     for (int i = 0; i < 1000 && !hora_pool_is_terminated(stage->scheduler); i++)
         stage_pass(stage, 1);
     CHECK_OK(hora_pool_await_termination_for(stage->scheduler, 0));
-    CHECK_OK(hora_pool_free(stage->scheduler));
+    CHECK_FREE(stage->scheduler);
     CHECK_OK(hora_latch_free(stage->gate));
     fixture_close(&stage->f);
 }
@@ -146,11 +201,10 @@ void tick_drop_result(void *arg)
 hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick, const hora_schedule *spec)
 {
     hora_future *future = NULL;
-    const char *reason = "by the scheduler";
+    hora_error reason;
 
-    int error = hora_scheduler_schedule_with(stage->scheduler, TICK(tick), spec, &future);
-    if (error < 0 && hora_schedule_check(spec, &reason) <= 0)
-        test_fail(file, line, "the schedule is refused: %s, %s", hora_strerror(error), reason);
+    if (hora_scheduler_schedule_with(stage->scheduler, TICK(tick), spec, &future, &reason) < 0)
+        test_fail(file, line, "the schedule is refused: %s, %s", hora_strerror(reason.code), reason.message);
     return future;
 }
 
@@ -176,7 +230,7 @@ void check_starts(const char *file, int line, struct tick *tick, int runs, const
 
 hora_schedule_info info_of(hora_future *future)
 {
-    hora_schedule_info info = {0};
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
 
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.struct_size, sizeof(info));
@@ -201,5 +255,5 @@ hora_ns timetable_next(const hora_trigger_context *context, void *arg)
     while (*second >= 0 && context->last_planned != HORA_NEVER && zero + SEC(*second) <= context->last_planned)
         second++;
     atomic_fetch_sub(&table->going, 1);
-    return *second < 0 ? HORA_FOREVER : zero + SEC(*second);
+    return *second < 0 ? HORA_NEVER : zero + SEC(*second);
 }

@@ -19,7 +19,9 @@ struct stage_failure {
     hora_future *future; /* only compared */
     int code;
     bool ends;
-    int order; /* among all calls of both callbacks */
+    int64_t in_a_row;
+    bool done; /* whether the future was done already */
+    int order; /* among all calls of failed */
 };
 
 struct stage {
@@ -29,15 +31,19 @@ struct stage {
     hora_ns zero[4]; /* of each hora_clock_id */
     atomic_int order;
 
-    atomic_int events; /* calls of clock_event, and what it was told */
-    hora_clock_event event[MOST_EVENTS];
+    atomic_int events;             /* calls of clock_stepped, and what it was told */
+    hora_event event[MOST_EVENTS]; /* without task and future */
 
-    atomic_int failures; /* calls of failed, the scheduler's, and what it was told */
+    atomic_int failures; /* calls of failed, and what it was told */
     struct stage_failure failure[MOST_FAILURES];
+
+    hora_listener told; /* what the options had: it is told, too */
 };
 
-/* The clock, the context and both callbacks are added to the options. */
+/* The clock, the context and a listener, which tells that of the options, are added to the options. */
 void stage_open(struct stage *stage, const hora_scheduler_options *options);
+/* The same without a listener, so that the scheduler knows no more than it must. */
+void stage_open_unheard(struct stage *stage, const hora_scheduler_options *options);
 /* Open the gate, cancel what is left, and end all; futures must be gone. */
 void stage_close(struct stage *stage);
 

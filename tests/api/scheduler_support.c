@@ -4,24 +4,26 @@
 
 /* ---- rigs ---- */
 
-static int before_hook(hora_pool *pool, hora_future *future, void *context)
+static int before_hook(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     CHECK_POINTER(hora_pool_current(), pool);
-    CHECK(future != NULL);
+    CHECK(run->future != NULL);
+    CHECK_POINTER(run->task, hora_future_task(run->future));
+    CHECK_INT(run->code, 0);
     atomic_fetch_add(&r->before, 1);
     return 0;
 }
 
-static void after_hook(hora_pool *pool, hora_future *future, int code, void *context)
+static void after_hook(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     CHECK_POINTER(hora_pool_current(), pool);
-    CHECK(hora_future_is_done(future) || hora_future_is_periodic(future));
+    CHECK(hora_future_is_done(run->future) || hora_future_is_periodic(run->future));
     atomic_fetch_add(&r->after, 1);
-    atomic_store(&r->last_code, code);
+    atomic_store(&r->last_code, run->code);
 }
 
 static void terminated_hook(hora_pool *pool, void *context)
@@ -74,32 +76,31 @@ static int decorate(hora_scheduler *scheduler, hora_task *task, void *context)
     return 0;
 }
 
-int try_scheduler(struct rig *r, const hora_scheduler_options *options, const char **reterr_reason)
+int try_scheduler(struct rig *r, const hora_scheduler_options *options, hora_error *reason)
 {
     hora_scheduler_options own = *options;
-    hora_oversight steered = HORA_INIT(hora_oversight);
+    const hora_admission steered = HORA_INIT(hora_admission);
 
-    steered.steered = true;
     own.clock = r->f.view;
     own.arg = r;
-    if (rigs_are_steered() && own.oversight == NULL && !own.keep_cancelled)
-        own.oversight = &steered;
+    if (rigs_are_steered() && own.admission == NULL && !own.keep_cancelled)
+        own.admission = &steered;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;
         own.terminated = terminated_hook;
         own.decorate = decorate;
     }
-    return hora_scheduler_new(&own, &r->pool, reterr_reason);
+    return hora_scheduler_new(&own, &r->pool, reason);
 }
 
 void scheduler_open(struct rig *r, bool decorated, const hora_scheduler_options *options)
 {
-    const char *reason = NULL;
+    hora_error reason;
 
     rig_prepare(r, decorated);
     if (try_scheduler(r, options, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason ? reason : "for no reason");
+        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason.message);
 }
 
 void pass(struct rig *r, hora_ns time)

@@ -27,7 +27,7 @@
 /* Open a rig with a scheduler of these options; the clock, the context and, if decorated, hooks and decorate are added. */
 void scheduler_open(struct rig *r, bool decorated, const hora_scheduler_options *options);
 /* The same after rig_prepare, without failing the test if it is refused. */
-int try_scheduler(struct rig *r, const hora_scheduler_options *options, const char **reterr_reason);
+int try_scheduler(struct rig *r, const hora_scheduler_options *options, hora_error *reason);
 
 /* Let this much time pass, between two moments when everything has come to rest. */
 void pass(struct rig *r, hora_ns time);

@@ -16,7 +16,7 @@ void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns 
     hora_pool_options own = *options;
 
     trial_prepare(t);
-    own.oversight = HORA_OVERSIGHT(.steered = true, .ageing = ageing);
+    own.admission = HORA_ADMISSION(.ageing = ageing);
     rig_pool(&t->r, &own);
 }
 
@@ -42,10 +42,10 @@ void trial_close(struct trial *t)
 hora_class *trial_class(struct trial *t, const hora_class_options *options)
 {
     hora_class *made = NULL;
-    const char *reason = "";
+    hora_error reason;
 
     if (hora_class_new(t->r.pool, options, &made, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "the class is refused: %s", reason);
+        test_fail(__FILE__, __LINE__, "the class is refused: %s", reason.message);
     return made;
 }
 
@@ -70,7 +70,7 @@ struct act *act_new(struct trial *t, bool waits)
     act->trial = t;
     act->id = t->count++;
     if (waits)
-        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = t->r.f.view), &act->gate));
+        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = t->r.f.view), &act->gate, NULL));
     return act;
 }
 
@@ -79,7 +79,7 @@ static struct act *submit(struct trial *t, const hora_task_options *terms, bool 
     struct act *act = act_new(t, waits);
 
     if (terms != NULL)
-        CHECK_OK(hora_pool_submit_with(t->r.pool, HORA_TASK(act_run, act), terms, &act->future));
+        CHECK_OK(hora_pool_submit_with(t->r.pool, HORA_TASK(act_run, act), terms, &act->future, NULL));
     else
         CHECK_OK(hora_pool_submit(t->r.pool, HORA_TASK(act_run, act), &act->future));
     settle(&t->r.f); /* of two threads that are started together either may be the first */
@@ -131,7 +131,7 @@ void check_begun(const char *file, int line, struct trial *t, int count, const i
 
 hora_class_info class_info(hora_class *task_class)
 {
-    hora_class_info info = {0};
+    hora_class_info info = HORA_INIT(hora_class_info);
 
     CHECK_OK(hora_class_get_info(task_class, &info));
     return info;

@@ -30,7 +30,7 @@ struct trial {
 
 /* A pool with so many core threads, steered, with this ageing (0: the default). */
 void trial_open(struct trial *t, int threads, hora_ns ageing);
-/* The same with options; oversight is added. And only the clock: the pool is made by the caller. */
+/* The same with options; admission is added. And only the clock: the pool is made by the caller. */
 void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns ageing);
 void trial_prepare(struct trial *t);
 /* All acts that wait are let end; then everything is freed. */

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <poll.h>
+#include <string.h>
 
 static struct element elements[ELEMENTS];
 
@@ -40,7 +41,8 @@ void fixture_open(struct fixture *f)
     *f = (struct fixture){0};
     for (int i = 0; i < ELEMENTS; i++)
         elements[i] = (struct element){.value = i, .due = i};
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1), .wall = wall), &f->clock));
+    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1), .wall = wall), &f->clock,
+                                    NULL));
     f->view = hora_virtual_clock_view(f->clock, HORA_CLOCK_MONOTONIC);
 }
 
@@ -79,25 +81,25 @@ int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(voi
     switch (kind) {
     case ARRAY:
     case ARRAY_FAIR:
-        return hora_queue_new_array(capacity, &options, ret_queue);
+        return hora_queue_new_array(capacity, &options, ret_queue, NULL);
     case LINKED:
-        return hora_queue_new_linked(capacity, &options, ret_queue);
+        return hora_queue_new_linked(capacity, &options, ret_queue, NULL);
     case LINKED_UNBOUNDED:
-        return hora_queue_new_linked(HORA_UNBOUNDED, &options, ret_queue);
+        return hora_queue_new_linked(HORA_UNBOUNDED, &options, ret_queue, NULL);
     case SYNCHRONOUS:
     case SYNCHRONOUS_FAIR:
-        return hora_queue_new_synchronous(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue, NULL);
     case PRIORITY:
     case PRIORITY_SMALL:
         options.compare = compare_values;
-        return hora_queue_new_priority(kind == PRIORITY ? HORA_DEFAULT_CAPACITY : 1, &options, ret_queue);
+        return hora_queue_new_priority(kind == PRIORITY ? 0 : 1, &options, ret_queue, NULL);
     case DELAY:
-        return hora_queue_new_delay(&options, ret_queue);
+        return hora_queue_new_delay(&options, ret_queue, NULL);
     case DELAY_ASKED:
         options.compare = compare_due;
         options.remaining = element_remaining;
         options.arg = f;
-        return hora_queue_new_delay(&options, ret_queue);
+        return hora_queue_new_delay(&options, ret_queue, NULL);
     }
     return HORA_EINVAL;
 }
@@ -386,6 +388,56 @@ void check_polls_range(const char *file, int line, hora_queue *queue, int first,
     for (int i = first; i <= last; i++)
         check_poll(file, line, queue, item(i));
     check_poll_fails(file, line, queue, HORA_EEMPTY);
+}
+
+void give_back_futures(void *const *futures, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)hora_future_unref(futures[i]);
+}
+
+void check_peek_future(const char *file, int line, hora_pool *pool, const hora_future *want)
+{
+    void *got = NULL;
+
+    test_check_error(file, line, "peek", hora_queue_peek(hora_pool_queue(pool), &got), 0);
+    test_check_pointer(file, line, "future peeked", got, want);
+    (void)hora_future_unref(got);
+}
+
+void check_free(const char *file, int line, hora_pool *pool)
+{
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+
+    test_check_error(file, line, "stats", hora_pool_get_stats(pool, &stats), 0);
+    test_check_int(file, line, "what free says was abandoned", hora_pool_free(pool), stats.abandoned);
+}
+
+int order_of(hora_future *a, hora_future *b)
+{
+    int order = 0;
+
+    CHECK_OK(hora_future_compare_due(a, b, &order));
+    return order;
+}
+
+void check_no_order(const char *file, int line, hora_future *a, hora_future *b)
+{
+    int order = -7;
+
+    test_check_error(file, line, "comparing", hora_future_compare_due(a, b, &order), HORA_EINVAL);
+    test_check_int(file, line, "order", order, -7);
+}
+
+void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field, const char *words)
+{
+    test_check_error(file, line, "code of the reason", error->code, code);
+    if (memchr(error->message, '\0', sizeof(error->message)) == NULL || error->message[0] == '\0')
+        test_fail(file, line, "the reason is no sentence");
+    else if (strstr(error->message, words) == NULL)
+        test_fail(file, line, "the reason is \"%s\", not \"%s\"", error->message, words);
+    if (field != NULL && (error->field == NULL || strcmp(error->field, field) != 0))
+        test_fail(file, line, "it is about %s, not %s", error->field != NULL ? error->field : "nothing", field);
 }
 
 bool is_readable(int fd)

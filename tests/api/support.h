@@ -177,6 +177,28 @@ void check_empty(const char *file, int line, hora_queue *queue);
 void check_polls_range(const char *file, int line, hora_queue *queue, int first, int last);
 #define CHECK_POLLS_RANGE(queue, first, last) check_polls_range(__FILE__, __LINE__, (queue), (first), (last))
 
+/* Give back what hora_queue_snapshot of a pool's queue has handed out. */
+void give_back_futures(void *const *futures, int count);
+
+/* hora_queue_peek of a pool's queue gives this future, and a reference to it. */
+void check_peek_future(const char *file, int line, hora_pool *pool, const hora_future *want);
+#define CHECK_PEEK_FUTURE(pool, want) check_peek_future(__FILE__, __LINE__, (pool), (want))
+
+/* Free a pool that has terminated: hora_pool_free says how many tasks it has abandoned. */
+void check_free(const char *file, int line, hora_pool *pool);
+#define CHECK_FREE(pool) check_free(__FILE__, __LINE__, (pool))
+
+/* hora_future_compare_due, which must succeed. */
+int order_of(hora_future *a, hora_future *b);
+/* These two cannot be compared. */
+void check_no_order(const char *file, int line, hora_future *a, hora_future *b);
+#define CHECK_NO_ORDER(a, b) check_no_order(__FILE__, __LINE__, (a), (b))
+
+/* A call that was refused has written all of its hora_error: this code, this field (NULL: it is not looked at), and a sentence with
+ * these words in it. */
+void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field, const char *words);
+#define CHECK_REFUSAL(error, code, field, words) check_refusal(__FILE__, __LINE__, (error), (code), (field), (words))
+
 /* Whether a descriptor polls readable now. */
 bool is_readable(int fd);
 

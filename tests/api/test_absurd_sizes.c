@@ -35,15 +35,15 @@ static int try_absurd_sizes(void)
     alarm(30);
     if (setrlimit(RLIMIT_AS, &limit) != 0)
         return 1;
-    if (hora_queue_new_array(INT_MAX, NULL, &queue) != HORA_ENOMEM || (void *)queue != untouched)
+    if (hora_queue_new_array(INT_MAX, NULL, &queue, NULL) != HORA_ENOMEM || (void *)queue != untouched)
         return 2;
-    if (hora_queue_new_priority(INT_MAX, HORA_QUEUE_OPTIONS(.compare = compare_nothing), &queue) != HORA_ENOMEM ||
+    if (hora_queue_new_priority(INT_MAX, HORA_QUEUE_OPTIONS(.compare = compare_nothing), &queue, NULL) != HORA_ENOMEM ||
         (void *)queue != untouched)
         return 3;
-    if (hora_queue_new_linked(INT_MAX, NULL, &queue) != 0 || hora_queue_offer(queue, untouched) != 0 ||
+    if (hora_queue_new_linked(INT_MAX, NULL, &queue, NULL) != 0 || hora_queue_offer(queue, untouched) != 0 ||
         hora_queue_free(queue) != 0)
         return 4;
-    if (hora_queue_new_array(1, NULL, &queue) != 0 || hora_queue_offer(queue, untouched) != 0 ||
+    if (hora_queue_new_array(1, NULL, &queue, NULL) != 0 || hora_queue_offer(queue, untouched) != 0 ||
         hora_queue_free(queue) != 0)
         return 5;
     return 0;

@@ -40,11 +40,11 @@ TEST(array_has_room_for_its_capacity, "ArrayBlockingQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_array(SIZE, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(SIZE, NULL, &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), SIZE);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
-    CHECK_OK(hora_queue_new_array(SIZE, HORA_QUEUE_OPTIONS(.fair = true), &queue));
+    CHECK_OK(hora_queue_new_array(SIZE, HORA_QUEUE_OPTIONS(.fair = true), &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), SIZE);
     CHECK_OK(hora_queue_free(queue));
 }
@@ -55,9 +55,9 @@ TEST(array_capacity_must_be_positive, "ArrayBlockingQueueTest.testConstructor_no
     hora_queue *queue = (hora_queue *)untouched;
 
     for (int i = 0; i < 3; i++) {
-        CHECK_ERROR(hora_queue_new_array(capacities[i], NULL, &queue), HORA_EINVAL);
-        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = false), &queue), HORA_EINVAL);
-        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = true), &queue), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_array(capacities[i], NULL, &queue, NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = false), &queue, NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = true), &queue, NULL), HORA_EINVAL);
     }
     CHECK_POINTER(queue, untouched);
 }

@@ -10,7 +10,7 @@ static hora_calendar *a_calendar(const char *zone, const hora_calendar_options *
 {
     hora_calendar *calendar = NULL;
     hora_zone *place = zone != NULL ? a_zone(zone) : NULL;
-    CHECK_OK(hora_calendar_new(place, options, &calendar));
+    CHECK_OK(hora_calendar_new(place, options, &calendar, NULL));
     CHECK_POINTER(hora_zone_unref(place), NULL);
     return calendar;
 }
@@ -191,18 +191,19 @@ TEST(calendar_refuses_bad_input, "")
     hora_calendar *calendar = (hora_calendar *)untouched;
 
     for (size_t i = 0; i < sizeof(bad_dates) / sizeof(*bad_dates); i++)
-        CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = &bad_dates[i], .date_count = 1), &calendar),
-                    HORA_EINVAL);
-    for (size_t i = 0; i < sizeof(bad_windows) / sizeof(*bad_windows); i++)
         CHECK_ERROR(
-            hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &bad_windows[i], .window_count = 1), &calendar),
+            hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = &bad_dates[i], .date_count = 1), &calendar, NULL),
             HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1), &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 8), &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.date_count = 1), &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.window_count = 1), &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, &(hora_calendar_options){0}, &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, NULL, NULL), HORA_EINVAL);
+    for (size_t i = 0; i < sizeof(bad_windows) / sizeof(*bad_windows); i++)
+        CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &bad_windows[i], .window_count = 1),
+                                      &calendar, NULL),
+                    HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 8), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.date_count = 1), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.window_count = 1), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, &(hora_calendar_options){0}, &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(calendar, untouched);
 }
 
@@ -217,24 +218,25 @@ TEST(calendar_that_excludes_everything_is_refused, "")
     hora_date dates[366];
     int count = 0;
 
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 0xfe), &calendar), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &all_day, .window_count = 1), &calendar),
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 0xfe), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &all_day, .window_count = 1), &calendar, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &from_noon, .window_count = 1), &calendar),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &from_noon, .window_count = 1), &calendar, NULL),
+        HORA_EINVAL);
     CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2, .weekdays = 0xc0),
-                                  &calendar),
+                                  &calendar, NULL),
                 HORA_EINVAL); /* the weekend, and two parts of each other day */
     for (int month = 0; month < 12; month++)
         for (int day = 1; day <= month_days[month]; day++)
             dates[count++] = (hora_date){0, month + 1, day};
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 366), &calendar),
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 366), &calendar, NULL),
                 HORA_EINVAL);
     CHECK_POINTER(calendar, untouched);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2), &calendar));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2), &calendar, NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = almost, .window_count = 2), &calendar));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = almost, .window_count = 2), &calendar, NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 365), &calendar));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 365), &calendar, NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
 }

@@ -80,16 +80,28 @@ static void on_done(hora_pool *pool, const hora_event *event, void *context)
     note(context, 'd');
 }
 
-static hora_oversight carrying(struct journal *journal)
+struct carrying {
+    hora_context_hooks hooks;
+    hora_listener listener;
+};
+
+static struct carrying carrying(struct journal *journal)
 {
     memset(journal, 0, sizeof *journal);
     current = NULL;
     stand_in = NULL;
-    hora_oversight own = HORA_INIT(hora_oversight);
-    own.hooks = (hora_context_hooks){capture, install, restore, release, journal};
-    own.listener = (hora_listener){.started = on_started, .done = on_done, .arg = journal};
+    struct carrying own = {.hooks = HORA_INIT(hora_context_hooks), .listener = HORA_INIT(hora_listener)};
+    own.hooks.capture = capture;
+    own.hooks.install = install;
+    own.hooks.restore = restore;
+    own.hooks.release = release;
+    own.listener.started = on_started;
+    own.listener.done = on_done;
+    own.hooks.arg = own.listener.arg = journal;
     return own;
 }
+
+#define CARRYING(own) .context_hooks = &(own).hooks, .listener = &(own).listener
 
 static void check_balance(struct journal *journal, int captured)
 {
@@ -120,8 +132,8 @@ TEST(carry_from_the_submitter_to_the_worker, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct look looks[2] = {{.runs = 0}};
     hora_future *future;
     stand_in = "red";
@@ -146,11 +158,12 @@ TEST(carry_what_the_terms_say, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct baggage mine = {.what = "mine"};
     struct look look = {.runs = 0};
-    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TASK_OPTIONS(.context = &mine), NULL));
+    CHECK_OK(
+        hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TASK_OPTIONS(.context = &mine), NULL, NULL));
     settle(&r.f);
     CHECK_INT(strcmp(look.what, "mine"), 0);
     CHECK_POINTER(look.carried, &mine);
@@ -163,9 +176,10 @@ TEST(carry_what_the_terms_say, "")
 TEST(carry_without_hooks, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
     struct look looks[2] = {{.runs = 0}};
-    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]), HORA_TASK_OPTIONS(.context = &r), NULL));
+    CHECK_OK(
+        hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]), HORA_TASK_OPTIONS(.context = &r), NULL, NULL));
     CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(look_around, &looks[1])));
     settle(&r.f);
     CHECK_POINTER(looks[0].carried, &r);
@@ -177,8 +191,8 @@ TEST(carry_is_released_if_refused, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct look look = {.runs = 0};
     hora_future *future;
     CHECK_OK(hora_pool_shutdown(r.pool));
@@ -192,8 +206,8 @@ TEST(carry_is_released_if_cancelled, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
@@ -213,10 +227,10 @@ TEST(carry_nothing_if_the_caller_runs_it, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS,
-                               .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS, CARRYING(own)));
     struct job first = A_WAITING_JOB(&r);
     struct look look = {.runs = 0};
     execute_job(&r, &first);
@@ -256,8 +270,8 @@ TEST(carry_in_nested_tasks, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct nest nest = {.rig = &r};
     stand_in = "out";
     CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(look_and_wait, &nest)));
@@ -277,8 +291,8 @@ static void carry_in_a_series(hora_overlap overlap)
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct look look = {.runs = 0};
     hora_future *future;
     hora_schedule spec = HORA_INIT(hora_schedule);
@@ -287,7 +301,7 @@ static void carry_in_a_series(hora_overlap overlap)
     spec.overlap = overlap;
     spec.overlap_max = overlap == HORA_OVERLAP_ALLOW ? 2 : 0;
     stand_in = "red";
-    CHECK_OK(hora_scheduler_schedule_with(r.pool, HORA_TASK(look_around, &look), &spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, HORA_TASK(look_around, &look), &spec, &future, NULL));
     stand_in = NULL;
     pass_in_steps(&r, HORA_SECONDS(1), 4);
     CHECK_INT(look.runs, 3);
@@ -315,8 +329,8 @@ TEST(carry_nothing_with_a_future_from_elsewhere, "")
 {
     struct rig r;
     struct journal journal;
-    hora_oversight own = carrying(&journal);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own));
+    struct carrying own = carrying(&journal);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct job job = A_JOB(&r);
     hora_future *future = NULL;
     CHECK_OK(hora_future_new(JOB(&job), &future));

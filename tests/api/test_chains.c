@@ -82,7 +82,7 @@ TEST(chain_of_promises, "")
     chain_open(&chain);
     make_promises(&chain);
     for (int i = 0; i < chain.length; i++)
-        CHECK_OK(hora_future_on_done(chain.links[i].future, complete_next, &chain.links[i]));
+        CHECK_OK(hora_future_on_done(chain.links[i].future, complete_next, &chain.links[i], NULL));
     CHECK_INT(hora_future_complete(chain.links[0].future, NULL), 1);
     CHECK_INT(chain.calls, chain.length); /* all of it, before that returns */
     release(&chain);
@@ -95,7 +95,7 @@ static void listen_to_next(hora_future *future, void *arg)
 
     (void)future;
     if (next != NULL)
-        CHECK_OK(hora_future_on_done(next->future, listen_to_next, next));
+        CHECK_OK(hora_future_on_done(next->future, listen_to_next, next, NULL));
     leave(arg);
 }
 
@@ -107,7 +107,7 @@ TEST(chain_of_callbacks_on_futures_that_are_done, "")
     make_promises(&chain);
     for (int i = 0; i < chain.length; i++)
         CHECK_INT(hora_future_fail(chain.links[i].future, 1), 1);
-    CHECK_OK(hora_future_on_done(chain.links[0].future, listen_to_next, &chain.links[0]));
+    CHECK_OK(hora_future_on_done(chain.links[0].future, listen_to_next, &chain.links[0], NULL));
     release(&chain);
     chain_close(&chain);
 }
@@ -225,10 +225,10 @@ TEST(chain_of_group_members, "")
     hora_group *group;
 
     chain_open(&chain);
-    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_OK(hora_group_new(NULL, &group, NULL));
     make_promises(&chain);
     for (int i = 0; i < chain.length; i++) {
-        CHECK_OK(hora_future_on_done(chain.links[i].future, complete_next, &chain.links[i]));
+        CHECK_OK(hora_future_on_done(chain.links[i].future, complete_next, &chain.links[i], NULL));
         CHECK_OK(hora_group_add(group, chain.links[i].future));
     }
     CHECK_INT(hora_future_complete(chain.links[0].future, NULL), 1);
@@ -274,7 +274,7 @@ TEST(chain_of_a_completion_service, "")
     for (int i = 0; i < chain.length; i++) {
         CHECK_OK(hora_completion_service_submit(completion, HORA_TASK(end_chain, NULL), NULL));
         chain.links[i].future = service.last;
-        CHECK_OK(hora_future_on_done(service.last, run_next, &chain.links[i]));
+        CHECK_OK(hora_future_on_done(service.last, run_next, &chain.links[i], NULL));
     }
     CHECK_INT(hora_future_run(chain.links[0].future), 1);
     for (int i = 0; i < chain.length; i++) {
@@ -321,7 +321,7 @@ static void note_c(hora_future *future, void *context)
 {
     (void)context;
     note('c');
-    CHECK_OK(hora_future_on_done(future, note_b, NULL));
+    CHECK_OK(hora_future_on_done(future, note_b, NULL, NULL));
     note('C');
 }
 
@@ -333,10 +333,10 @@ TEST(chain_keeps_the_order_of_callbacks, "")
     written = 0;
     CHECK_OK(hora_future_new_promise(NULL, &first));
     CHECK_OK(hora_future_new_promise(NULL, &second));
-    CHECK_OK(hora_future_on_done(first, note_a, NULL));
-    CHECK_OK(hora_future_on_done(first, note_b, NULL));
-    CHECK_OK(hora_future_on_done(second, note_c, NULL));
-    CHECK_OK(hora_future_on_done(second, note_b, NULL));
+    CHECK_OK(hora_future_on_done(first, note_a, NULL, NULL));
+    CHECK_OK(hora_future_on_done(first, note_b, NULL, NULL));
+    CHECK_OK(hora_future_on_done(second, note_c, NULL, NULL));
+    CHECK_OK(hora_future_on_done(second, note_b, NULL, NULL));
     CHECK_INT(hora_future_complete(first, NULL), 1);
     CHECK(strcmp(text, "aAbcCbb") == 0);
     (void)hora_future_unref(first);
@@ -379,7 +379,7 @@ static void wait_in_a_chain(int threads, bool by_value)
     for (int i = 0; i < chain.length; i++)
         chain.links[i] = (struct link){.chain = &chain, .number = i};
     deadlocks = 0;
-    CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 64 << 10), &pool));
+    CHECK_OK(hora_pool_new_fixed(threads, HORA_POOL_OPTIONS(.stack_size = 64 << 10), &pool, NULL));
     if (by_value) {
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(submit_and_wait, &chain.links[0])));
     } else {
@@ -441,9 +441,9 @@ static void cross_wait(int threads)
     hora_future *futures[2];
 
     deadlocks = waits_that_ended = cross_runs = 0;
-    CHECK_OK(hora_latch_new(2, NULL, &both));
+    CHECK_OK(hora_latch_new(2, NULL, &both, NULL));
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_pool_new_fixed(i == 0 ? threads : 1, NULL, &pools[i]));
+        CHECK_OK(hora_pool_new_fixed(i == 0 ? threads : 1, NULL, &pools[i], NULL));
     for (int i = 0; i < 2; i++)
         CHECK_OK(hora_pool_submit(pools[i], HORA_TASK(wait_for_the_other_pool, pools[1 - i]), &futures[i]));
     for (int i = 0; i < 2; i++) {
@@ -493,7 +493,7 @@ TEST(chain_does_not_put_off_what_is_reclaimed, "")
 
     CHECK_OK(hora_future_init(&storage, JOB(&job), &lodger));
     CHECK_OK(hora_future_new_promise(NULL, &promise));
-    CHECK_OK(hora_future_on_done(promise, cancel_and_reclaim, &job));
+    CHECK_OK(hora_future_on_done(promise, cancel_and_reclaim, &job, NULL));
     CHECK_INT(hora_future_complete(promise, NULL), 1);
     (void)hora_future_unref(promise);
 }

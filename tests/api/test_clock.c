@@ -98,8 +98,8 @@ static void check_waits_on(hora_clock_id timeline)
     void *got = untouched;
     hora_ns start;
 
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = clock), &latch));
-    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = clock), &latch, NULL));
+    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = clock), &queue, NULL));
 
     start = hora_clock_now(clock);
     CHECK_ERROR(hora_latch_await_for(latch, A_SHORT_WHILE), HORA_ETIMEDOUT);
@@ -163,7 +163,7 @@ static void check_delay_on(hora_clock_id timeline)
     void *got = untouched;
     hora_ns due;
 
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue, NULL));
     due = hora_clock_now(clock) + A_SHORT_WHILE;
     CHECK_OK(hora_queue_put_at(queue, item(0), due));
     CHECK_OK(hora_queue_take(queue, &got));
@@ -194,7 +194,7 @@ TEST(waits_on_every_system_clock_can_be_woken, "")
 {
     for (int i = 0; i < 3; i++) {
         hora_latch *latch;
-        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_clock_system(timelines[i])), &latch));
+        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_clock_system(timelines[i])), &latch, NULL));
         test_thread *thread = test_thread_start(NULL, count_down, latch);
         int error = hora_latch_await_for(latch, HORA_HOURS(1));
         CHECK(error == 0 || (error == HORA_ETIMEDOUT && may_be_late()));

@@ -112,7 +112,7 @@ TEST(completion_makes_its_own_queue, "ExecutorCompletionServiceTest.testConstruc
     (void)hora_future_unref(future);
     (void)hora_future_unref(taken);
     CHECK_OK(hora_completion_service_free(service));
-    CHECK_OK(hora_queue_new_synchronous(NULL, &synchronous));
+    CHECK_OK(hora_queue_new_synchronous(NULL, &synchronous, NULL));
     CHECK_ERROR(hora_completion_service_new(&here, synchronous, &service), HORA_EINVAL);
     CHECK_OK(hora_queue_free(synchronous));
 }
@@ -271,7 +271,7 @@ TEST(completion_takes_a_future_with_a_callback,
         execute_job(&d.v.r, &blocker);
         CHECK_OK(hora_completion_service_submit(
             d.service, with_result ? JOB(&job) : HORA_TASK(do_nothing, &job, .drop = job_drop), &future));
-        CHECK_OK(hora_future_on_done(future, job_done, &job));
+        CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
         CHECK_INT(job.dones, 0);
         rig_open_gate(&d.v.r);
         settle(&d.v.r.f);
@@ -485,7 +485,7 @@ TEST(completion_loses_nothing_to_a_full_queue, "CP-ECS1")
 
     rig_prepare(&d.v.r, false);
     d.v.executor = (hora_executor){.execute = execute_here, .clock = d.v.r.f.view};
-    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
+    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue, NULL));
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
     for (int i = 0; i < 4; i++) {
         jobs[i] = (struct job)A_JOB(&d.v.r);
@@ -510,7 +510,7 @@ TEST(completion_delivers_to_a_queue_of_the_caller, "")
     void *got;
 
     rig_prepare(&d.v.r, false);
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = d.v.r.f.view), &queue, NULL));
     rig_pool(&d.v.r, HORA_POOL_OPTIONS(.core_threads = 2));
     d.v.executor = hora_pool_executor(d.v.r.pool);
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
@@ -539,7 +539,7 @@ TEST(completion_over_a_closed_queue_still_gives_what_is_done, "")
 
     rig_prepare(&d.v.r, false);
     d.v.executor = (hora_executor){.execute = execute_here, .clock = d.v.r.f.view};
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     CHECK_OK(hora_completion_service_new(&d.v.executor, queue, &d.service));
     CHECK_OK(hora_queue_close(queue));
     CHECK_ERROR(hora_completion_service_take(d.service, &got), HORA_ECLOSED);

@@ -29,9 +29,9 @@ static hora_instant instant_of(const char *text)
 static hora_cron *cron_of(const char *text, hora_cron_dialect dialect, hora_dst dst)
 {
     hora_cron *cron = NULL;
-    hora_cron_error error;
+    hora_error error;
     if (hora_cron_parse(text, HORA_CRON_OPTIONS(.dialect = dialect, .dst = dst), &cron, &error) < 0)
-        test_fail(__FILE__, __LINE__, "%s", error.text);
+        test_fail(__FILE__, __LINE__, "%s", error.message);
     return cron;
 }
 

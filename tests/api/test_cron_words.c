@@ -13,9 +13,9 @@ static void check_words(const struct row *row, hora_cron_dialect dialect)
 {
     char words[512];
     hora_cron *cron = NULL;
-    hora_cron_error error;
+    hora_error error;
     if (hora_cron_parse(row->expression, HORA_CRON_OPTIONS(.dialect = dialect), &cron, &error) < 0) {
-        test_fail(__FILE__, __LINE__, "%s", error.text);
+        test_fail(__FILE__, __LINE__, "%s", error.message);
         return;
     }
     int length = hora_cron_describe(cron, NULL, words, sizeof words);

@@ -129,7 +129,7 @@ static void expect_year(struct year *year, struct task *task)
 static int run_task(void *arg, void **ret_result)
 {
     struct task *task = arg;
-    hora_schedule_info info = {0};
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     hora_instant next;
     (void)ret_result;
     CHECK_OK(hora_future_get_schedule_info(task->future, &info));
@@ -212,7 +212,7 @@ static void start(struct year *year, hora_scheduler *scheduler, const char *zone
     CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(run_task, task),
                                           HORA_SCHEDULE(.cron = task->expression->text, .zone = zone, .dst = year->dst,
                                                         .missed = HORA_MISSED_BURST, .failure = HORA_FAILURE_STOP),
-                                          &task->future));
+                                          &task->future, NULL));
 }
 
 static void live(const char *zone, const char *begin, hora_dst dst)
@@ -220,7 +220,8 @@ static void live(const char *zone, const char *begin, hora_dst dst)
     struct year year = {.dst = dst, .begin = moment(begin), .late_until = HORA_NEVER, .zone = a_zone(zone)};
     hora_scheduler *scheduler = NULL;
     year.end = year.begin + HORA_HOURS(24 * 370);
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {year.begin}), &year.clock));
+    CHECK_OK(
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {year.begin}), &year.clock, NULL));
     CHECK_OK(hora_scheduler_new(
         HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(year.clock, HORA_CLOCK_MONOTONIC)),
         &scheduler, NULL));

@@ -57,8 +57,9 @@ static hora_registrar *new_registrar(bool resolves)
 {
     hora_registrar *registrar = NULL;
 
-    CHECK_OK(hora_registrar_new(
-        resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .arg = (void *)(uintptr_t)values) : NULL, &registrar));
+    CHECK_OK(hora_registrar_new(resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .arg = (void *)(uintptr_t)values)
+                                         : NULL,
+                                &registrar, NULL));
     atomic_store(&drops, 0);
     return registrar;
 }
@@ -70,14 +71,15 @@ static void check_refused(int line, bool resolves, const hora_declaration *decla
 {
     hora_registrar *registrar = new_registrar(resolves);
     hora_registration *registration = (hora_registration *)untouched;
-    hora_registrar_error error = {""};
-    char whole[HORA_REGISTRAR_ERROR_TEXT + 32];
+    hora_error error = {.code = 1};
+    char whole[sizeof error.message + 32];
 
     (void)snprintf(whole, sizeof whole, "job (jobs.c:12): %s", sentence);
     int got = hora_registrar_add(registrar, &job, declaration, &registration, &error);
     test_check_error(__FILE__, line, sentence, got, want);
-    if (strncmp(error.text, whole, strlen(whole)) != 0)
-        test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.text, whole);
+    test_check_error(__FILE__, line, sentence, error.code, want);
+    if (strncmp(error.message, whole, strlen(whole)) != 0)
+        test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.message, whole);
     test_check_error(__FILE__, line, "without a text", hora_registrar_add(registrar, &job, declaration, NULL, NULL),
                      want);
     test_check_pointer(__FILE__, line, "registration", registration, untouched);
@@ -96,12 +98,12 @@ static void check_taken(int line, const hora_declaration *declaration, const cha
 {
     hora_registrar *registrar = new_registrar(true);
     hora_registration *registration = NULL;
-    hora_registrar_error error = {""};
+    hora_error error = {.code = 1};
     char text[256] = "";
 
     int got = hora_registrar_add(registrar, &job, declaration, &registration, &error);
     if (got < 0) {
-        test_fail(__FILE__, line, "%s", error.text);
+        test_fail(__FILE__, line, "%s", error.message);
     } else {
         int length = hora_registration_describe(registration, text, sizeof text);
         test_check_int(__FILE__, line, "length", length, (long long)strlen(text));
@@ -121,7 +123,7 @@ static void check_taken(int line, const hora_declaration *declaration, const cha
 TEST(declaration_has_one_schedule, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_trigger_new_periodic(1, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(1, NULL, &trigger, NULL));
     static const char only_one[] = "only one of cron, fixed rate, fixed delay and trigger can be given";
 
     REFUSED(only_one, .cron = "@daily", .fixed_rate = 1);
@@ -153,7 +155,7 @@ TEST(declaration_without_schedule_runs_once_after_its_initial_delay, "")
 TEST(declaration_has_no_initial_delay_with_cron_or_trigger, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_trigger_new_periodic(HORA_SECONDS(3), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(HORA_SECONDS(3), NULL, &trigger, NULL));
 
     REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay = 1);
     REFUSED("initial delay and cron do not go together", .cron = "@daily", .initial_delay_text = "0");
@@ -226,9 +228,9 @@ TEST(declaration_of_rate_and_delay, "")
     TAKEN("job: every 3 s, first after 1 s", .fixed_rate_text = "3s", .initial_delay_text = "PT1S");
     TAKEN("job: 3 s after each run", .fixed_delay = HORA_SECONDS(3));
     TAKEN("job: 250 ms after each run, first after 10 ms", .fixed_delay_text = "250", .initial_delay = HORA_MS(10));
-    REFUSED("fixed rate \"5 parsecs\": ", .fixed_rate_text = "5 parsecs");
-    REFUSED("fixed delay \"-\": ", .fixed_delay_text = "-");
-    REFUSED_WITH(HORA_ERANGE, "initial delay \"999999999999d\": ", .fixed_rate = 1,
+    REFUSED("fixed rate: duration \"5 parsecs\": ", .fixed_rate_text = "5 parsecs");
+    REFUSED("fixed delay: duration \"-\": ", .fixed_delay_text = "-");
+    REFUSED_WITH(HORA_ERANGE, "initial delay: duration \"999999999999d\": ", .fixed_rate = 1,
                  .initial_delay_text = "999999999999d");
 }
 
@@ -238,7 +240,7 @@ TEST(declaration_can_be_disabled, "")
     hora_registrar *registrar = new_registrar(true);
     hora_registration *registration = NULL;
     hora_instant next = {-7};
-    hora_outcome outcome = {.state = HORA_OUTCOME_ERROR};
+    hora_outcome outcome = {.struct_size = sizeof(hora_outcome), .state = HORA_OUTCOME_ERROR};
 
     TAKEN("job: disabled", .cron = "-");
     TAKEN("job: disabled", .cron = "${off}", .zone = "No/Where");
@@ -297,9 +299,9 @@ TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
     REFUSED("fixed rate \"${loop}\": its placeholders name each other", .fixed_rate_text = "${loop}");
     REFUSED("fixed rate \"${many}\": with its placeholders replaced it is longer than 4096 bytes",
             .fixed_rate_text = "${many}");
-    REFUSED("fixed rate \"5s5s\": ", .fixed_rate_text = "${twice}");
-    REFUSED("fixed rate \"{rate}\": ", .fixed_rate_text = "{rate}");
-    REFUSED("fixed rate \"$\": ", .fixed_rate_text = "$");
+    REFUSED("fixed rate: duration \"5s5s\": ", .fixed_rate_text = "${twice}");
+    REFUSED("fixed rate: duration \"{rate}\": ", .fixed_rate_text = "{rate}");
+    REFUSED("fixed rate: duration \"$\": ", .fixed_rate_text = "$");
     REFUSED_UNRESOLVED("fixed rate \"${rate:5s}\": it has a placeholder, and nobody knows its value",
                        .fixed_rate_text = "${rate:5s}");
 }
@@ -312,11 +314,11 @@ TEST(declaration_with_rules, "")
           .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP, .count = 3));
     TAKEN("job: at 03:00 every day, UTC", .cron = "0 0 3 * * *", .zone = "UTC",
           .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 2, .spread = HORA_SECONDS(1)));
-    REFUSED("rules: missed_max has no effect without HORA_MISSED_AT_MOST", .fixed_rate = 1,
+    REFUSED("schedule: missed_max has no effect without HORA_MISSED_AT_MOST", .fixed_rate = 1,
             .schedule = HORA_SCHEDULE(.missed_max = 2));
-    REFUSED("rules: count and end have no effect on a task that runs once", .initial_delay = 1,
+    REFUSED("schedule: count and end have no effect on a task that runs once", .initial_delay = 1,
             .schedule = HORA_SCHEDULE(.count = 2));
-    static const char say_when[] = "rules: they say when to run, which the declaration does";
+    static const char say_when[] = "schedule: it says when to run, which the declaration does";
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.fixed_rate = 1));
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.initial_delay = 1));
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.at = {1}));
@@ -325,7 +327,7 @@ TEST(declaration_with_rules, "")
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.zone = "UTC"));
     REFUSED(say_when, .fixed_rate = 1, .schedule = HORA_SCHEDULE(.dst = HORA_DST_ONCE));
     hora_schedule wrong = {.struct_size = 3};
-    REFUSED("rules: struct_size is wrong", .fixed_rate = 1, .schedule = &wrong);
+    REFUSED("schedule: struct_size is wrong", .fixed_rate = 1, .schedule = &wrong);
 }
 
 /* ---- names and places ---- */
@@ -333,19 +335,19 @@ TEST(declaration_with_rules, "")
 static void check_text(int line, const hora_task *task, const hora_declaration *declaration, const char *want)
 {
     hora_registrar *registrar = new_registrar(false);
-    hora_registrar_error error = {""};
+    hora_error error = {.code = 1};
 
     test_check_error(__FILE__, line, want, hora_registrar_add(registrar, task, declaration, NULL, &error), HORA_EINVAL);
-    if (strcmp(error.text, want) != 0)
-        test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.text, want);
+    if (strcmp(error.message, want) != 0)
+        test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.message, want);
     CHECK_OK(hora_registrar_free(registrar));
 }
 
 TEST(declaration_errors_say_which_task_and_where, "")
 {
-    static char name[2 * HORA_REGISTRAR_ERROR_TEXT];
+    hora_error error = {.code = 1};
+    static char name[2 * sizeof error.message];
     hora_registrar *registrar = new_registrar(false);
-    hora_registrar_error error = {""};
     const hora_declaration *bad = HORA_DECLARATION(.unit = -1);
 
     check_text(__LINE__, &job, bad, "job (jobs.c:12): unit is negative");
@@ -358,14 +360,15 @@ TEST(declaration_errors_say_which_task_and_where, "")
     check_text(__LINE__, NULL, bad, "a task without name: there is no function to run");
     check_text(__LINE__, &(hora_task){.run = run},
                HORA_DECLARATION(.fixed_rate = 1, .schedule = HORA_SCHEDULE(.spread = 1)),
-               "a task without name: rules: spread needs a name");
+               "a task without name: schedule: spread needs a name");
     hora_declaration wrong = {.struct_size = 3};
-    check_text(__LINE__, &job, &wrong,
-               "job (jobs.c:12): struct_size is wrong: start from HORA_DECLARATION or HORA_INIT(hora_declaration)");
+    check_text(__LINE__, &job, &wrong, "job (jobs.c:12): struct_size is wrong: start from HORA_INIT(hora_declaration)");
 
-    memset(name, 'n', sizeof name - 1); /* what does not fit is cut off */
+    memset(name, 'n', sizeof name - 1); /* of a name only so much is shown that there is room for the rest */
     CHECK_ERROR(hora_registrar_add(registrar, &(hora_task){.run = run, .name = name}, bad, NULL, &error), HORA_EINVAL);
-    CHECK_INT(strlen(error.text), sizeof error.text - 1);
+    CHECK(strlen(error.message) < sizeof error.message);
+    CHECK_INT(strncmp(error.message, name, 40), 0);
+    CHECK_INT(strcmp(error.message + 40, ": unit is negative"), 0);
     CHECK_OK(hora_registrar_free(registrar));
 }
 

@@ -72,7 +72,7 @@ static void take_half(void *arg)
 TEST_REAL(delay_many_elements_pass_between_threads, "")
 {
     int taken[2] = {0, 0};
-    CHECK_OK(hora_queue_new_delay(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue, NULL));
     test_thread *threads[] = {
         test_thread_start(NULL, put_each, &elements[0]),
         test_thread_start(NULL, take_half, &taken[0]),

@@ -35,7 +35,7 @@ TEST(delay_has_no_bound, "DelayQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_delay(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
@@ -115,7 +115,7 @@ TEST_REAL(delay_never_gives_an_element_early, "DelayQueueTest.testDelay")
     struct element some[COUNT];
     hora_ns last = 0;
 
-    CHECK_OK(hora_queue_new_delay(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue, NULL));
     for (int i = 0; i < COUNT; i++) {
         some[i].due = hora_clock_now(NULL) + HORA_US(test_random(20000));
         CHECK_OK(hora_queue_put_at(queue, &some[i], some[i].due));
@@ -161,7 +161,7 @@ TEST(asked_delay_peek_sees_what_is_never_due, "DelayQueueTest.testPeekDelayed De
     struct call call;
 
     fixture_open(&f);
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view), &f.queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view), &f.queue, NULL));
     CHECK_OK(hora_queue_put(f.queue, item(0)));
     CHECK_PEEK(f.queue, item(0));
     CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
@@ -263,8 +263,8 @@ TEST(asked_delay_without_compare_orders_by_due_time, "")
 
     fixture_open(&f);
     f.kind = DELAY_ASKED;
-    CHECK_OK(
-        hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = element_remaining, .arg = &f, .clock = f.view), &f.queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = element_remaining, .arg = &f, .clock = f.view),
+                                  &f.queue, NULL));
     fill(&f, SIZE);
     CHECK_OK(insert(&f, due_in(&f, SIZE, 1)));
     CHECK_POLLS_RANGE(f.queue, 0, SIZE - 1);

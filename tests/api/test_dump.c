@@ -90,7 +90,7 @@ TEST(dump_of_a_pool_shows_its_settings, "")
     CHECK_JSON(text, "settings/reject", "discard oldest");
     CHECK_JSON(text, "settings/queue_capacity", "7");
     CHECK_JSON(text, "settings/clock", "virtual monotonic");
-    CHECK_JSON(text, "settings/oversight", "null");
+    CHECK_JSON(text, "settings/observability", "null");
     CHECK_INT(json_count(text, "workers"), 0);
     CHECK_JSON(text, "queue/size", "0");
     CHECK_JSON(text, "queue/oldest", "null");
@@ -102,21 +102,20 @@ TEST(dump_of_a_pool_shows_its_settings, "")
     rig_close(&r);
 }
 
-TEST(dump_of_a_pool_shows_its_oversight, "")
+TEST(dump_of_a_pool_shows_its_observability, "")
 {
     struct rig r;
-    rig_open(
-        &r, false,
-        HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS,
-                          .oversight = HORA_OVERSIGHT(.stuck_after = HORA_SECONDS(30), .late_after = HORA_MS(250))));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS,
+                               .watchdog = HORA_WATCHDOG(.stuck_after = HORA_SECONDS(30), .late_after = HORA_MS(250))));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "settings/queue_capacity", "0");
     CHECK_JSON(text, "settings/reject", "caller runs");
-    CHECK_JSON(text, "settings/oversight/measured", "false");
-    CHECK_JSON(text, "settings/oversight/steered", "false");
-    CHECK_JSON(text, "settings/oversight/stuck_after", "30.0");
-    CHECK_JSON(text, "settings/oversight/late_after", "0.25");
-    CHECK_JSON(text, "settings/oversight/wait_bound", "0.0");
+    CHECK_JSON(text, "settings/observability/metrics", "false");
+    CHECK_JSON(text, "settings/observability/admission", "false");
+    CHECK_JSON(text, "settings/observability/stuck_after", "30.0");
+    CHECK_JSON(text, "settings/observability/late_after", "0.25");
+    CHECK_JSON(text, "settings/observability/grow_after", "0.0");
     rig_close(&r);
 }
 
@@ -178,7 +177,7 @@ static int run_step(void *job, void **ret_result)
 TEST(dump_shows_what_workers_run, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .watchdog = HORA_WATCHDOG()));
     struct job first = A_WAITING_JOB(&r), second = A_WAITING_JOB(&r), short_one = A_JOB(&r);
 
     CHECK_OK(hora_pool_execute(r.pool, RESIZE(job_run, &first)));
@@ -214,7 +213,7 @@ TEST(dump_shows_what_workers_run, "")
 TEST(dump_shows_the_first_of_the_queue, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     struct job blocker = A_WAITING_JOB(&r), jobs[30];
     hora_future *first = NULL;
 
@@ -223,7 +222,7 @@ TEST(dump_shows_the_first_of_the_queue, "")
     execute_job(&r, &blocker);
     settle(&r.f);
     CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &jobs[0]),
-                                   HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(5)), &first));
+                                   HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(5)), &first, NULL));
     CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &jobs[1]))); /* stands there by value */
     advance(&r.f, HORA_SECONDS(2));
     for (int i = 2; i < 30; i++)
@@ -247,7 +246,7 @@ TEST(dump_shows_the_first_of_the_queue, "")
 TEST(dump_knows_how_long_tasks_have_waited_if_it_is_measured, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
     struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
     execute_job(&r, &blocker);
     settle(&r.f);
@@ -256,7 +255,7 @@ TEST(dump_knows_how_long_tasks_have_waited_if_it_is_measured, "")
     hora_future *future = submit_job(&r, &jobs[1]);
     advance(&r.f, HORA_SECONDS(1));
     const char *text = dump(r.pool);
-    CHECK_JSON(text, "settings/oversight/measured", "true");
+    CHECK_JSON(text, "settings/observability/metrics", "true");
     CHECK_JSON(text, "queue/oldest", "3.0");
     CHECK_JSON(text, "queue/heads/0/waited", "3.0");
     CHECK_JSON(text, "queue/heads/1/waited", "1.0");
@@ -276,7 +275,7 @@ TEST(dump_knows_queues_of_the_user, "")
     struct rig r;
     hora_queue *queue = NULL;
     rig_prepare(&r, false);
-    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
+    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue, NULL));
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
     struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
     execute_job(&r, &blocker);
@@ -297,21 +296,21 @@ TEST(dump_knows_queues_of_the_user, "")
 TEST(dump_shows_classes_and_keys, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT(.steered = true)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .admission = HORA_ADMISSION()));
     struct job job = A_WAITING_JOB(&r);
     hora_class *slow = NULL, *mail = NULL;
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1, .reserve = 1), &slow, NULL));
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "m\"l", .rate = 5, .per = HORA_MS(500)), &mail, NULL));
-    CHECK_OK(
-        hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow, .key = 7), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow, .key = 7), NULL,
+                                   NULL));
     settle(&r.f);
-    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow), NULL, NULL));
     CHECK_OK(hora_pool_submit_with(
         r.pool, RESIZE(job_run, &job),
-        HORA_TASK_OPTIONS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT), NULL));
+        HORA_TASK_OPTIONS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT), NULL, NULL));
     advance(&r.f, HORA_SECONDS(2));
     const char *text = dump(r.pool);
-    CHECK_JSON(text, "settings/oversight/steered", "true");
+    CHECK_JSON(text, "settings/observability/admission", "true");
     CHECK_INT(json_count(text, "classes"), 2);
     CHECK_JSON(text, "classes/0/name", "slow");
     CHECK_JSON(text, "classes/0/limit", "1");
@@ -490,7 +489,7 @@ TEST(dump_of_a_scheduler_shows_what_is_due, "")
 TEST(dump_of_a_steered_scheduler_shows_classes, "")
 {
     struct stage s;
-    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)));
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()));
     struct tick blocker = {.stage = &s, .waits = true}, tick = A_TICK(&s);
     hora_class *slow = NULL;
     CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
@@ -520,7 +519,7 @@ TEST(dump_of_a_steered_scheduler_shows_classes, "")
 TEST(dump_ends_with_the_first_error_of_the_writer, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     for (int i = 1; i <= 2; i++) {
         page.length = 0;
         page.writes = 0;

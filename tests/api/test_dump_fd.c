@@ -188,7 +188,7 @@ TEST_REAL(dump_fd_does_not_wait_for_locks, "")
     hora_queue *queue = NULL;
     rig_prepare(&r, false);
     CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = compare, .arg = &comparison),
-                                     &queue));
+                                     &queue, NULL));
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
     comparison.pool = r.pool;
     struct job blocker = A_WAITING_JOB(&r), jobs[3] = {A_JOB(&r), A_JOB(&r), A_JOB(&r)};

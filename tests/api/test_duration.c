@@ -9,19 +9,20 @@ static const hora_ns untouched = -42;
 static void check_value(const char *text, hora_ns unit, hora_ns want)
 {
     hora_ns got = untouched;
-    const char *reason = NULL;
+    hora_error reason = {.code = 1};
     CHECK_OK(hora_duration_parse(text, unit, &got, &reason));
-    if (got != want || reason != NULL)
-        test_fail(__FILE__, __LINE__, "%s is %lld instead of %lld (%s)", text, (long long)got, (long long)want,
-                  reason != NULL ? reason : "");
+    CHECK_INT(reason.code, 0);
+    if (got != want)
+        test_fail(__FILE__, __LINE__, "%s is %lld instead of %lld", text, (long long)got, (long long)want);
 }
 
 static void check_refused(const char *text, int error)
 {
     hora_ns got = untouched;
-    const char *reason = NULL;
-    if (hora_duration_parse(text, 0, &got, &reason) != error || got != untouched || reason == NULL)
-        test_fail(__FILE__, __LINE__, "%s: %s", text, reason != NULL ? reason : "taken");
+    hora_error reason = {.code = 1};
+    if (hora_duration_parse(text, 0, &got, &reason) != error || got != untouched || reason.code != error ||
+        reason.message[0] == '\0')
+        test_fail(__FILE__, __LINE__, "%s: %s", text, reason.code < 0 ? reason.message : "taken");
     CHECK_ERROR(hora_duration_parse(text, 0, &got, NULL), error);
 }
 

@@ -11,9 +11,8 @@ enum { CODE = 7 };
 static void open_told(struct rig *r, struct diary *diary, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.listener = diary_listener(diary);
-    options.oversight = &oversight;
+    hora_listener listener = diary_listener(diary);
+    options.listener = &listener;
     rig_open(r, false, &options);
 }
 
@@ -121,22 +120,21 @@ TEST_REAL(events_tell_of_a_task_that_ends_its_thread, "")
 
 static atomic_int hook_ends; /* whose hook ends the thread: 1 before, 2 after */
 
-static int exit_before(hora_pool *pool, hora_future *future, void *context)
+static int exit_before(hora_pool *pool, const hora_run_info *run, void *context)
 {
     (void)pool;
-    (void)future;
+    (void)run;
     (void)context;
     if (atomic_load(&hook_ends) == 1)
         pthread_exit(NULL);
     return 0;
 }
 
-static void exit_after(hora_pool *pool, hora_future *future, int code, void *context)
+static void exit_after(hora_pool *pool, const hora_run_info *run, void *context)
 {
     (void)pool;
-    (void)future;
     (void)context;
-    if (code == 0 && atomic_load(&hook_ends) == 2)
+    if (run->code == 0 && atomic_load(&hook_ends) == 2)
         pthread_exit(NULL);
 }
 
@@ -333,9 +331,9 @@ struct caller {
 static void call_back(hora_pool *pool, char what, const hora_event *event, void *context)
 {
     struct caller *caller = context;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
-    CHECK_OK(hora_pool_set_keep_alive(pool, HORA_SECONDS(1)));
+    CHECK_OK(hora_pool_set_keep_alive(pool, HORA_SECONDS(1), NULL));
     if (what == 'D' && atomic_fetch_add(&caller->submitted, 1) == 0)
         CHECK_OK(hora_pool_execute(pool, JOB(caller->more)));
     if (event->future != NULL)
@@ -394,11 +392,10 @@ TEST(events_that_nobody_wants_are_not_told, "")
     struct rig r;
     struct diary diary;
     struct job good = A_JOB(&r), bad = {.rig = &r, .code = CODE};
-    hora_oversight oversight = HORA_INIT(hora_oversight);
+    hora_listener listener = diary_listener_for(&diary, "FT");
 
     memset(&diary, 0, sizeof(diary));
-    oversight.listener = diary_listener_for(&diary, "FT");
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &oversight));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .listener = &listener));
     execute_job(&r, &good);
     execute_job(&r, &bad);
     settle(&r.f);

@@ -8,9 +8,8 @@
 static void open_told_for(struct stage *s, struct diary *diary, const char *whats, int threads)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.listener = diary_listener_for(diary, whats);
-    stage_open(s, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .oversight = &oversight));
+    hora_listener listener = diary_listener_for(diary, whats);
+    stage_open(s, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .listener = &listener));
 }
 
 static int64_t told_skips(struct diary *diary)
@@ -167,7 +166,7 @@ TEST(events_of_woke_late_alone_show_futures, "")
 
 /* ---- clocks ---- */
 
-/* Nobody else watches the clocks, and the hook of the scheduler is told as well. */
+/* Nobody else watches the clocks. */
 TEST(events_tell_of_clocks_that_are_set, "")
 {
     struct stage s;
@@ -203,19 +202,18 @@ static int nothing(void *arg, void **ret_result)
     return 0;
 }
 
-/* Without the scheduler's own hook, and without any task on another clock. */
+/* Without any other listener, and without any task on another clock. */
 TEST(events_of_clocks_need_nobody_else_who_watches, "")
 {
     struct fixture f;
     struct diary diary;
     hora_scheduler *scheduler;
     hora_future *future;
-    hora_oversight oversight = HORA_INIT(hora_oversight);
+    hora_listener listener = diary_listener_for(&diary, "C");
 
     fixture_open(&f);
     memset(&diary, 0, sizeof(diary));
-    oversight.listener = diary_listener_for(&diary, "C");
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view, .oversight = &oversight),
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view, .listener = &listener),
                                 &scheduler, NULL));
     CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(nothing, NULL), SEC(100), &future));
     settle(&f);
@@ -226,7 +224,7 @@ TEST(events_of_clocks_need_nobody_else_who_watches, "")
     CHECK_INT(diary.notes[0].event.count, 0);
     hora_future_unref(future);
     CHECK_OK(hora_pool_shutdown_now(scheduler, NULL));
-    CHECK_OK(hora_pool_free(scheduler));
+    CHECK_INT(hora_pool_free(scheduler), 1);
     fixture_close(&f);
 }
 

@@ -39,7 +39,7 @@ TEST_REAL(executor_calls_are_refused_in_a_child, "")
 
     venue_open(&family.v, POOL);
     CHECK_OK(hora_completion_service_new(&family.v.executor, NULL, &family.service));
-    CHECK_OK(hora_group_new(NULL, &family.group));
+    CHECK_OK(hora_group_new(NULL, &family.group, NULL));
     in_child(call_all, &family);
     CHECK_OK(hora_group_free(family.group));
     CHECK_OK(hora_completion_service_free(family.service));

@@ -21,14 +21,14 @@ static int make_pool(struct rig *r, enum named named, const hora_pool_options *o
     own.arg = r;
     switch (named) {
     case FIXED:
-        return hora_pool_new_fixed(2, &own, &r->pool);
+        return hora_pool_new_fixed(2, &own, &r->pool, NULL);
     case SINGLE:
-        return hora_pool_new_single(&own, &r->pool);
+        return hora_pool_new_single(&own, &r->pool, NULL);
     case CACHED:
-        return hora_pool_new_cached(&own, &r->pool);
+        return hora_pool_new_cached(&own, &r->pool, NULL);
     case FROZEN:
         own.frozen = true;
-        return hora_pool_new_fixed(2, &own, &r->pool);
+        return hora_pool_new_fixed(2, &own, &r->pool, NULL);
     }
     return HORA_EINVAL;
 }
@@ -110,17 +110,17 @@ TEST(fixed_pool_needs_a_thread, "ExecutorsTest.testNewFixedThreadPool4")
 {
     hora_pool *pool = (hora_pool *)untouched;
 
-    CHECK_ERROR(hora_pool_new_fixed(0, NULL, &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_fixed(-1, NULL, &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(0, NULL, &pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(-1, NULL, &pool, NULL), HORA_EINVAL);
     CHECK_POINTER(pool, untouched);
 }
 
 TEST(named_pools_need_a_place, "ExecutorsTest.testUnconfigurableExecutorServiceNPE")
 {
-    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.frozen = true), NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_single(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_cached(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_core_threads(NULL, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.frozen = true), NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_single(NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_cached(NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_threads(NULL, 1, NULL), HORA_EINVAL);
 }
 
 /* What the name stands for cannot be said otherwise. */
@@ -128,10 +128,10 @@ TEST(named_pools_refuse_options_that_contradict, "")
 {
     hora_pool *pool = (hora_pool *)untouched;
 
-    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.core_threads = 2), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.max_threads = 3), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_single(HORA_POOL_OPTIONS(.queue_capacity = 3), &pool), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_new_cached(HORA_POOL_OPTIONS(.queue_capacity = -1), &pool), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.core_threads = 2), &pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.max_threads = 3), &pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_single(HORA_POOL_OPTIONS(.queue_capacity = 3), &pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_new_cached(HORA_POOL_OPTIONS(.queue_capacity = -1), &pool, NULL), HORA_EINVAL);
     CHECK_POINTER(pool, untouched);
 }
 
@@ -153,12 +153,12 @@ static void check_frozen(enum named named)
 
     open_named(&r, named, &options);
     before = rig_stats(&r);
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 1), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, no_factory), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 1, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, no_factory, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL, NULL, NULL), HORA_ENOTSUP);
     after = rig_stats(&r);
     CHECK_INT(after.core_threads, before.core_threads);
     CHECK_INT(after.max_threads, before.max_threads);
@@ -182,12 +182,12 @@ TEST(frozen_pool_cannot_be_changed, "CP-EX2")
     check_frozen(FROZEN);
 }
 
-static int refuse_once(hora_pool *pool, hora_future *future, void *context)
+static int refuse_once(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     (void)pool;
-    (void)future;
+    (void)run;
     return atomic_fetch_add(&r->before, 1) == 0 ? CODE : 0;
 }
 
@@ -216,7 +216,7 @@ TEST(fixed_pool_is_all_core_with_an_unbounded_queue, "CP-EX1")
     struct rig r;
     struct job jobs[4];
     hora_pool_options options = HORA_INIT(hora_pool_options);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     open_named(&r, FIXED, &options);
     stats = rig_stats(&r);
@@ -224,7 +224,9 @@ TEST(fixed_pool_is_all_core_with_an_unbounded_queue, "CP-EX1")
     CHECK_INT(stats.max_threads, 2);
     CHECK_INT(stats.keep_alive, 0);
     CHECK_INT(hora_queue_remaining_capacity(hora_pool_queue(r.pool)), HORA_UNBOUNDED);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 3));
+    hora_error reason;
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 3, &reason), HORA_EINVAL); /* it would have no effect */
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "max_threads", "unbounded");
     execute_jobs(&r, jobs, 4);
     stats = rig_stats(&r);
     CHECK_INT(stats.threads, 2);
@@ -237,7 +239,7 @@ TEST(single_pool_is_one_core_thread_with_an_unbounded_queue, "CP-EX1")
     struct rig r;
     struct job jobs[3];
     hora_pool_options options = HORA_INIT(hora_pool_options);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     open_named(&r, SINGLE, &options);
     CHECK_INT(hora_queue_remaining_capacity(hora_pool_queue(r.pool)), HORA_UNBOUNDED);
@@ -258,7 +260,7 @@ TEST(cached_pool_grows_with_its_tasks_and_shrinks_to_nothing, "CP-EX1")
     struct job jobs[3];
     struct job later = A_JOB(&r);
     hora_pool_options options = HORA_INIT(hora_pool_options);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     open_named(&r, CACHED, &options);
     execute_jobs(&r, jobs, 3);

@@ -204,10 +204,10 @@ TEST(explain_says_which_worker_runs_it, "")
     rig_close(&r);
 }
 
-TEST(explain_says_for_how_long_with_oversight, "")
+TEST(explain_says_for_how_long_with_a_watchdog, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .watchdog = HORA_WATCHDOG()));
     struct job first = A_WAITING_JOB(&r), second = A_WAITING_JOB(&r);
 
     hora_future *one = submit(&r, RESIZE(job_run, &first));
@@ -239,7 +239,7 @@ static int run_step(void *arg, void **ret_result)
 TEST(explain_says_how_far_it_is, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .watchdog = HORA_WATCHDOG()));
     struct step counted = {A_WAITING_JOB(&r), 40, 100}, uncounted = {A_WAITING_JOB(&r), 0, 0};
 
     hora_future *one = submit(&r, RESIZE(run_step, &counted));
@@ -289,7 +289,7 @@ TEST(explain_counts_what_is_before_it, "")
 TEST(explain_says_who_is_busy_for_longest, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .watchdog = HORA_WATCHDOG()));
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
 
     CHECK_OK(hora_pool_execute(r.pool, RESIZE(job_run, &blocker)));
@@ -311,13 +311,13 @@ TEST(explain_says_who_is_busy_for_longest, "")
 TEST(explain_knows_how_long_the_oldest_has_waited, "")
 {
     struct rig r;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
     hora_future *oldest = NULL;
 
     CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &blocker)));
     CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(10)),
-                                   &oldest));
+                                   &oldest, NULL));
     settle(&r.f);
     advance(&r.f, HORA_MS(2200));
     hora_future *second = submit(&r, RESIZE(job_run, &job));
@@ -339,7 +339,7 @@ TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
 {
     for (int by_value = 0; by_value < 2; by_value++) {
         struct rig r;
-        rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+        rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
         struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
         hora_future *oldest = NULL;
 
@@ -511,11 +511,12 @@ TEST(explain_knows_queues_of_the_user, "")
         hora_queue *queue = NULL;
         rig_prepare(&r, false);
         if (i == 0)
-            CHECK_OK(hora_queue_new_array(4, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
+            CHECK_OK(hora_queue_new_array(4, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue, NULL));
         else if (i == 1)
-            CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue));
+            CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue, NULL));
         else
-            CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue));
+            CHECK_OK(
+                hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue, NULL));
         rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
         struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
         execute_job(&r, &blocker);

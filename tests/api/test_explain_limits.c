@@ -9,7 +9,7 @@
 static hora_future *submit(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future));
+    CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future, NULL));
     settle(&r->f);
     return future;
 }

@@ -5,7 +5,7 @@
 
 static void open_steered(struct rig *r, int threads)
 {
-    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = threads, .oversight = HORA_OVERSIGHT(.steered = true)));
+    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()));
 }
 
 static hora_class *class_of(struct rig *r, const hora_class_options *options)
@@ -18,7 +18,7 @@ static hora_class *class_of(struct rig *r, const hora_class_options *options)
 static hora_future *submit(struct rig *r, struct job *job, const hora_task_options *terms)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future));
+    CHECK_OK(hora_pool_submit_with(r->pool, RESIZE(job_run, job), terms, &future, NULL));
     settle(&r->f);
     return future;
 }

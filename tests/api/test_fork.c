@@ -41,7 +41,7 @@ static void call_queue(struct family *family)
     CHILD_FORKED(hora_queue_snapshot(queue, &got, 1));
     CHILD_FORKED(hora_queue_for_each(queue, visit_nothing, NULL));
     CHILD_FORKED(hora_queue_close(queue));
-    CHILD_FORKED(hora_queue_is_closed(queue));
+    CHILD_CHECK(!hora_queue_is_closed(queue));
     CHILD_FORKED(hora_queue_fd(queue));
     if (family->f->kind == DELAY) {
         CHILD_FORKED(hora_queue_put_delayed(queue, item(0), 0));
@@ -111,7 +111,7 @@ TEST_REAL(latch_refuses_calls_in_a_child, "")
     struct call call;
 
     fixture_open(&f);
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = f.view), &family.latch));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = f.view), &family.latch, NULL));
     start_await(&call, &f, family.latch);
     CHECK_BLOCKED(&call);
     in_child(call_latch, &family);
@@ -155,7 +155,7 @@ static void use_clock(struct family *family)
     CHILD_FORKED(make_queue(family->f, PRIORITY, 1, NULL, view, &queue));
     CHILD_FORKED(make_queue(family->f, DELAY, 1, NULL, view, &queue));
     CHILD_CHECK((void *)queue == untouched);
-    CHILD_FORKED(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = view), &latch));
+    CHILD_FORKED(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = view), &latch, NULL));
     CHILD_CHECK((void *)latch == untouched);
     CHILD_FORKED(hora_clock_sleep(view, 10));
     CHILD_FORKED(hora_clock_sleep(view, HORA_FOREVER));
@@ -219,14 +219,14 @@ static void use_new_objects(struct family *family)
     void *got = untouched;
 
     (void)family;
-    CHILD_CHECK(hora_queue_new_linked(1, NULL, &queue) == 0);
+    CHILD_CHECK(hora_queue_new_linked(1, NULL, &queue, NULL) == 0);
     CHILD_CHECK(hora_queue_put(queue, item(0)) == 0);
     CHILD_CHECK(hora_queue_offer_for(queue, item(1), HORA_MS(1)) == HORA_ETIMEDOUT);
     CHILD_CHECK(is_readable(hora_queue_fd(queue)));
     CHILD_CHECK(hora_queue_take(queue, &got) == 0 && got == item(0));
     CHILD_CHECK(hora_queue_poll_for(queue, HORA_MS(1), &got) == HORA_ETIMEDOUT);
     CHILD_CHECK(hora_queue_free(queue) == 0);
-    CHILD_CHECK(hora_latch_new(1, NULL, &latch) == 0);
+    CHILD_CHECK(hora_latch_new(1, NULL, &latch, NULL) == 0);
     CHILD_CHECK(hora_latch_await_for(latch, HORA_MS(1)) == HORA_ETIMEDOUT);
     CHILD_CHECK(hora_latch_count_down(latch) == 0 && hora_latch_await(latch) == 0);
     CHILD_CHECK(hora_latch_free(latch) == 0);
@@ -295,8 +295,8 @@ static void fork_again(struct family *family)
     int status = -1;
     pid_t child;
 
-    CHILD_CHECK(hora_queue_new_linked(1, NULL, &own.queue) == 0);
-    CHILD_CHECK(hora_latch_new(1, NULL, &grand.latch) == 0);
+    CHILD_CHECK(hora_queue_new_linked(1, NULL, &own.queue, NULL) == 0);
+    CHILD_CHECK(hora_latch_new(1, NULL, &grand.latch, NULL) == 0);
     own.kind = LINKED;
     child = fork();
     if (child == 0) {
@@ -362,7 +362,7 @@ static void fork_under_hammer(void (*blow)(struct fixture *f), void (*run)(struc
     test_thread *thread;
 
     fixture_open_queue(&f, ARRAY, 4);
-    CHECK_OK(hora_latch_new(1, NULL, &state.latch));
+    CHECK_OK(hora_latch_new(1, NULL, &state.latch, NULL));
     thread = test_thread_start(NULL, hammer, &state);
     CHECK_OK(hora_latch_await(state.latch));
     for (int i = 0; i < forks; i++)

@@ -39,7 +39,7 @@ TEST(future_is_done_after_its_run, "FutureTaskTest.testIsDone CP-FT1 CP-FT8")
     struct job job = A_JOB(&r);
     hora_future *future = open_future(&r, &job);
 
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     CHECK_NOT_DONE(future);
     CHECK_INT(hora_future_run(future), 1);
     CHECK_INT(hora_future_get_state(future), HORA_FUTURE_SUCCEEDED);
@@ -56,7 +56,7 @@ TEST(future_can_be_run_and_reset_many_times, "FutureTaskTest.testRunAndReset CP-
     struct job job = A_JOB(&r);
     hora_future *future = open_future(&r, &job);
 
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     for (int i = 0; i < 3; i++) {
         CHECK_INT(hora_future_run_and_reset(future), 1);
         CHECK_NOT_DONE(future);
@@ -105,7 +105,7 @@ TEST(future_completed_by_hand_keeps_its_result, "FutureTaskTest.testSet")
     struct job job = A_JOB(&r);
     hora_future *future = open_future(&r, &job);
 
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     CHECK_INT(hora_future_complete(future, &job), 1);
     CHECK_DONE(future, 0, &job);
     CHECK_JOB(&job, 0);
@@ -139,7 +139,7 @@ TEST(future_cancelled_before_its_run_never_runs,
         struct job job = A_JOB(&r);
         hora_future *future = open_future(&r, &job);
 
-        CHECK_OK(hora_future_on_done(future, job_done, &job));
+        CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
         CHECK_INT(hora_future_cancel(future, interrupt), HORA_CANCEL_REMOVED);
         CHECK_INT(hora_future_get_state(future), interrupt ? HORA_FUTURE_CANCELLED : HORA_FUTURE_CANCELLED);
         CHECK_INT(hora_future_run(future), 0);
@@ -193,7 +193,7 @@ TEST(future_cancel_interrupts_the_running_task, "FutureTaskTest.testCancelInterr
     struct job job = A_WAITING_JOB(&r);
     hora_future *future = open_future(&r, &job);
 
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     start_run(&runner, &r, future);
     CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_INTERRUPTED);
     CHECK(hora_future_is_cancelled(future));
@@ -214,7 +214,7 @@ TEST(future_is_cancelled_even_if_the_task_is_deaf, "FutureTaskTest.testCancelInt
     struct job job = A_DEAF_JOB(&r);
     hora_future *future = open_future(&r, &job);
 
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     start_run(&runner, &r, future);
     CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_INTERRUPTED);
     CHECK_BLOCKED(&runner);

@@ -41,7 +41,7 @@ TEST(future_calls_back_in_the_order_of_registration, "CP-FT8")
             CHECK_INT(hora_future_run(future), 1);
             CHECK_INT(notes.count, 3);
         }
-        CHECK_OK(hora_future_on_done(future, take_note, &each[i]));
+        CHECK_OK(hora_future_on_done(future, take_note, &each[i], NULL));
     }
     CHECK_INT(notes.count, 4);
     for (int i = 0; i < 4; i++)
@@ -54,7 +54,7 @@ TEST(future_needs_a_callback_to_call_back, "")
     hora_future *future;
 
     CHECK_OK(hora_future_new_promise(NULL, &future));
-    CHECK_ERROR(hora_future_on_done(future, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_on_done(future, NULL, NULL, NULL), HORA_EINVAL);
     hora_future_unref(future);
 }
 
@@ -66,7 +66,7 @@ TEST(future_calls_back_once_whatever_the_outcome, "CP-FT8")
         hora_future *future;
 
         CHECK_OK(hora_future_new(JOB(&job), &future));
-        CHECK_OK(hora_future_on_done(future, job_done, &job));
+        CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
         if (way < 2)
             CHECK_INT(hora_future_run(future), 1);
         else if (way == 2)
@@ -87,7 +87,7 @@ TEST(future_that_is_never_done_never_calls_back, "")
     hora_future *future;
 
     CHECK_OK(hora_future_new(JOB(&job), &future));
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     hora_future_unref(future);
     CHECK_INT(job.dones, 0);
     CHECK_JOB(&job, 0);
@@ -108,7 +108,7 @@ static void call_everything(hora_future *future, void *context)
     void *result = NULL;
 
     CHECK_OK(hora_future_get(future, &result));
-    CHECK_OK(hora_future_on_done(future, job_done, reentry->later));
+    CHECK_OK(hora_future_on_done(future, job_done, reentry->later, NULL));
     CHECK_INT(hora_future_cancel(future, true), HORA_CANCEL_TOO_LATE);
     CHECK_INT(hora_future_run(future), 0);
     CHECK_OK(hora_future_take_result(future, &result));
@@ -128,7 +128,7 @@ TEST(future_callback_may_call_everything, "")
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     future = submit_job(&r, &job);
-    CHECK_OK(hora_future_on_done(future, call_everything, &reentry));
+    CHECK_OK(hora_future_on_done(future, call_everything, &reentry, NULL));
     rig_open_gate(&r);
     settle(&r.f);
     CHECK_INT(reentry.calls, 1);
@@ -156,13 +156,13 @@ TEST(future_may_lose_its_last_reference_in_its_callback, "")
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
     future = submit_job(&r, &job);
-    CHECK_OK(hora_future_on_done(future, give_back, &job));
+    CHECK_OK(hora_future_on_done(future, give_back, &job, NULL));
     rig_open_gate(&r);
     settle(&r.f);
     CHECK_INT(job.dones, 1);
     CHECK_JOB(&job, 1);
     CHECK_OK(hora_future_new(JOB(&other), &future));
-    CHECK_OK(hora_future_on_done(future, give_back, &other));
+    CHECK_OK(hora_future_on_done(future, give_back, &other, NULL));
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     CHECK_JOB(&other, 0);
     rig_close(&r);
@@ -185,7 +185,7 @@ TEST(future_calls_back_on_the_thread_that_ends_it, "CP-FT7")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2));
     for (int i = 0; i < 2; i++) {
         futures[i] = submit_job(&r, &jobs[i]);
-        CHECK_OK(hora_future_on_done(futures[i], note_pool, &where[i]));
+        CHECK_OK(hora_future_on_done(futures[i], note_pool, &where[i], NULL));
     }
     settle(&r.f);
     CHECK_INT(hora_future_cancel(futures[0], false), HORA_CANCEL_RUNNING);
@@ -213,7 +213,7 @@ TEST(future_callback_is_not_lost_when_both_come_together, "")
 
     CHECK_OK(hora_future_new_promise(NULL, &promise));
     thread = test_thread_start(NULL, complete_it, promise);
-    CHECK_OK(hora_future_on_done(promise, job_done, &job));
+    CHECK_OK(hora_future_on_done(promise, job_done, &job, NULL));
     test_thread_join(thread);
     CHECK_INT(job.dones, 1);
     hora_future_unref(promise);

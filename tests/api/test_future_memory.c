@@ -103,7 +103,7 @@ TEST(future_calls_without_a_future_are_refused, "")
     CHECK_ERROR(hora_future_get(NULL, &result), HORA_EINVAL);
     CHECK_ERROR(hora_future_get_for(NULL, 0, &result), HORA_EINVAL);
     CHECK_ERROR(hora_future_take_result(NULL, &result), HORA_EINVAL);
-    CHECK_ERROR(hora_future_on_done(NULL, job_done, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_future_on_done(NULL, job_done, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_future_fd(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_future_reclaim(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_future_describe(NULL, NULL, 0), HORA_EINVAL);
@@ -253,7 +253,7 @@ TEST(future_reclaim_cancels_what_nobody_will_run, "")
     hora_future *future;
 
     CHECK_OK(hora_future_init(&storage, JOB(&job), &future));
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     CHECK_OK(hora_future_reclaim(future));
     CHECK_JOB(&job, 0);
     CHECK_INT(job.dones, 1);

@@ -13,7 +13,7 @@ struct team {
 static void team_open_with(struct team *t, const hora_pool_options *options)
 {
     venue_open_pool(&t->v, options);
-    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = t->v.r.f.view), &t->group));
+    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = t->v.r.f.view), &t->group, NULL));
 }
 
 static void team_open(struct team *t)
@@ -61,8 +61,8 @@ TEST(group_refuses_null, "")
     hora_executor here = {.execute = execute_here};
     hora_executor nowhere = hora_pool_executor(NULL);
 
-    CHECK_ERROR(hora_group_new(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_group_new(&(hora_group_options){.struct_size = 1}, &group), HORA_EINVAL);
+    CHECK_ERROR(hora_group_new(NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_group_new(&(hora_group_options){.struct_size = 1}, &group, NULL), HORA_EINVAL);
     CHECK_OK(hora_group_free(NULL));
     CHECK_ERROR(hora_group_await(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_await_for(NULL, 1), HORA_EINVAL);
@@ -70,7 +70,7 @@ TEST(group_refuses_null, "")
     CHECK_ERROR(hora_group_pending(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_failed(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_fd(NULL), HORA_EINVAL);
-    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_OK(hora_group_new(NULL, &group, NULL));
     CHECK_ERROR(hora_group_add(group, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_group_add(NULL, future), HORA_EINVAL);
     CHECK_ERROR(hora_group_submit(NULL, &here, HORA_TASK(job_run, item(0)), &future), HORA_EINVAL);
@@ -391,7 +391,7 @@ TEST(group_can_be_freed_as_soon_as_the_wait_returned, "")
     hora_future *promises[2];
     test_thread *threads[2];
 
-    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_OK(hora_group_new(NULL, &group, NULL));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
         CHECK_OK(hora_group_add(group, promises[i]));

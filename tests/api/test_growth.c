@@ -11,12 +11,12 @@
 static void open_growing(struct rig *r, struct diary *diary, bool steered, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.listener = diary_listener_for(diary, "ZT");
-    oversight.growth.wait_bound = BOUND;
-    oversight.steered = steered;
+    hora_listener listener = diary_listener_for(diary, "ZT");
+    const hora_admission admission = HORA_INIT(hora_admission);
+    options.listener = &listener;
+    options.grow_after = BOUND;
+    options.admission = steered ? &admission : NULL;
     options.keep_alive = KEEP_ALIVE;
-    options.oversight = &oversight;
     rig_open(r, false, &options);
 }
 
@@ -173,7 +173,7 @@ TEST(growth_leaves_an_idle_pool_alone, "")
     if (test_is_exact())
         CHECK_INT(test_wakeups(), wakeups);
     CHECK_OK(hora_latch_free(r.gate));
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r.f.view), &r.gate));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r.f.view), &r.gate, NULL));
     execute_job(&r, &again[0]);
     execute_job(&r, &again[1]);
     pass_time(&r, BOUND - 1);
@@ -221,31 +221,26 @@ TEST(growth_goes_on_after_shutdown, "")
 TEST(growth_options_that_cannot_work, "")
 {
     struct rig r;
-    const char *reason;
-    hora_oversight grows = HORA_INIT(hora_oversight);
-    grows.growth.wait_bound = BOUND;
-    hora_oversight negative = HORA_INIT(hora_oversight);
-    negative.growth.wait_bound = -1;
+    hora_error reason;
     hora_queue *queue;
 
     rig_prepare(&r, false);
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
-    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .oversight = &grows), &reason), HORA_EINVAL);
-    CHECK(strstr(reason, "max_threads") != NULL);
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
+    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .grow_after = BOUND), &reason), HORA_EINVAL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "max_threads");
     CHECK_ERROR(
         rig_try_pool(&r,
-                     HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = -1, .oversight = &grows),
+                     HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = -1, .grow_after = BOUND),
                      &reason),
         HORA_EINVAL);
-    CHECK(strstr(reason, "room") != NULL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "room");
     CHECK_ERROR(
-        rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = 2, .queue = queue, .oversight = &grows),
+        rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = 2, .queue = queue, .grow_after = BOUND),
                      &reason),
         HORA_EINVAL);
-    CHECK_ERROR(
-        rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .oversight = &negative), &reason),
-        HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &grows), &r.pool, &reason),
+    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .grow_after = -1), &reason),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .grow_after = BOUND), &r.pool, &reason),
                 HORA_EINVAL);
     CHECK_OK(hora_queue_free(queue));
     r.pool = NULL;

@@ -33,12 +33,11 @@ static int work(void *arg, void **ret_result)
 static hora_pool *open_pool(bool is_scheduler)
 {
     hora_pool *pool;
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.steered = true;
     if (is_scheduler)
-        CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &oversight), &pool, NULL));
+        CHECK_OK(
+            hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()), &pool, NULL));
     else
-        CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &oversight), &pool, NULL));
+        CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()), &pool, NULL));
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(wait_at_gate, NULL)));
     return pool;
 }
@@ -61,35 +60,48 @@ static void leave(hora_pool *pool, hora_future *future, enum way way)
     }
 }
 
-static int look(const char *text, size_t length, void *context)
+struct paper {
+    size_t length;
+    char text[16384];
+};
+
+static int write_down(const char *text, size_t length, void *arg)
 {
-    CHECK(length > 0);
-    if (strstr(text, "old class") != NULL)
-        *(bool *)context = true;
+    struct paper *paper = arg;
+    CHECK(length > 0 && paper->length + length < sizeof paper->text);
+    memcpy(paper->text + paper->length, text, length);
+    paper->length += length;
+    paper->text[paper->length] = '\0';
     return 0;
+}
+
+static bool dump_shows(hora_pool *pool, const char *text)
+{
+    static struct paper paper;
+    paper.length = 0;
+    CHECK_OK(hora_pool_dump(pool, write_down, &paper));
+    return strstr(paper.text, text) != NULL;
 }
 
 static void check_move(bool from_scheduler, enum way way, const hora_task_options *terms)
 {
-    bool is_old_seen = false;
     char text[200];
     hora_future *future;
     hora_class *old_class = NULL;
     hora_task_options own = *terms;
     runs = 0;
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
-    CHECK_OK(hora_latch_new(2, NULL, &at_gate));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
+    CHECK_OK(hora_latch_new(2, NULL, &at_gate, NULL));
     hora_pool *first = open_pool(from_scheduler);
     hora_pool *second = open_pool(false);
     CHECK_OK(hora_latch_await(at_gate));
     CHECK_OK(hora_class_new(first, HORA_CLASS_OPTIONS(.name = "old class"), &old_class, NULL));
     own.task_class = own.key != 0 ? old_class : NULL;
-    CHECK_OK(hora_pool_submit_with(first, HORA_TASK(work, NULL), &own, &future));
+    CHECK_OK(hora_pool_submit_with(first, HORA_TASK(work, NULL), &own, &future, NULL));
     leave(first, future, way);
     CHECK_OK(hora_pool_execute_future(second, future));
     CHECK_OK(hora_pool_free(first));
-    CHECK_OK(hora_pool_dump(second, look, &is_old_seen));
-    CHECK(!is_old_seen);
+    CHECK(!dump_shows(second, "old class"));
     (void)hora_future_explain(future, text, sizeof text);
     int error = hora_future_set_priority(future, HORA_PRIORITY_HIGH);
     CHECK(error == HORA_ENOTSUP || error == HORA_EBUSY);

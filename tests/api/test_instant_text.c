@@ -45,10 +45,11 @@ TEST_REAL(instant_texts_are_read, "")
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         hora_instant got = {0};
         hora_zone *named = berlin; /* must be overwritten, also with NULL */
-        const char *reason = "";
+        hora_error reason = {.code = 1};
         int error = hora_instant_parse(good[i].text, berlin, &got, &named, &reason);
         if (error < 0 || got.ns != instant_of(good[i].instant).ns)
-            test_fail(__FILE__, __LINE__, "%s: %d, %s, %lld", good[i].text, error, reason, (long long)got.ns);
+            test_fail(__FILE__, __LINE__, "%s: %d, %s, %lld", good[i].text, error, error < 0 ? reason.message : "",
+                      (long long)got.ns);
         if (error == 0 && good[i].zone == NULL)
             CHECK_POINTER(named, NULL);
         else if (error == 0)
@@ -138,11 +139,12 @@ TEST_REAL(instant_texts_are_refused, "")
     hora_zone *berlin = zone_named("Europe/Berlin"), *named = berlin;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hora_instant got = {5};
-        const char *reason = NULL;
+        hora_error reason = {.code = 1};
         int error = hora_instant_parse(bad[i].text, berlin, &got, &named, &reason);
-        if (error != bad[i].error || got.ns != 5 || named != berlin || reason == NULL)
+        if (error != bad[i].error || got.ns != 5 || named != berlin || reason.code != error ||
+            reason.message[0] == '\0')
             test_fail(__FILE__, __LINE__, "\"%s\": %s, %lld, %s", bad[i].text, hora_errname(error), (long long)got.ns,
-                      reason);
+                      reason.code < 0 ? reason.message : "");
     }
     char long_text[600];
     (void)snprintf(long_text, sizeof long_text, "2025-03-29T01:30:00[%0500d]", 0);

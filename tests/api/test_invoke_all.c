@@ -291,7 +291,7 @@ TEST(invoke_all_refused_by_the_executor_cancels_all, "CP-INV3")
     CHECK_INT(jobs[0].drops, 1); /* it may have been cancelled before it began */
     for (int i = 1; i < 4; i++)
         CHECK_JOB(&jobs[i], 0);
-    CHECK_INT(hora_pool_active_count(v.r.pool), 0);
+    CHECK_INT(rig_stats(&v.r).active, 0);
     venue_close(&v);
 }
 

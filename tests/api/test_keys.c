@@ -113,8 +113,8 @@ TEST(task_that_is_awaited_by_its_own_pool_does_not_count, "")
     struct waits waits = {.t = &t};
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(
-        hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer,
+                                   NULL));
     struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
@@ -157,8 +157,8 @@ TEST(task_that_is_awaited_waits_for_its_key, "")
     struct act *busy = act_waiting(&t, HORA_TASK_OPTIONS(.key = 3));
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(
-        hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer,
+                                   NULL));
     struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
@@ -211,7 +211,8 @@ TEST(steered_queue_shows_what_waits_in_order, "")
     CHECK_POINTER(items[0], t.acts[3].future);
     CHECK_POINTER(items[1], t.acts[2].future);
     CHECK_POINTER(items[2], t.acts[1].future); /* behind its key */
-    CHECK_PEEK(queue, t.acts[3].future);
+    give_back_futures(items, 3);
+    CHECK_PEEK_FUTURE(t.r.pool, t.acts[3].future);
     CHECK_INT(hora_queue_contains(queue, t.acts[1].future), 1);
     CHECK_INT(hora_queue_contains(queue, t.acts[0].future), 0);
     CHECK_POLL_FAILS(queue, HORA_EEMPTY); /* nothing may begin */

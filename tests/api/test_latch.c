@@ -7,7 +7,7 @@ static hora_latch *open_latch(struct fixture *f, int count)
     hora_latch *latch = NULL;
 
     fixture_open(f);
-    CHECK_OK(hora_latch_new(count, HORA_LATCH_OPTIONS(.clock = f->view), &latch));
+    CHECK_OK(hora_latch_new(count, HORA_LATCH_OPTIONS(.clock = f->view), &latch, NULL));
     return latch;
 }
 
@@ -21,10 +21,10 @@ TEST(latch_count_must_not_be_negative, "CountDownLatchTest.testConstructor")
 {
     hora_latch *latch = (hora_latch *)untouched;
 
-    CHECK_ERROR(hora_latch_new(-1, NULL, &latch), HORA_EINVAL);
-    CHECK_ERROR(hora_latch_new(INT_MIN, NULL, &latch), HORA_EINVAL);
+    CHECK_ERROR(hora_latch_new(-1, NULL, &latch, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_latch_new(INT_MIN, NULL, &latch, NULL), HORA_EINVAL);
     CHECK_POINTER(latch, untouched);
-    CHECK_OK(hora_latch_new(0, NULL, &latch));
+    CHECK_OK(hora_latch_new(0, NULL, &latch, NULL));
     CHECK_INT(hora_latch_count(latch), 0);
     CHECK_OK(hora_latch_await(latch));
     CHECK_OK(hora_latch_free(latch));
@@ -267,7 +267,7 @@ TEST(latch_can_be_freed_as_soon_as_the_wait_returned, "")
     hora_latch *latch;
     test_thread *threads[2];
 
-    CHECK_OK(hora_latch_new(2, NULL, &latch));
+    CHECK_OK(hora_latch_new(2, NULL, &latch, NULL));
     for (int i = 0; i < 2; i++)
         threads[i] = test_thread_start(NULL, count_down, latch);
     CHECK_OK(hora_latch_await(latch));
@@ -292,7 +292,7 @@ TEST(latch_publishes_what_was_done_before, "")
     test_thread *thread;
 
     published = 0;
-    CHECK_OK(hora_latch_new(1, NULL, &published_latch));
+    CHECK_OK(hora_latch_new(1, NULL, &published_latch, NULL));
     thread = test_thread_start(NULL, publish, NULL);
     CHECK_OK(hora_latch_await(published_latch));
     CHECK_INT(published, 42);

@@ -6,7 +6,7 @@
 
 /* ---- start by ---- */
 
-TEST(limits_start_by_expires_in_the_queue, "")
+TEST(limits_start_within_expires_in_the_queue, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -30,7 +30,7 @@ TEST(limits_start_by_expires_in_the_queue, "")
     rig_close(&r);
 }
 
-TEST(limits_start_by_lets_begin_in_time, "")
+TEST(limits_start_within_lets_begin_in_time, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -50,7 +50,7 @@ TEST(limits_start_by_lets_begin_in_time, "")
 }
 
 /* A run that has begun in time may take as long as it likes. */
-TEST(limits_start_by_is_over_when_it_has_begun, "")
+TEST(limits_start_within_is_over_when_it_has_begun, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -96,7 +96,7 @@ TEST(limits_hold_without_a_handle, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
     pass(&r, SEC(5));
     CHECK_JOB(&second, 0);
     CHECK_INT(rig_stats(&r).expired, 1);
@@ -106,7 +106,7 @@ TEST(limits_hold_without_a_handle, "")
 
 /* ---- done by ---- */
 
-TEST(limits_done_by_expires_in_the_queue, "")
+TEST(limits_finish_within_expires_in_the_queue, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -126,7 +126,7 @@ TEST(limits_done_by_expires_in_the_queue, "")
     rig_close(&r);
 }
 
-TEST(limits_done_by_interrupts_a_run_and_drops_its_outcome, "")
+TEST(limits_finish_within_interrupts_a_run_and_drops_its_outcome, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -153,7 +153,7 @@ TEST(limits_done_by_interrupts_a_run_and_drops_its_outcome, "")
     rig_close(&r);
 }
 
-TEST(limits_done_by_is_kept, "")
+TEST(limits_finish_within_is_kept, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -173,7 +173,7 @@ TEST(limits_done_by_is_kept, "")
 
 /* ---- run for ---- */
 
-TEST(limits_run_for_interrupts_that_run_alone, "")
+TEST(limits_run_limit_interrupts_that_run_alone, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -202,7 +202,7 @@ TEST(limits_run_for_interrupts_that_run_alone, "")
     rig_close(&r);
 }
 
-TEST(limits_run_for_is_kept, "")
+TEST(limits_run_limit_is_kept, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -220,7 +220,7 @@ TEST(limits_run_for_is_kept, "")
 
 /* ---- on a scheduler ---- */
 
-TEST(limits_start_by_counts_from_the_planned_time, "")
+TEST(limits_start_within_counts_from_the_planned_time, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -231,7 +231,7 @@ TEST(limits_start_by_counts_from_the_planned_time, "")
     execute_job(&r, &first);
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, JOB(&second),
-        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future));
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future, NULL));
     pass(&r, SEC(15) - 1);
     CHECK_NOT_DONE(future);
     pass(&r, 1);
@@ -255,7 +255,7 @@ TEST(limits_follow_a_task_that_is_retimed, "")
     execute_job(&r, &first);
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, JOB(&second),
-        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future));
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future, NULL));
     CHECK_OK(hora_future_reschedule(future, SEC(20), 0));
     pass(&r, SEC(25) - 1);
     CHECK_NOT_DONE(future);
@@ -267,7 +267,7 @@ TEST(limits_follow_a_task_that_is_retimed, "")
 }
 
 /* Planned at 0 2 4 6 8 10; the thread is taken from 1 to 7. Those of 2 and 4 come too late then; that of 6 does not. */
-TEST(limits_start_by_drops_single_runs_of_a_series, "")
+TEST(limits_start_within_drops_single_runs_of_a_series, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -279,13 +279,13 @@ TEST(limits_start_by_drops_single_runs_of_a_series, "")
     CHECK_OK(hora_scheduler_schedule_with(r.pool, BEAT(&beat),
                                           HORA_SCHEDULE(.fixed_rate = SEC(2), .missed = HORA_MISSED_BURST,
                                                         .options = HORA_TASK_OPTIONS(.start_within = SEC(2))),
-                                          &future));
+                                          &future, NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, BEAT(&other), SEC(1), &once));
     pass_in_steps(&r, SEC(1), 11);
     CHECK_BEATS(&beat, 0, SEC(7), SEC(8), SEC(10));
     CHECK_NOT_DONE(future);
     CHECK_INT(seen.expired, 1); /* both at once */
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.skipped, 0);
     CHECK_INT(rig_stats(&r).expired, 0); /* none of its own ended */
@@ -295,7 +295,7 @@ TEST(limits_start_by_drops_single_runs_of_a_series, "")
     rig_close(&r);
 }
 
-TEST(limits_run_for_holds_for_each_run_of_a_series, "")
+TEST(limits_run_limit_holds_for_each_run_of_a_series, "")
 {
     struct rig r;
     struct seen seen = {0};
@@ -304,7 +304,7 @@ TEST(limits_run_for_holds_for_each_run_of_a_series, "")
     hora_future *future;
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, BEAT(&beat), HORA_SCHEDULE(.fixed_rate = SEC(5), .options = HORA_TASK_OPTIONS(.run_limit = SEC(1))),
-        &future));
+        &future, NULL));
     pass_in_steps(&r, SEC(1), 12);
     CHECK_BEATS(&beat, 0, SEC(5), SEC(10));
     CHECK_INT(beat.interrupts, 3);
@@ -313,22 +313,22 @@ TEST(limits_run_for_holds_for_each_run_of_a_series, "")
     rig_close(&r);
 }
 
-TEST(limits_done_by_is_not_for_a_series, "")
+TEST(limits_finish_within_is_not_for_a_series, "")
 {
     struct rig r;
     struct seen seen = {0};
     limits_open_scheduler(&r, &seen, 1);
     struct beat beat = A_BEAT(&r, 0);
     hora_future *future;
-    const char *reason = NULL;
+    hora_error reason;
     hora_schedule spec = HORA_INIT(hora_schedule);
     hora_task_options terms = HORA_INIT(hora_task_options);
     terms.finish_within = SEC(1);
     spec.fixed_rate = SEC(1);
     spec.options = &terms;
-    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, BEAT(&beat), &spec, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, BEAT(&beat), &spec, &future, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_schedule_check(&spec, &reason), HORA_EINVAL);
-    CHECK(reason != NULL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "finish_within", "finish_within");
     CHECK_INT(beat.drops, 0);
     rig_close(&r);
 }
@@ -363,7 +363,7 @@ TEST(limits_of_a_nested_task_do_not_reach_the_outer, "")
     rig_close(&r);
 }
 
-static int get_nested_done_by(void *arg, void **ret_result)
+static int get_nested_finish_within(void *arg, void **ret_result)
 {
     struct rig *r = arg;
     (void)ret_result;
@@ -376,13 +376,13 @@ static int get_nested_done_by(void *arg, void **ret_result)
     return 0;
 }
 
-TEST(limits_done_by_of_a_nested_task_does_not_reach_the_outer, "")
+TEST(limits_finish_within_of_a_nested_task_does_not_reach_the_outer, "")
 {
     struct rig r;
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     hora_future *future;
-    CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(get_nested_done_by, &r), &future));
+    CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(get_nested_finish_within, &r), &future));
     pass(&r, SEC(10));
     CHECK_DONE(future, 0, NULL);
     (void)hora_future_unref(future);
@@ -442,7 +442,7 @@ TEST(limits_of_a_task_that_is_refused_do_not_count, "")
     struct job job = A_JOB(&r);
     hora_future *future = NULL;
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TASK_OPTIONS(.start_within = SEC(5)), &future),
+    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TASK_OPTIONS(.start_within = SEC(5)), &future, NULL),
                 HORA_EREJECTED);
     pass(&r, SEC(10));
     CHECK_INT(job.drops, 0);
@@ -464,12 +464,11 @@ TEST(limits_a_listener_cannot_free_the_pool, "")
     struct rig r;
     struct seen seen = {0};
     rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1,
-                               .oversight = HORA_OVERSIGHT(.listener = {.expired = free_pool, .arg = &seen})));
+             HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.expired = free_pool, .arg = &seen)));
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
     pass(&r, SEC(5));
     CHECK_INT(seen.expired, 1);
     rig_close(&r);
@@ -482,9 +481,8 @@ TEST(limits_of_a_task_with_a_key, "")
 {
     struct rig r;
     struct seen seen = {0};
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 2,
-                               .oversight = HORA_OVERSIGHT(.steered = true, .listener = limits_listener(&r, &seen))));
+    hora_listener listener = limits_listener(&r, &seen);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
     struct job jobs[3] = {A_WAITING_JOB(&r), A_JOB(&r), A_JOB(&r)};
     hora_future *futures[3];
     futures[0] = submit_under(&r, &jobs[0], HORA_TASK_OPTIONS(.key = 7));
@@ -504,14 +502,13 @@ TEST(limits_of_a_task_with_a_key, "")
     rig_close(&r);
 }
 
-/* A class at its limit: what is interrupted by done_by gives its place back when it has really ended. */
+/* A class at its limit: what is interrupted by finish_within gives its place back when it has really ended. */
 TEST(limits_of_a_task_with_a_class, "")
 {
     struct rig r;
     struct seen seen = {0};
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 2,
-                               .oversight = HORA_OVERSIGHT(.steered = true, .listener = limits_listener(&r, &seen))));
+    hora_listener listener = limits_listener(&r, &seen);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
     hora_class *slow;
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
     struct job jobs[2] = {A_DEAF_JOB(&r), A_JOB(&r)};

@@ -43,11 +43,11 @@ TEST(linked_has_room_for_its_capacity_or_no_bound, "LinkedBlockingQueueTest.test
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_linked(SIZE, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(SIZE, NULL, &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), SIZE);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_offer(queue, item(0)));
@@ -61,7 +61,7 @@ TEST(linked_capacity_must_be_positive, "LinkedBlockingQueueTest.testConstructor2
     hora_queue *queue = (hora_queue *)untouched;
 
     for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_queue_new_linked(capacities[i], NULL, &queue), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_linked(capacities[i], NULL, &queue, NULL), HORA_EINVAL);
     CHECK_POINTER(queue, untouched);
 }
 

@@ -103,6 +103,7 @@ TEST(measures_know_when_tasks_came_that_become_futures, "")
     CHECK_OK(hora_pool_execute(r.pool, WORK(&slow, "later")));
     pass(&r, HORA_MS(2));
     CHECK_OK(hora_queue_peek(hora_pool_queue(r.pool), (void **)&first));
+    (void)hora_future_unref(first);
     pass(&r, HORA_MS(3));
     CHECK_MEASURE(&r, "later", WAIT, 1, HORA_MS(5), HORA_MS(5));
     pass(&r, HORA_MS(5));
@@ -187,8 +188,7 @@ TEST(measures_nested_runs, "")
 
 static void open_scheduler(struct rig *r, int threads)
 {
-    scheduler_open(r, false,
-                   HORA_SCHEDULER_OPTIONS(.core_threads = threads, .oversight = HORA_OVERSIGHT(.measured = true)));
+    scheduler_open(r, false, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .metrics = HORA_METRICS()));
 }
 
 static void check_lateness(bool by_value)
@@ -254,8 +254,9 @@ TEST(measures_count_planned_times_that_are_skipped, "")
     open_scheduler(&r, 1);
     struct work work = {&r, HORA_MS(35), 0};
 
-    CHECK_OK(hora_scheduler_schedule_with(
-        r.pool, WORK(&work, "beat"), HORA_SCHEDULE(.fixed_rate = HORA_MS(10), .missed = HORA_MISSED_SKIP), &future));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, WORK(&work, "beat"),
+                                          HORA_SCHEDULE(.fixed_rate = HORA_MS(10), .missed = HORA_MISSED_SKIP), &future,
+                                          NULL));
     pass(&r, 0);
     pass(&r, HORA_MS(35));
     pass(&r, HORA_MS(5));

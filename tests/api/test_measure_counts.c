@@ -35,10 +35,9 @@ TEST(measures_know_names_by_their_texts, "")
 TEST(measures_call_names_beyond_the_bound_other, "")
 {
     struct rig r;
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true, .names = 2)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .metrics = HORA_METRICS(.max_names = 2)));
     struct work quick = {&r, 0, 0};
-    hora_counts counts;
+    hora_counts counts = HORA_INIT(hora_counts);
     const char *names[4];
 
     CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "one")));
@@ -165,8 +164,7 @@ TEST(measures_count_scheduled_tasks_that_shutdown_cancels, "")
         struct rig r;
         hora_future *future = NULL;
         scheduler_open(&r, false,
-                       HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true,
-                                              .oversight = HORA_OVERSIGHT(.measured = true)));
+                       HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
         struct work quick = {&r, 0, 0};
         CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1), by_value ? NULL : &future));
         settle(&r.f);
@@ -215,12 +213,12 @@ TEST(measures_know_the_oldest_that_waits, "")
 TEST(measures_refuse_what_makes_no_sense, "")
 {
     struct rig r;
-    hora_distribution distribution;
-    hora_counts counts;
+    hora_distribution distribution = HORA_INIT(hora_distribution);
+    hora_counts counts = HORA_INIT(hora_counts);
     hora_ns value;
     const char *names[1];
 
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = false)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     CHECK_INT(hora_pool_get_distribution(r.pool, NULL, HORA_METRIC_WAIT, &distribution), HORA_ENOTSUP);
     CHECK_INT(hora_pool_get_counts(r.pool, NULL, &counts), HORA_ENOTSUP);
     CHECK_INT(hora_pool_task_names(r.pool, names, 1), HORA_ENOTSUP);
@@ -288,17 +286,17 @@ static int write_page(const char *text, size_t length, void *context)
 SWEEP(measures_survive)
 {
     hora_pool *pool;
-    hora_counts counts;
+    hora_counts counts = HORA_INIT(hora_counts);
     const char *names[2];
     const hora_pool_options *options =
-        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true));
+        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 1, .metrics = HORA_METRICS());
     if (hora_pool_new(options, &pool, NULL) < 0)
         return;
     int accepted = 0;
     struct work quick = {NULL, 0, 0};
     for (int i = 0; i < 3; i++)
         accepted += hora_pool_execute(pool, WORK(&quick, i == 1 ? NULL : "named")) == 0 ? 1 : 0;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     bool has_thread = stats.threads > 0; /* else nobody will ever run what is queued */
     CHECK_OK(has_thread ? hora_pool_shutdown(pool) : hora_pool_shutdown_now(pool, NULL));
@@ -312,7 +310,7 @@ SWEEP(measures_survive)
     struct page page = {.calls_left = INT32_MAX};
     int written = hora_metrics_write(&pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page);
     CHECK(written == 0 || (written == HORA_ENOMEM && page.length == 0));
-    CHECK_OK(hora_pool_free(pool));
+    CHECK_INT(hora_pool_free(pool), has_thread ? 0 : accepted);
 }
 
 /* ---- metrics ---- */
@@ -321,8 +319,7 @@ TEST(metrics_are_written_of_pools, "")
 {
     struct rig r;
     struct page page = {.calls_left = INT32_MAX};
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .name = "io", .oversight = HORA_OVERSIGHT(.measured = true)));
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .name = "io", .metrics = HORA_METRICS()));
     struct work quick = {&r, HORA_MS(2), 0};
 
     CHECK_OK(hora_pool_execute(r.pool, WORK(&quick, "resize")));

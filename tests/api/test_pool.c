@@ -48,17 +48,17 @@ ON_BOTH_POOLS(counts_active_workers, "testGetActiveCount", "CP-TPE4")
     struct look look;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = 10));
-    CHECK_INT(hora_pool_active_count(r.pool), 0);
+    CHECK_INT(rig_stats(&r).active, 0);
     execute_look(&r, &look);
-    CHECK_INT(hora_pool_active_count(r.pool), 1); /* before its thread has begun, too */
+    CHECK_INT(rig_stats_now(&r).active, 1); /* before its thread has begun, too */
     settle(&r.f);
     CHECK_INT(look.seen.active, 1);
-    CHECK_INT(hora_pool_active_count(r.pool), 1);
+    CHECK_INT(rig_stats(&r).active, 1);
     CHECK_POINTER(look.current, r.pool);
     CHECK_POINTER(hora_pool_current(), NULL);
     rig_open_gate(&r);
     settle(&r.f);
-    CHECK_INT(hora_pool_active_count(r.pool), 0);
+    CHECK_INT(rig_stats(&r).active, 0);
     rig_close(&r);
 }
 
@@ -74,7 +74,7 @@ ON_BOTH_POOLS(prestarts_core_threads_one_by_one, "testPrestartCoreThread", "CP-T
     }
     CHECK_INT(hora_pool_prestart(r.pool), 0);
     CHECK_INT(rig_stats(&r).threads, 2);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 4));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 4, NULL));
     CHECK_INT(rig_stats(&r).threads, 2);
     for (int i = 3; i <= 4; i++) {
         CHECK_INT(hora_pool_prestart(r.pool), 1);
@@ -95,7 +95,7 @@ ON_BOTH_POOLS(prestarts_all_core_threads, "testPrestartAllCoreThreads", "CP-TPE2
     CHECK_INT(rig_stats(&r).threads, 2);
     CHECK_INT(hora_pool_prestart_all(r.pool), 0);
     CHECK_INT(rig_stats(&r).threads, 2);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 4));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 4, NULL));
     CHECK_INT(hora_pool_prestart_all(r.pool), 2);
     CHECK_INT(hora_pool_prestart_all(r.pool), 0);
     CHECK_INT(rig_stats(&r).threads, 4);
@@ -162,9 +162,9 @@ ON_BOTH_POOLS(knows_its_maximum, "testGetMaximumPoolSize", "")
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 3, .queue_capacity = 10));
     CHECK_INT(rig_stats(&r).max_threads, 3);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 5));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 5, NULL));
     CHECK_INT(rig_stats(&r).max_threads, 5);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 4));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 4, NULL));
     CHECK_INT(rig_stats(&r).max_threads, 4);
     rig_close(&r);
 }

@@ -99,7 +99,7 @@ TEST(pool_task_that_is_stopped_without_a_list_is_abandoned, "")
 
     open_busy(&r, &blocker);
     future = submit_job(&r, &job);
-    CHECK_OK(hora_future_on_done(future, job_done, &job));
+    CHECK_OK(hora_future_on_done(future, job_done, &job, NULL));
     CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_DONE(future, HORA_EABANDONED, NULL);
     CHECK_INT(hora_future_failure(future), HORA_EABANDONED);
@@ -151,7 +151,7 @@ TEST(pool_that_is_freed_abandons_what_is_queued, "")
 
     open_busy(&r, &blocker);
     future = submit_job(&r, &job);
-    CHECK_OK(hora_pool_free(r.pool));
+    CHECK_INT(hora_pool_free(r.pool), 1);
     r.pool = NULL;
     CHECK_INT(blocker.interrupts, 1);
     CHECK_JOB(&blocker, 1);

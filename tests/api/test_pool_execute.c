@@ -21,6 +21,45 @@ static void open_with_queued(struct rig *r, struct job *blocker, struct job *job
     CHECK_INT(rig_stats(r).queued, JOBS);
 }
 
+/* A hook is told whether somebody may ask for what it runs. */
+static atomic_int submitted, executed;
+
+static int count_before(hora_pool *pool, const hora_run_info *run, void *arg)
+{
+    (void)pool;
+    (void)arg;
+    CHECK_INT(run->struct_size, sizeof(hora_run_info));
+    CHECK(strcmp(run->task->name, "job") == 0);
+    CHECK_POINTER(run->task, hora_future_task(run->future));
+    CHECK_INT(run->code, 0);
+    atomic_fetch_add(run->submitted ? &submitted : &executed, 1);
+    return 0;
+}
+
+static void check_after(hora_pool *pool, const hora_run_info *run, void *arg)
+{
+    (void)pool;
+    (void)arg;
+    CHECK_INT(run->code, run->submitted ? 7 : 0);
+}
+
+TEST(pool_hooks_know_whether_a_task_was_submitted, "")
+{
+    struct rig r;
+    struct job jobs[3] = {A_JOB(&r), A_JOB(&r), {.rig = &r, .code = 7}};
+
+    submitted = executed = 0;
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .before = count_before, .after = check_after));
+    execute_job(&r, &jobs[0]);
+    execute_job(&r, &jobs[1]);
+    hora_future *future = submit_job(&r, &jobs[2]);
+    settle(&r.f);
+    CHECK_INT(executed, 2);
+    CHECK_INT(submitted, 1);
+    hora_future_unref(future);
+    rig_close(&r);
+}
+
 TEST(pool_executed_task_ends_by_its_code, "")
 {
     struct rig r;
@@ -66,12 +105,12 @@ TEST(pool_queue_shows_executed_tasks_as_futures, "")
     }
     CHECK_POINTER(hora_pool_queue(r.pool), queue); /* a second look finds the same ones */
     CHECK_INT(hora_queue_contains(queue, items[1]), 1);
-    hora_future *first = hora_future_ref(items[0]);
-    CHECK_INT(hora_future_cancel(first, false), HORA_CANCEL_REMOVED);
+    CHECK_INT(hora_future_cancel(items[0], false), HORA_CANCEL_REMOVED);
     CHECK_JOB(&jobs[0], 0);
-    hora_future_unref(first);
     CHECK_INT(hora_pool_remove(r.pool, items[1]), 1);
-    CHECK_INT(jobs[1].drops, 1); /* nobody else had a reference */
+    CHECK_INT(jobs[1].drops, 0); /* the snapshot has given a reference to each */
+    give_back_futures(items, JOBS + 1);
+    CHECK_INT(jobs[1].drops, 1); /* nobody else had one */
     rig_finish(&r);
     CHECK_JOB(&jobs[1], 0);
     CHECK_JOB(&jobs[2], 1);

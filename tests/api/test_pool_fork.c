@@ -28,7 +28,7 @@ static void call_pool(struct family *family)
     hora_pool *pool = family->r.pool;
     hora_future *future = NULL;
     hora_future_list list = HORA_FUTURE_LIST_INIT;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     char text[10];
 
     CHILD_FORKED(hora_pool_execute(pool, JOB(&family->job)));
@@ -45,14 +45,13 @@ static void call_pool(struct family *family)
     CHILD_FORKED(hora_pool_purge(pool));
     CHILD_FORKED(hora_pool_prestart(pool));
     CHILD_FORKED(hora_pool_prestart_all(pool));
-    CHILD_FORKED(hora_pool_set_core_threads(pool, 1));
-    CHILD_FORKED(hora_pool_set_max_threads(pool, 1));
-    CHILD_FORKED(hora_pool_set_keep_alive(pool, 1));
-    CHILD_FORKED(hora_pool_set_core_time_out(pool, true));
-    CHILD_FORKED(hora_pool_set_thread_factory(pool, rig_factory));
-    CHILD_FORKED(hora_pool_set_reject(pool, HORA_REJECT_DISCARD, NULL));
+    CHILD_FORKED(hora_pool_set_core_threads(pool, 1, NULL));
+    CHILD_FORKED(hora_pool_set_max_threads(pool, 1, NULL));
+    CHILD_FORKED(hora_pool_set_keep_alive(pool, 1, NULL));
+    CHILD_FORKED(hora_pool_set_core_time_out(pool, true, NULL));
+    CHILD_FORKED(hora_pool_set_thread_factory(pool, rig_factory, NULL));
+    CHILD_FORKED(hora_pool_set_reject(pool, HORA_REJECT_DISCARD, NULL, NULL, NULL));
     CHILD_FORKED(hora_pool_get_stats(pool, &stats));
-    CHILD_FORKED(hora_pool_active_count(pool));
     CHILD_FORKED(hora_pool_describe(pool, text, sizeof(text)));
     CHILD_FORKED(hora_pool_dump(pool, write_nothing, NULL));
     CHILD_FORKED(hora_pool_dump_fd(pool, STDERR_FILENO));
@@ -81,7 +80,7 @@ static void call_future(struct family *family)
         CHILD_FORKED(hora_future_get(futures[i], &result));
         CHILD_FORKED(hora_future_get_for(futures[i], 0, &result));
         CHILD_FORKED(hora_future_take_result(futures[i], &result));
-        CHILD_FORKED(hora_future_on_done(futures[i], do_nothing, NULL));
+        CHILD_FORKED(hora_future_on_done(futures[i], do_nothing, NULL, NULL));
         CHILD_FORKED(hora_future_fd(futures[i]));
         CHILD_FORKED(hora_future_explain(futures[i], text, sizeof(text)));
     }
@@ -102,7 +101,7 @@ static void use_new_pool(struct family *family)
     hora_future *future;
     void *result = NULL;
 
-    CHILD_CHECK(hora_pool_new_fixed(2, NULL, &pool) == 0);
+    CHILD_CHECK(hora_pool_new_fixed(2, NULL, &pool, NULL) == 0);
     CHILD_CHECK(hora_pool_submit(pool, HORA_TASK(succeed, family), &future) == 0);
     CHILD_CHECK(hora_future_get(future, &result) == 0);
     CHILD_CHECK(result == family);

@@ -108,7 +108,7 @@ TEST(pool_keep_alive_starts_anew_when_a_setting_changes, "CP-TPE13")
     rig_open_gate(&r);
     settle(&r.f);
     advance(&r.f, A_WHILE - 1);
-    CHECK_OK(hora_pool_set_keep_alive(r.pool, A_WHILE - 1));
+    CHECK_OK(hora_pool_set_keep_alive(r.pool, A_WHILE - 1, NULL));
     settle(&r.f);
     advance(&r.f, A_WHILE - 2);
     CHECK_INT(rig_stats(&r).threads, 2);
@@ -134,7 +134,7 @@ ON_BOTH_POOLS(core_threads_may_time_out, "testAllowCoreThreadTimeOut_true", "")
 
     rig_open(&r, hooked,
              HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
-    CHECK_OK(hora_pool_set_core_time_out(r.pool, true));
+    CHECK_OK(hora_pool_set_core_time_out(r.pool, true, NULL));
     CHECK(rig_stats(&r).core_time_out);
     execute_job(&r, &job);
     CHECK_INT(rig_stats(&r).threads, 1);
@@ -152,7 +152,7 @@ ON_BOTH_POOLS(core_threads_do_not_time_out_otherwise, "testAllowCoreThreadTimeOu
 
     rig_open(&r, hooked,
              HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
-    CHECK_OK(hora_pool_set_core_time_out(r.pool, false));
+    CHECK_OK(hora_pool_set_core_time_out(r.pool, false, NULL));
     execute_job(&r, &job);
     CHECK_INT(rig_stats(&r).threads, 1);
     advance(&r.f, 2 * A_WHILE);
@@ -223,8 +223,8 @@ static int change_own_pool(void *arg, void **ret_result)
 
     (void)ret_result;
     CHECK_OK(hora_latch_await(r->gate));
-    CHECK_OK(hora_pool_set_core_threads(r->pool, 1));
-    CHECK_OK(hora_pool_set_keep_alive(r->pool, 1));
+    CHECK_OK(hora_pool_set_core_threads(r->pool, 1, NULL));
+    CHECK_OK(hora_pool_set_keep_alive(r->pool, 1, NULL));
     CHECK(!hora_interrupted());
     return 0;
 }
@@ -275,22 +275,22 @@ TEST(pool_changes_its_sizes_under_load, "jtreg.ThreadPoolExecutor/ConfigChanges 
     execute_jobs(&r, jobs, 18);
     check_sizes(&r, __LINE__, 9, 18);
     CHECK_ERROR(hora_pool_execute(r.pool, JOB(&jobs[0])), HORA_EREJECTED);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 12));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 12, NULL));
     execute_jobs(&r, jobs + 18, 3);
     check_sizes(&r, __LINE__, 12, 21);
     CHECK_ERROR(hora_pool_execute(r.pool, JOB(&jobs[0])), HORA_EREJECTED);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 6));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 6, NULL));
     check_sizes(&r, __LINE__, 12, 21); /* they are busy */
     rig_open_gate(&r);
     check_sizes(&r, __LINE__, 6, 21);
     CHECK_INT(rig_stats(&r).completed, 21);
-    CHECK_OK(hora_pool_set_keep_alive(r.pool, HORA_MS(7)));
+    CHECK_OK(hora_pool_set_keep_alive(r.pool, HORA_MS(7), NULL));
     settle(&r.f);
     advance(&r.f, HORA_MS(7) - 1);
     check_sizes(&r, __LINE__, 6, 21);
     advance(&r.f, 1);
     check_sizes(&r, __LINE__, 3, 21);
-    CHECK_OK(hora_pool_set_core_time_out(r.pool, true));
+    CHECK_OK(hora_pool_set_core_time_out(r.pool, true, NULL));
     settle(&r.f);
     advance(&r.f, HORA_MS(7));
     check_sizes(&r, __LINE__, 0, 21);
@@ -310,9 +310,9 @@ TEST(pool_with_fewer_core_threads_lets_idle_ones_go, "CP-TPE20")
     execute_jobs(&r, jobs, 4);
     rig_open_gate(&r);
     CHECK_INT(rig_stats(&r).threads, 4);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 2));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 2, NULL));
     CHECK_INT(rig_stats(&r).threads, 2); /* keep_alive is 0 */
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 0));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 0, NULL));
     CHECK_INT(rig_stats(&r).threads, 0);
     rig_close(&r);
 }
@@ -325,10 +325,10 @@ TEST(pool_with_more_core_threads_starts_as_many_as_are_needed, "CP-TPE20")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 8, .queue_capacity = 10));
     execute_jobs(&r, jobs, 4);
     CHECK_INT(rig_stats(&r).threads, 1);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 3));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 3, NULL));
     CHECK_INT(rig_stats(&r).threads, 3);
     CHECK_INT(rig_stats(&r).queued, 1);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 8));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 8, NULL));
     CHECK_INT(rig_stats(&r).threads, 4);
     rig_close(&r);
 }
@@ -343,7 +343,7 @@ TEST(pool_with_a_smaller_maximum_lets_idle_threads_go_at_once, "CP-TPE21")
     execute_jobs(&r, jobs, 4);
     rig_open_gate(&r);
     CHECK_INT(rig_stats(&r).threads, 4);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 2));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 2, NULL));
     CHECK_INT(rig_stats(&r).threads, 2);
     rig_close(&r);
 }

@@ -35,7 +35,8 @@ static void free_pool(struct maker *maker, int i)
     default:
         break; /* with whatever is queued or running */
     }
-    CHECK_OK(hora_pool_free(maker->open[i]));
+    int abandoned = hora_pool_free(maker->open[i]);
+    CHECK(abandoned >= 0 && abandoned <= TASKS + 1);
     maker->open[i] = NULL;
     CHECK(hora_future_is_done(maker->futures[i]));
     hora_future_unref(maker->futures[i]);
@@ -49,13 +50,13 @@ static void make_pool(struct maker *maker, int i)
 
     switch (test_random(3)) {
     case 0:
-        CHECK_OK(hora_pool_new_single(NULL, &pool));
+        CHECK_OK(hora_pool_new_single(NULL, &pool, NULL));
         break;
     case 1:
-        CHECK_OK(hora_pool_new_fixed(2, NULL, &pool));
+        CHECK_OK(hora_pool_new_fixed(2, NULL, &pool, NULL));
         break;
     default:
-        CHECK_OK(hora_pool_new_cached(NULL, &pool));
+        CHECK_OK(hora_pool_new_cached(NULL, &pool, NULL));
         break;
     }
     maker->open[i] = pool;
@@ -111,7 +112,7 @@ TEST_REAL(hundred_pools_live_side_by_side, "")
         order[i] = order[j];
         order[j] = i;
         jobs[i] = (struct job)A_JOB(NULL);
-        CHECK_OK(hora_pool_new_fixed(2, NULL, &pools[i]));
+        CHECK_OK(hora_pool_new_fixed(2, NULL, &pools[i], NULL));
         CHECK_OK(hora_pool_execute(pools[i], JOB(&jobs[i])));
     }
     for (int i = 0; i < POOLS; i++)
@@ -127,7 +128,7 @@ static int use_and_free(void *arg, void **ret_result)
     hora_pool *pool;
 
     (void)ret_result;
-    CHECK_OK(hora_pool_new_single(NULL, &pool));
+    CHECK_OK(hora_pool_new_single(NULL, &pool, NULL));
     CHECK_OK(hora_pool_execute(pool, JOB(job)));
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));
@@ -139,7 +140,7 @@ TEST(pool_may_be_freed_by_a_task_of_another, "")
     struct job jobs[3] = {A_JOB(NULL), A_JOB(NULL), A_JOB(NULL)};
     hora_pool *pool;
 
-    CHECK_OK(hora_pool_new_fixed(2, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(2, NULL, &pool, NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(use_and_free, &jobs[i])));
     CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));

@@ -34,13 +34,14 @@ static int other_factory(void (*run)(void *arg), void *arg, const char *name, vo
 /* Refused, with a sentence that names what is wrong; nothing is made. */
 static void check_refused(int line, const hora_pool_options *options, const char *word)
 {
-    const char *reason = NULL;
+    hora_error reason;
     hora_pool *pool = (hora_pool *)untouched;
 
     test_check_error(__FILE__, line, "hora_pool_new", hora_pool_new(options, &pool, &reason), HORA_EINVAL);
     test_check_pointer(__FILE__, line, "pool", pool, untouched);
-    if (reason == NULL || strstr(reason, word) == NULL)
-        test_fail(__FILE__, line, "the reason says nothing of %s: %s", word, reason ? reason : "NULL");
+    check_refusal(__FILE__, line, &reason, HORA_EINVAL, NULL, word);
+    if (reason.field == NULL)
+        test_fail(__FILE__, line, "no field is named: %s", reason.message);
     test_check_error(__FILE__, line, "hora_pool_new", hora_pool_new(options, &pool, NULL), HORA_EINVAL);
 }
 #define CHECK_REFUSED(word, ...) check_refused(__LINE__, HORA_POOL_OPTIONS(__VA_ARGS__), (word))
@@ -75,11 +76,11 @@ TEST(pool_max_threads_must_not_be_negative,
 TEST(pool_accepts_any_number_of_threads, "")
 {
     hora_pool *pool;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     CHECK_OK(
         hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = INT_MAX, .queue_capacity = -1), &pool, NULL));
-    CHECK_OK(hora_pool_set_core_threads(pool, INT_MAX));
+    CHECK_OK(hora_pool_set_core_threads(pool, INT_MAX, NULL));
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     CHECK_INT(stats.core_threads, INT_MAX);
     CHECK_INT(stats.max_threads, INT_MAX);
@@ -115,7 +116,7 @@ TEST(pool_max_threads_are_never_zero,
 
         rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = core, .max_threads = 0));
         CHECK_INT(rig_stats(&r).max_threads, core == 0 ? 1 : core);
-        CHECK_ERROR(hora_pool_set_max_threads(r.pool, 0), HORA_EINVAL);
+        CHECK_ERROR(hora_pool_set_max_threads(r.pool, 0, NULL), HORA_EINVAL);
         CHECK_INT(rig_stats(&r).max_threads, core == 0 ? 1 : core);
         rig_close(&r);
     }
@@ -193,7 +194,7 @@ TEST(pool_refuses_options_of_the_wrong_size, "")
         hora_pool_options known;
         int new_wish;
     } options = {.known = HORA_INIT(hora_pool_options), .new_wish = 1};
-    const char *reason = NULL;
+    hora_error reason;
 
     options.known.struct_size = 0;
     check_refused(__LINE__, &options.known, "struct_size");
@@ -202,7 +203,103 @@ TEST(pool_refuses_options_of_the_wrong_size, "")
     options.known.struct_size = sizeof(options);
     check_refused(__LINE__, &options.known, "struct_size");
     CHECK_ERROR(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1), NULL, &reason), HORA_EINVAL);
-    CHECK(reason != NULL && strstr(reason, "ret_pool") != NULL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, NULL, "ret_pool");
+}
+
+/* What a call fills is as large as the caller says, which it says with HORA_INIT. */
+TEST(pool_stats_are_as_large_as_the_caller_says, "")
+{
+    struct rig r;
+    struct {
+        hora_pool_stats known;
+        unsigned char unknown[16];
+    } larger = {.known = HORA_INIT(hora_pool_stats)};
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    static const uint32_t wrong[] = {0, 3, sizeof(stats) - 4, sizeof(stats) + 1, 4100, UINT32_MAX};
+
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3));
+    CHECK_OK(hora_pool_get_stats(r.pool, &stats));
+    CHECK_INT(stats.struct_size, sizeof(stats));
+    CHECK_INT(stats.core_threads, 3);
+    memset(larger.unknown, 0xff, sizeof(larger.unknown));
+    larger.known.struct_size = sizeof(larger);
+    CHECK_OK(hora_pool_get_stats(r.pool, &larger.known));
+    CHECK_INT(larger.known.struct_size, sizeof(larger)); /* it is left alone */
+    CHECK_INT(larger.known.core_threads, 3);
+    for (size_t i = 0; i < sizeof(larger.unknown); i++)
+        CHECK_INT(larger.unknown[i], 0); /* what this release does not know */
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        stats = (hora_pool_stats){.struct_size = wrong[i], .core_threads = -7};
+        CHECK_ERROR(hora_pool_get_stats(r.pool, &stats), HORA_EINVAL);
+        CHECK_INT(stats.core_threads, -7);
+    }
+    rig_close(&r);
+}
+
+static void *some_context(void *context, void *arg)
+{
+    (void)arg;
+    return context;
+}
+
+static void *capture_nothing(void *arg)
+{
+    return arg;
+}
+
+static int some_writer(const char *text, size_t length, void *arg)
+{
+    (void)text;
+    (void)length;
+    (void)arg;
+    return 0;
+}
+
+/* What can be switched on is a struct of its own each, which is checked like the options that point to it. */
+TEST(pool_refuses_parts_that_cannot_work, "")
+{
+    hora_pool *pool = NULL;
+
+    CHECK_REFUSED("hora_metrics", .core_threads = 1, .metrics = &(hora_metrics){.max_names = 1});
+    CHECK_REFUSED("hora_admission", .core_threads = 1, .admission = &(hora_admission){.struct_size = 2});
+    CHECK_REFUSED("hora_watchdog", .core_threads = 1, .watchdog = &(hora_watchdog){.stuck_after = 1});
+    CHECK_REFUSED("hora_listener", .core_threads = 1, .listener = &(hora_listener){.arg = untouched});
+    CHECK_REFUSED("hora_context_hooks", .core_threads = 1, .context_hooks = &(hora_context_hooks){.arg = untouched});
+    CHECK_REFUSED("max_names is -1", .core_threads = 1, .metrics = HORA_METRICS(.max_names = -1));
+    CHECK_REFUSED("max_names is 65537", .core_threads = 1, .metrics = HORA_METRICS(.max_names = 65537));
+    CHECK_REFUSED("ageing", .core_threads = 1, .admission = HORA_ADMISSION(.ageing = -1));
+    CHECK_REFUSED("stuck_after", .core_threads = 1, .watchdog = HORA_WATCHDOG(.stuck_after = -1));
+    CHECK_REFUSED("late_after", .core_threads = 1, .watchdog = HORA_WATCHDOG(.late_after = -1));
+    CHECK_REFUSED("install", .core_threads = 1, .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture_nothing));
+    CHECK_REFUSED("dump_arg", .core_threads = 1, .dump_arg = untouched);
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS(.max_names = 65536),
+                                             .watchdog = HORA_WATCHDOG(), .listener = HORA_LISTENER(),
+                                             .context_hooks = HORA_CONTEXT_HOOKS(.install = some_context),
+                                             .dump = some_writer, .dump_arg = untouched),
+                           &pool, NULL));
+    CHECK_OK(hora_pool_free(pool));
+}
+
+/* With an unbounded queue there are never more than core_threads: so max_threads goes along, and cannot be set apart. */
+TEST(pool_max_threads_follow_core_threads_with_an_unbounded_queue, "")
+{
+    struct rig r;
+    hora_error reason;
+
+    CHECK_REFUSED("max_threads", .core_threads = 0, .max_threads = 5);
+    CHECK_REFUSED("max_threads", .core_threads = 1, .max_threads = 5);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 4, NULL));
+    CHECK_INT(rig_stats(&r).core_threads, 4);
+    CHECK_INT(rig_stats(&r).max_threads, 4);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 5, &reason), HORA_EINVAL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "max_threads", "unbounded");
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 0, NULL));
+    CHECK_INT(rig_stats(&r).max_threads, 1);
+    CHECK_OK(hora_pool_set_core_threads(r.pool, INT_MAX, &reason));
+    CHECK_INT(rig_stats(&r).core_threads, INT_MAX);
+    CHECK_INT(rig_stats(&r).max_threads, INT_MAX);
+    rig_close(&r);
 }
 
 TEST(pool_refuses_a_queue_that_is_not_fresh, "")
@@ -227,7 +324,7 @@ TEST(pool_refuses_to_wait_for_room_that_never_comes, "")
     CHECK_OK(make_queue(&r.f, SYNCHRONOUS, 0, NULL, r.f.view, &r.f.queue));
     CHECK_REFUSED("HORA_REJECT_BLOCK", .core_threads = 1, .reject = HORA_REJECT_BLOCK, .queue = r.f.queue);
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = r.f.queue));
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_BLOCK, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_BLOCK, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_ABORT);
     rig_close(&r);
 }
@@ -255,9 +352,9 @@ ON_BOTH_POOLS(knows_its_keep_alive, "testGetKeepAliveTime", "CP-TPE24")
     rig_open(&r, hooked,
              HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 2, .keep_alive = HORA_MS(1000), .queue_capacity = 10));
     CHECK_INT(rig_stats(&r).keep_alive, HORA_SECONDS(1));
-    CHECK_OK(hora_pool_set_keep_alive(r.pool, INT64_MAX));
+    CHECK_OK(hora_pool_set_keep_alive(r.pool, INT64_MAX, NULL));
     CHECK_INT(rig_stats(&r).keep_alive, INT64_MAX);
-    CHECK_OK(hora_pool_set_keep_alive(r.pool, 1));
+    CHECK_OK(hora_pool_set_keep_alive(r.pool, 1, NULL));
     CHECK_INT(rig_stats(&r).keep_alive, 1);
     rig_close(&r);
 }
@@ -292,7 +389,7 @@ ON_BOTH_POOLS(factory_can_be_set, "testSetThreadFactory", "")
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = some_factory));
-    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory));
+    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory, NULL));
     CHECK(rig_stats(&r).thread_factory == other_factory);
     rig_close(&r);
 }
@@ -302,7 +399,7 @@ ON_BOTH_POOLS(factory_must_not_be_set_to_null, "testSetThreadFactoryNull", "")
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .thread_factory = some_factory));
-    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL, NULL), HORA_EINVAL);
     CHECK(rig_stats(&r).thread_factory == some_factory);
     rig_close(&r);
 }
@@ -333,10 +430,10 @@ ON_BOTH_POOLS(rejection_handler_can_be_set, "testSetRejectedExecutionHandler", "
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_pool_set_reject(r.pool, HORA_REJECT_CALLBACK, other_handler));
+    CHECK_OK(hora_pool_set_reject(r.pool, HORA_REJECT_CALLBACK, other_handler, NULL, NULL));
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_CALLBACK);
     CHECK(rig_stats(&r).reject_handler == other_handler);
-    CHECK_OK(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL));
+    CHECK_OK(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL, NULL, NULL));
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_DISCARD);
     CHECK(rig_stats(&r).reject_handler == NULL);
     rig_close(&r);
@@ -347,10 +444,10 @@ ON_BOTH_POOLS(rejection_handler_must_not_be_set_to_null, "testSetRejectedExecuti
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_CALLBACK, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_ABORT, some_handler), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)-1, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)(HORA_REJECT_CALLBACK + 1), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_CALLBACK, NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_ABORT, some_handler, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)-1, NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)(HORA_REJECT_CALLBACK + 1), NULL, NULL, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_ABORT);
     rig_close(&r);
 }
@@ -360,8 +457,8 @@ ON_BOTH_POOLS(core_threads_must_not_be_set_negative, "testCorePoolSizeIllegalArg
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 10));
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, -1), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 3), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, -1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 3, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).core_threads, 1);
     rig_close(&r);
 }
@@ -371,7 +468,7 @@ ON_BOTH_POOLS(maximum_must_not_be_set_below_the_core, "testMaximumPoolSizeIllega
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 3, .queue_capacity = 10));
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 1, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).max_threads, 3);
     rig_close(&r);
 }
@@ -381,9 +478,9 @@ ON_BOTH_POOLS(maximum_must_not_be_set_negative, "testMaximumPoolSizeIllegalArgum
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 3, .queue_capacity = 10));
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, -1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, -1, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).max_threads, 3);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, INT_MAX));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, INT_MAX, NULL));
     CHECK_INT(rig_stats(&r).max_threads, INT_MAX);
     rig_close(&r);
 }
@@ -394,12 +491,12 @@ TEST(pool_setter_that_fails_changes_nothing, "ThreadPoolExecutorTest.testPoolSiz
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 10));
     for (int s = 1; s < 5; s++) {
-        CHECK_OK(hora_pool_set_max_threads(r.pool, s));
-        CHECK_OK(hora_pool_set_core_threads(r.pool, s));
-        CHECK_ERROR(hora_pool_set_max_threads(r.pool, s - 1), HORA_EINVAL);
+        CHECK_OK(hora_pool_set_max_threads(r.pool, s, NULL));
+        CHECK_OK(hora_pool_set_core_threads(r.pool, s, NULL));
+        CHECK_ERROR(hora_pool_set_max_threads(r.pool, s - 1, NULL), HORA_EINVAL);
         CHECK_INT(rig_stats(&r).core_threads, s);
         CHECK_INT(rig_stats(&r).max_threads, s);
-        CHECK_ERROR(hora_pool_set_core_threads(r.pool, s + 1), HORA_EINVAL);
+        CHECK_ERROR(hora_pool_set_core_threads(r.pool, s + 1, NULL), HORA_EINVAL);
         CHECK_INT(rig_stats(&r).core_threads, s);
         CHECK_INT(rig_stats(&r).max_threads, s);
     }
@@ -411,7 +508,7 @@ ON_BOTH_POOLS(keep_alive_must_not_be_set_negative, "testKeepAliveTimeIllegalArgu
     struct rig r;
 
     rig_open(&r, hooked, HORA_POOL_OPTIONS(.core_threads = 2, .keep_alive = 5));
-    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, -1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, -1, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).keep_alive, 5);
     rig_close(&r);
 }
@@ -421,12 +518,12 @@ TEST(pool_core_time_out_needs_a_keep_alive, "CP-TPE22")
     struct rig r;
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true, NULL), HORA_EINVAL);
     CHECK(!rig_stats(&r).core_time_out);
-    CHECK_OK(hora_pool_set_core_time_out(r.pool, false));
-    CHECK_OK(hora_pool_set_keep_alive(r.pool, 1));
-    CHECK_OK(hora_pool_set_core_time_out(r.pool, true));
-    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, 0), HORA_EINVAL);
+    CHECK_OK(hora_pool_set_core_time_out(r.pool, false, NULL));
+    CHECK_OK(hora_pool_set_keep_alive(r.pool, 1, NULL));
+    CHECK_OK(hora_pool_set_core_time_out(r.pool, true, NULL));
+    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, 0, NULL), HORA_EINVAL);
     CHECK_INT(rig_stats(&r).keep_alive, 1);
     rig_close(&r);
 }
@@ -436,19 +533,19 @@ TEST(pool_that_is_frozen_cannot_be_changed, "")
     struct rig r;
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .keep_alive = 1, .frozen = true));
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 1), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 2), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, 2), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, some_factory), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 1, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 2, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, 2, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, some_factory, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL, NULL, NULL), HORA_ENOTSUP);
     CHECK_INT(rig_stats(&r).max_threads, 1);
     rig_close(&r);
 }
 
 TEST(pool_calls_without_a_pool_are_refused, "")
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     char text[10];
 
     CHECK_ERROR(hora_pool_shutdown(NULL), HORA_EINVAL);
@@ -461,14 +558,13 @@ TEST(pool_calls_without_a_pool_are_refused, "")
     CHECK_ERROR(hora_pool_purge(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_prestart(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_prestart_all(NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_core_threads(NULL, 1), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_max_threads(NULL, 1), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_keep_alive(NULL, 1), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_core_time_out(NULL, true), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_thread_factory(NULL, some_factory), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_reject(NULL, HORA_REJECT_ABORT, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_threads(NULL, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_max_threads(NULL, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_keep_alive(NULL, 1, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_time_out(NULL, true, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_thread_factory(NULL, some_factory, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(NULL, HORA_REJECT_ABORT, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_get_stats(NULL, &stats), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_active_count(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_describe(NULL, text, sizeof(text)), HORA_EINVAL);
     CHECK_POINTER(hora_pool_queue(NULL), NULL);
     CHECK(!hora_pool_is_shutdown(NULL) && !hora_pool_is_terminating(NULL) && !hora_pool_is_terminated(NULL));

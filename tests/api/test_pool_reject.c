@@ -9,11 +9,12 @@ static struct {
     bool done;
     int calls;
     int answer;
+    const void *arg;
 } seen;
 
 static int note(hora_pool *pool, hora_future *future, void *context)
 {
-    CHECK(context != NULL);
+    seen.arg = context;
     seen.pool = pool;
     seen.future = future;
     seen.done = hora_future_is_done(future);
@@ -39,7 +40,7 @@ static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_
 
 static void check_handler_is_called(struct rig *r)
 {
-    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_CALLBACK, note));
+    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_CALLBACK, note, &seen, NULL));
     for (int i = 0; i < 2 * WAYS; i++) {
         struct job job = A_JOB(r);
         hora_future *future;
@@ -48,6 +49,7 @@ static void check_handler_is_called(struct rig *r)
         CHECK_OK(give(r, (enum way)(i % WAYS), &job, &future));
         CHECK_INT(seen.calls, 1);
         CHECK_POINTER(seen.pool, r->pool);
+        CHECK_POINTER(seen.arg, &seen); /* as it was set, not that of the options */
         CHECK(!seen.done);
         if (future != NULL) {
             CHECK_POINTER(seen.future, future);
@@ -61,7 +63,7 @@ static void check_handler_is_called(struct rig *r)
 /* The caller keeps the task, unless it is a future, which keeps it anyway. */
 static void check_aborted(struct rig *r)
 {
-    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_ABORT, NULL));
+    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_ABORT, NULL, NULL, NULL));
     for (int i = 0; i < WAYS; i++) {
         struct job job = A_JOB(r);
         hora_future *future;
@@ -80,7 +82,7 @@ static void check_aborted(struct rig *r)
 /* Dropped, or run by this thread. */
 static void check_settled(struct rig *r, hora_reject rule, int runs)
 {
-    CHECK_OK(hora_pool_set_reject(r->pool, rule, NULL));
+    CHECK_OK(hora_pool_set_reject(r->pool, rule, NULL, NULL, NULL));
     for (int i = 0; i < WAYS; i++) {
         struct job job = A_JOB(r);
         hora_future *future;
@@ -205,7 +207,7 @@ TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue, NULL));
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .reject = HORA_REJECT_DISCARD_OLDEST));
     execute_job(&r, &blocker);
     CHECK_OK(hora_queue_close(queue));
@@ -291,6 +293,7 @@ TEST(pool_handler_error_is_the_error_of_the_call, "CP-TPE35")
     execute_jobs(&r, blockers, 2);
     seen.answer = HORA_ENOTSUP;
     CHECK_ERROR(hora_pool_execute(r.pool, JOB(&job)), HORA_ENOTSUP);
+    CHECK_POINTER(seen.arg, &r);
     CHECK_ERROR(hora_pool_submit(r.pool, JOB(&job), &future), HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.drops, 0);
@@ -300,11 +303,11 @@ TEST(pool_handler_error_is_the_error_of_the_call, "CP-TPE35")
 /* The handler keeps the future and runs it later, with the pool's doors open: it may call anything. */
 static int keep(hora_pool *pool, hora_future *future, void *context)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     (void)context;
     CHECK_OK(hora_pool_get_stats(pool, &stats));
-    CHECK_OK(hora_pool_set_max_threads(pool, stats.max_threads));
+    CHECK_OK(hora_pool_set_max_threads(pool, stats.max_threads, NULL));
     seen.future = hora_future_ref(future);
     return 0;
 }
@@ -479,7 +482,7 @@ TEST(pool_submitter_gets_the_thread_that_a_larger_maximum_allows, "")
     open_full_pool(&r, blockers, 0);
     start_execute(&call, &r, &job);
     CHECK_BLOCKED(&call);
-    CHECK_OK(hora_pool_set_max_threads(r.pool, 2));
+    CHECK_OK(hora_pool_set_max_threads(r.pool, 2, NULL));
     CHECK_RETURNS(&call, 0);
     settle(&r.f);
     CHECK_JOB(&job, 1);

@@ -8,11 +8,11 @@ enum { SPIN = 20000, ROUNDS = 5 };
 
 static void check_refused(int line, const hora_pool_options *options)
 {
-    const char *reason = NULL;
+    hora_error reason;
     hora_pool *pool = (hora_pool *)untouched;
 
     test_check_error(__FILE__, line, "hora_pool_new", hora_pool_new(options, &pool, &reason), HORA_EINVAL);
-    CHECK(reason != NULL && strstr(reason, "spin") != NULL);
+    check_refusal(__FILE__, line, &reason, HORA_EINVAL, "spin", "spin");
 }
 
 TEST(pool_spin_is_bounded_and_needs_a_queue_of_its_own, "")

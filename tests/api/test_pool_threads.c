@@ -57,7 +57,7 @@ static void reports_that_it_has_no_thread(bool hooked, const hora_pool_options *
     struct rig r;
     struct job job = A_JOB(&r);
     hora_future *future = (hora_future *)untouched, *own;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     open_with_factory(&r, hooked, 0, options);
     for (int i = 0; i < 3; i++) {
@@ -109,11 +109,8 @@ TEST(pool_with_a_bounded_queue_says_that_it_has_no_thread, "CP-TPE11")
 
 TEST(steered_pool_without_any_thread_says_so, "")
 {
-    hora_oversight steered = HORA_INIT(hora_oversight);
-
-    steered.steered = true;
-    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &steered));
-    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 0, .oversight = &steered));
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()));
+    reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 0, .admission = HORA_ADMISSION()));
 }
 
 TEST(pool_without_any_thread_tells_services_and_groups, "")
@@ -127,7 +124,7 @@ TEST(pool_without_any_thread_tells_services_and_groups, "")
     open_with_factory(&r, false, 0, HORA_POOL_OPTIONS(.core_threads = 1));
     hora_executor executor = hora_pool_executor(r.pool);
     CHECK_OK(hora_completion_service_new(&executor, NULL, &service));
-    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_OK(hora_group_new(NULL, &group, NULL));
     CHECK_ERROR(hora_completion_service_submit(service, JOB(&job), NULL), HORA_EAGAIN);
     CHECK_ERROR(hora_completion_service_poll(service, &future), HORA_EEMPTY);
     CHECK_ERROR(hora_group_submit(group, &executor, JOB(&job), NULL), HORA_EAGAIN);
@@ -168,7 +165,7 @@ TEST(pool_without_workers_can_be_freed, "")
     struct job job = A_JOB(&r);
     hora_future *future = rig_open_stranded(&r, JOB(&job), HORA_POOL_OPTIONS(.name = "stranded"));
 
-    CHECK_OK(hora_pool_free(r.pool));
+    CHECK_INT(hora_pool_free(r.pool), 1);
     r.pool = NULL;
     CHECK_DONE(future, HORA_EABANDONED, NULL);
     hora_future_unref(future);
@@ -207,24 +204,25 @@ struct refusal {
     struct job job;
 };
 
-static int refuse(hora_pool *pool, hora_future *future, void *context)
+static int refuse(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
-    const struct refusal *refusal = hora_future_task(future)->arg;
+    const struct refusal *refusal = run->task->arg;
 
     (void)pool;
     atomic_fetch_add(&r->before, 1);
     return refusal->before_code;
 }
 
-static void count_after(hora_pool *pool, hora_future *future, int code, void *context)
+static void count_after(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     (void)pool;
-    CHECK_INT(code, hora_future_failure(future));
+    CHECK(run->submitted);
+    CHECK_INT(run->code, hora_future_failure(run->future));
     atomic_fetch_add(&r->after, 1);
-    atomic_store(&r->last_code, code);
+    atomic_store(&r->last_code, run->code);
 }
 
 static void look_at_the_end(hora_pool *pool, void *context)
@@ -236,7 +234,7 @@ static void look_at_the_end(hora_pool *pool, void *context)
     CHECK_OK(hora_pool_shutdown(pool));
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));
     CHECK_INT(rig_stats_now(r).threads, 0);
-    CHECK(strcmp(rig_stats_now(r).state, "Tidying") == 0);
+    CHECK_INT(rig_stats_now(r).state, HORA_POOL_TIDYING);
     atomic_fetch_add(&r->terminated, 1);
 }
 
@@ -304,7 +302,7 @@ TEST_REAL(pool_threads_are_named_after_pool_and_thread, "")
     int first = 0, second = 0, thread = 0;
 
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_pool_new_fixed(1, NULL, &pools[i]));
+        CHECK_OK(hora_pool_new_fixed(1, NULL, &pools[i], NULL));
     get_thread_name(pools[0], name);
     CHECK_INT(sscanf(name, "pool-%d-thread-%d", &first, &thread) >= 1, 1);
     if (strlen(name) < 15) /* the system cuts names of more than 15 characters */
@@ -321,7 +319,7 @@ TEST_REAL(pool_threads_are_named_as_wished, "")
     hora_pool *pool;
     char wish[] = "mill", name[32];
 
-    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = wish), &pool));
+    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = wish), &pool, NULL));
     wish[0] = '?'; /* it was copied */
     get_thread_name(pool, name);
     CHECK(strcmp(name, "mill-1") == 0);
@@ -337,7 +335,7 @@ TEST(pool_describes_itself, "")
     char text[200], start[10];
     int length;
 
-    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = "mill"), &pool));
+    CHECK_OK(hora_pool_new_fixed(2, HORA_POOL_OPTIONS(.name = "mill"), &pool, NULL));
     CHECK_OK(hora_pool_execute(pool, JOB(&job)));
     CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     length = hora_pool_describe(pool, text, sizeof(text));

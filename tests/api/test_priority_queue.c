@@ -49,21 +49,29 @@ TEST(priority_has_no_bound, "PriorityBlockingQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue));
+    CHECK_OK(
+        hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
 }
 
-TEST(priority_initial_capacity_must_be_positive, "PriorityBlockingQueueTest.testConstructor2")
+/* 0 is the default here. */
+TEST(priority_initial_capacity_must_not_be_negative, "PriorityBlockingQueueTest.testConstructor2")
 {
-    static const int capacities[] = {0, -1, INT_MIN};
+    static const int capacities[] = {-1, INT_MIN};
     hora_queue *queue = (hora_queue *)untouched;
 
-    for (int i = 0; i < 3; i++)
-        CHECK_ERROR(hora_queue_new_priority(capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue),
+    for (int i = 0; i < 2; i++) {
+        hora_error reason;
+        CHECK_ERROR(hora_queue_new_priority(capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue,
+                                            &reason),
                     HORA_EINVAL);
+        CHECK_REFUSAL(&reason, HORA_EINVAL, NULL, "capacity");
+    }
     CHECK_POINTER(queue, untouched);
+    CHECK_OK(hora_queue_new_priority(0, HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue, NULL));
+    CHECK_OK(hora_queue_free(queue));
 }
 
 TEST(priority_keeps_its_comparator_and_obeys_it, "PriorityBlockingQueueTest.testConstructor7")
@@ -71,8 +79,8 @@ TEST(priority_keeps_its_comparator_and_obeys_it, "PriorityBlockingQueueTest.test
     struct fixture f;
 
     fixture_open(&f);
-    CHECK_OK(
-        hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &down), &f.queue));
+    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &down), &f.queue,
+                                     NULL));
     CHECK(hora_queue_comparator(f.queue) == compare_in_direction);
     f.kind = PRIORITY;
     fill(&f, SIZE);
@@ -86,7 +94,7 @@ TEST(priority_comparator_of_another_kind_is_null, "")
 {
     hora_queue *queue;
 
-    CHECK_OK(hora_queue_new_linked(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(1, NULL, &queue, NULL));
     CHECK(hora_queue_comparator(queue) == NULL);
     CHECK_OK(hora_queue_free(queue));
     CHECK(hora_queue_comparator(NULL) == NULL);
@@ -196,7 +204,7 @@ SWEEP(priority_failed_growth_leaves_the_queue_unchanged)
     hora_queue *queue;
     int size = 0;
 
-    if (hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue) < 0)
+    if (hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue, NULL) < 0)
         return;
     for (int i = 7; i >= 0; i--) {
         some[i].value = i;

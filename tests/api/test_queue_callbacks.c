@@ -28,7 +28,7 @@ static void try_all_calls(hora_queue *queue)
     CHECK_ERROR(hora_queue_remaining_capacity(queue), HORA_EDEADLK);
     CHECK_ERROR(hora_queue_snapshot(queue, &got, 1), HORA_EDEADLK);
     CHECK_ERROR(hora_queue_close(queue), HORA_EDEADLK);
-    CHECK_ERROR(hora_queue_is_closed(queue), HORA_EDEADLK);
+    CHECK(!hora_queue_is_closed(queue)); /* it has no error to say so with */
     CHECK_ERROR(hora_queue_fd(queue), HORA_EDEADLK);
     CHECK_ERROR(hora_queue_free(queue), HORA_EDEADLK);
     CHECK_POINTER(got, untouched);
@@ -70,7 +70,8 @@ static void check_priority_reentry(void (*probe)(hora_queue *queue))
 
     fixture_open(&f);
     f.kind = PRIORITY;
-    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue));
+    CHECK_OK(
+        hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue, NULL));
     reentry.queue = f.queue;
     reentry.probe = probe;
     reentry.calls = 0;
@@ -89,7 +90,7 @@ static void check_delay_reentry(void (*probe)(hora_queue *queue))
     fixture_open(&f);
     f.kind = DELAY_ASKED;
     CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .arg = &f, .clock = f.view),
-                                  &f.queue));
+                                  &f.queue, NULL));
     reentry.queue = f.queue;
     reentry.probe = probe;
     reentry.calls = 0;
@@ -207,6 +208,72 @@ static void snapshot_is_not_changed_later(enum kind kind)
 }
 ROOMY_KINDS(snapshot_is_not_changed_later, "")
 
+/* ---- elements that are counted ---- */
+
+static int refs, drops;
+
+static void *count_ref(void *element)
+{
+    refs++;
+    return element;
+}
+
+static void count_drop(void *element)
+{
+    (void)element;
+    drops++;
+}
+
+static int never_smaller(const void *a, const void *b, void *context)
+{
+    (void)a;
+    (void)b;
+    (void)context;
+    return 0;
+}
+
+static int stop_at_second(void *element, void *context)
+{
+    (void)element;
+    return ++*(int *)context == 2;
+}
+
+/* Whoever looks gets a reference of their own, and gives it back; whoever takes gets that of the queue. */
+TEST(queue_that_counts_its_elements_hands_out_references, "")
+{
+    const hora_queue_options *options =
+        HORA_QUEUE_OPTIONS(.ref = count_ref, .drop = count_drop, .compare = never_smaller);
+    const hora_queue_options *plain = HORA_QUEUE_OPTIONS(.ref = count_ref, .drop = count_drop);
+    for (int kind = 0; kind < 4; kind++) {
+        hora_queue *queue = NULL;
+        void *got[3] = {NULL, NULL, NULL};
+        int visits = 0;
+
+        CHECK_OK(kind == 0   ? hora_queue_new_array(4, plain, &queue, NULL)
+                 : kind == 1 ? hora_queue_new_linked(HORA_UNBOUNDED, plain, &queue, NULL)
+                 : kind == 2 ? hora_queue_new_priority(0, options, &queue, NULL)
+                             : hora_queue_new_delay(plain, &queue, NULL));
+        refs = drops = 0;
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(hora_queue_offer(queue, item(i)));
+        CHECK_INT(refs + drops, 0);
+        CHECK_OK(hora_queue_peek(queue, &got[0]));
+        CHECK_INT(refs, 1);
+        CHECK_INT(hora_queue_snapshot(queue, got, 2), 3);
+        CHECK_INT(refs, 3);
+        CHECK_INT(hora_queue_contains(queue, item(1)), 1);
+        CHECK_INT(drops, 0);
+        CHECK_INT(hora_queue_for_each(queue, stop_at_second, &visits), 1);
+        CHECK_INT(visits, 2);
+        CHECK_INT(refs - 3, drops); /* it has given them back itself, also of those that were not visited */
+        int both = refs + drops;
+        CHECK_OK(hora_queue_poll(queue, &got[0]));
+        CHECK_INT(refs + drops, both);
+        CHECK_OK(hora_queue_free(queue));
+        CHECK_INT(refs + drops, both + 2);
+    }
+}
+
 static hora_queue *another_queue;
 static hora_latch *a_latch;
 
@@ -222,9 +289,9 @@ static void try_others(hora_queue *queue)
 /* Other objects refuse calls as well: two queues whose callbacks call each other could wait for one another. */
 TEST(compare_cannot_call_other_objects, "")
 {
-    CHECK_OK(hora_queue_new_array(1, NULL, &another_queue));
-    CHECK_OK(hora_latch_new(1, NULL, &a_latch));
-    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &another_queue, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &a_latch, NULL));
+    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue, NULL));
     reentry.probe = try_others;
     reentry.calls = 0;
     CHECK_OK(hora_queue_offer(reentry.queue, item(1)));

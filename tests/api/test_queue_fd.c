@@ -243,7 +243,7 @@ static void check_fd_on_system_clock(hora_clock_id timeline)
     hora_queue *queue;
     struct element element = {0};
 
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &queue, NULL));
     entry.fd = hora_queue_fd(queue);
     if (entry.fd == HORA_ENOTSUP) {
         CHECK_OK(hora_queue_free(queue));
@@ -289,7 +289,7 @@ TEST_REAL(queue_fd_wakes_a_thread_in_poll, "")
     hora_queue *queue;
     test_thread *thread;
 
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     entry.fd = hora_queue_fd(queue);
     thread = test_thread_start(NULL, put_into, queue);
     CHECK_INT(poll(&entry, 1, 60000), 1);
@@ -304,7 +304,7 @@ TEST_REAL(queue_fd_is_closed_on_exec_and_by_free, "")
     hora_queue *queue;
     int fd;
 
-    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue, NULL));
     fd = hora_queue_fd(queue);
     CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     CHECK_OK(hora_queue_free(queue));

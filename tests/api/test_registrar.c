@@ -29,7 +29,7 @@ TEST(registrar_keeps_what_is_declared, "")
     hora_trigger *trigger;
 
     office_open(&o, 1);
-    CHECK_OK(hora_trigger_new_periodic(SEC(1), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(1), NULL, &trigger, NULL));
     r[0] = DECLARE(&o, &ticks[0], .trigger = trigger);
     r[1] = DECLARE(&o, &ticks[1], EVERY_2_SECONDS);
     r[2] = DECLARE(&o, &ticks[2], .fixed_rate = SEC(1));
@@ -104,7 +104,8 @@ TEST(registrar_schedules_in_order, "")
     office_open(&o, 1);
     memset(diary, 0, sizeof diary);
     atomic_store(&pages, 0);
-    CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)), &trigger));
+    CHECK_OK(
+        hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)), &trigger, NULL));
     const hora_declaration *declarations[5] = {HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(EVERY_2_SECONDS),
                                                HORA_DECLARATION(.fixed_rate = SEC(10), .initial_delay = SEC(2)),
                                                HORA_DECLARATION(.fixed_delay = SEC(10), .initial_delay = SEC(2)),
@@ -130,7 +131,7 @@ TEST(registrar_begins_in_order, "")
     office_open(&o, 1);
     memset(diary, 0, sizeof diary);
     atomic_store(&pages, 0);
-    CHECK_OK(hora_trigger_new_periodic(SEC(10), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(10), NULL, &trigger, NULL));
     const hora_declaration *declarations[4] = {
         HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(.fixed_rate = SEC(10)),
         HORA_DECLARATION(.fixed_delay = SEC(10)), HORA_DECLARATION(.initial_delay_text = "0")};
@@ -375,17 +376,17 @@ TEST(registrar_binds_one_scheduler_only, "")
 
     office_open(&o, 1);
     DECLARE(&o, &tick, .fixed_rate = SEC(1));
-    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool));
-    CHECK_ERROR(hora_registrar_bind(o.registrar, pool), HORA_EINVAL); /* which is no scheduler */
+    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool, NULL));
+    CHECK_ERROR(hora_registrar_bind(o.registrar, pool, NULL), HORA_EINVAL); /* which is no scheduler */
     CHECK_OK(hora_pool_free(pool));
-    CHECK_ERROR(hora_registrar_bind(NULL, o.s.scheduler), HORA_EINVAL);
+    CHECK_ERROR(hora_registrar_bind(NULL, o.s.scheduler, NULL), HORA_EINVAL);
     office_bind(&o);
-    CHECK_ERROR(hora_registrar_bind(o.registrar, o.s.scheduler), HORA_EBUSY);
-    CHECK_ERROR(hora_registrar_bind(o.registrar, NULL), HORA_EBUSY);
+    CHECK_ERROR(hora_registrar_bind(o.registrar, o.s.scheduler, NULL), HORA_EBUSY);
+    CHECK_ERROR(hora_registrar_bind(o.registrar, NULL, NULL), HORA_EBUSY);
     stage_pass(&o.s, 1);
     CHECK_STARTS(&tick, 0, 1);
     CHECK_OK(hora_registrar_close(o.registrar));
-    CHECK_ERROR(hora_registrar_bind(o.registrar, o.s.scheduler), HORA_ECLOSED);
+    CHECK_ERROR(hora_registrar_bind(o.registrar, o.s.scheduler, NULL), HORA_ECLOSED);
     office_close(&o);
 }
 
@@ -412,7 +413,7 @@ TEST(registrar_that_cannot_schedule_all_schedules_none, "")
         NULL));
     for (int i = 0; i < 4; i++)
         DECLARE(&o, &ticks[i], .fixed_rate = SEC(1));
-    CHECK_ERROR(hora_registrar_bind(o.registrar, other), -77);
+    CHECK_ERROR(hora_registrar_bind(o.registrar, other, NULL), -77);
     stage_pass(&o.s, 1);
     for (int i = 0; i < 4; i++) {
         CHECK_NO_START(&ticks[i]);
@@ -421,7 +422,7 @@ TEST(registrar_that_cannot_schedule_all_schedules_none, "")
     }
     CHECK_INT(hora_queue_size(hora_pool_queue(other)), 0);
     CHECK_OK(hora_pool_shutdown(other));
-    CHECK_ERROR(hora_registrar_bind(o.registrar, other), HORA_EREJECTED);
+    CHECK_ERROR(hora_registrar_bind(o.registrar, other, NULL), HORA_EREJECTED);
     office_bind(&o); /* it can be tried again */
     stage_pass(&o.s, 1);
     for (int i = 0; i < 4; i++)
@@ -439,7 +440,7 @@ TEST(registrar_outlives_the_work_of_its_scheduler, "")
 {
     struct office o;
     struct tick series = {.runs = 0}, refused = {.stage = &o.s};
-    hora_registrar_error error;
+    hora_error error;
 
     office_open(&o, 1);
     hora_registration *registration = DECLARE(&o, &series, .fixed_rate = SEC(1));
@@ -452,8 +453,8 @@ TEST(registrar_outlives_the_work_of_its_scheduler, "")
     CHECK_INT(hora_registration_cancel(registration, false), 0);
     CHECK_ERROR(hora_registrar_add(o.registrar, TICK(&refused), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
                 HORA_EREJECTED);
-    CHECK_INT(strncmp(error.text, "tick (", 6), 0);
-    CHECK(strstr(error.text, "): the task was rejected") != NULL);
+    CHECK_INT(strncmp(error.message, "tick (", 6), 0);
+    CHECK(strstr(error.message, "): the task was rejected") != NULL);
     CHECK_INT(refused.drops, 0);
     CHECK_INT(hora_registrar_count(o.registrar), 1);
     office_close(&o);

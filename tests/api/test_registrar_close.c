@@ -11,7 +11,7 @@ TEST(registrar_that_is_closed_cancels_all, "")
 {
     struct office o;
     struct tick running = {.waits = true}, waiting = {.runs = 0}, late = {.stage = &o.s};
-    hora_registrar_error error;
+    hora_error error;
 
     office_open(&o, 1);
     hora_registration *r = DECLARE(&o, &running, .fixed_rate = SEC(1));
@@ -24,7 +24,7 @@ TEST(registrar_that_is_closed_cancels_all, "")
     CHECK_OUTCOME(&o, r, HORA_OUTCOME_STARTED, 0, 0, 1, 0);
     CHECK_ERROR(hora_registrar_add(o.registrar, TICK(&late), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
                 HORA_ECLOSED);
-    CHECK(strstr(error.text, "): the object is closed") != NULL);
+    CHECK(strstr(error.message, "): the object is closed") != NULL);
     CHECK_INT(late.drops, 0);
     CHECK_OK(hora_registrar_close(o.registrar));
     CHECK_OK(hora_latch_count_down(o.s.gate));
@@ -71,10 +71,10 @@ struct private_work {
 static void private_open(struct private_work *work)
 {
     *work = (struct private_work){.close_result = -7};
-    CHECK_OK(hora_registrar_new(NULL, &work->registrar));
-    CHECK_OK(hora_latch_new(1, NULL, &work->begun));
-    CHECK_OK(hora_latch_new(1, NULL, &work->closing));
-    CHECK_OK(hora_latch_new(1, NULL, &work->gate));
+    CHECK_OK(hora_registrar_new(NULL, &work->registrar, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &work->begun, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &work->closing, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &work->gate, NULL));
 }
 
 static void private_close(struct private_work *work)
@@ -115,7 +115,7 @@ static void open_gate_when_closing(void *arg)
     struct private_work *work = arg;
 
     CHECK_OK(hora_latch_await(work->closing));
-    CHECK_ERROR(hora_registrar_bind(work->registrar, NULL), HORA_ECLOSED);
+    CHECK_ERROR(hora_registrar_bind(work->registrar, NULL, NULL), HORA_ECLOSED);
     CHECK_INT(work->ends, 0);
     CHECK_OK(hora_latch_count_down(work->gate));
 }
@@ -130,7 +130,7 @@ TEST(registrar_waits_for_the_end_of_its_own_scheduler, "")
                                 HORA_DECLARATION(.fixed_rate = 1), NULL, NULL));
     CHECK_OK(hora_registrar_add(work.registrar, HORA_TASK(work_until_gate, &work, .drop = note_closing),
                                 HORA_DECLARATION(.initial_delay = HORA_HOURS(1)), NULL, NULL));
-    CHECK_OK(hora_registrar_bind(work.registrar, NULL));
+    CHECK_OK(hora_registrar_bind(work.registrar, NULL, NULL));
     CHECK_OK(hora_latch_await(work.begun));
     test_thread *opener = test_thread_start(NULL, open_gate_when_closing, &work);
     interrupt_self();
@@ -165,10 +165,10 @@ TEST(registrar_cannot_be_closed_by_a_task_of_its_own_scheduler, "")
 
     private_open(&work);
     CHECK_OK(hora_latch_free(work.begun));
-    CHECK_OK(hora_latch_new(2, NULL, &work.begun));
+    CHECK_OK(hora_latch_new(2, NULL, &work.begun, NULL));
     CHECK_OK(hora_registrar_add(work.registrar, HORA_TASK(close_from_inside, &work, .drop = work_drop),
                                 HORA_DECLARATION(.fixed_delay = HORA_US(1)), NULL, NULL));
-    CHECK_OK(hora_registrar_bind(work.registrar, NULL));
+    CHECK_OK(hora_registrar_bind(work.registrar, NULL, NULL));
     CHECK_OK(hora_latch_await(work.begun)); /* it runs again */
     CHECK_ERROR(work.close_result, HORA_EDEADLK);
     CHECK_ERROR(work.free_result, HORA_EDEADLK);
@@ -206,7 +206,8 @@ TEST(registrar_calls_nobody_under_its_lock, "")
 
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     looked_at = NULL;
-    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .arg = &looked_at), &looked_at));
+    CHECK_OK(
+        hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .arg = &looked_at), &looked_at, NULL));
     const hora_task *task = HORA_TASK(do_nothing, &drops, .drop = drop_and_look);
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.fixed_rate_text = "${rate}"), &registration, NULL));
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.cron = "-"), NULL, NULL));
@@ -214,7 +215,7 @@ TEST(registrar_calls_nobody_under_its_lock, "")
     CHECK_INT(hora_registration_cancel(registration, false), 1);
     CHECK_INT(drops, 2);
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.fixed_rate = 1), &registration, NULL));
-    CHECK_OK(hora_registrar_bind(looked_at, s.scheduler));
+    CHECK_OK(hora_registrar_bind(looked_at, s.scheduler, NULL));
     CHECK_OK(hora_registrar_close(looked_at));
     stage_settle(&s);
     CHECK_INT(drops, 3);
@@ -228,18 +229,18 @@ TEST(registrar_refuses_bad_input, "")
 {
     hora_registrar *registrar = (hora_registrar *)untouched;
     hora_registrar_options wrong = {.struct_size = 3};
-    hora_registrar_error error = {""};
+    hora_error error;
     hora_registration *registration;
     hora_instant next;
-    hora_outcome outcome;
+    hora_outcome outcome = HORA_INIT(hora_outcome);
     char text[8];
 
-    CHECK_ERROR(hora_registrar_new(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_registrar_new(&wrong, &registrar), HORA_EINVAL);
+    CHECK_ERROR(hora_registrar_new(NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_registrar_new(&wrong, &registrar, NULL), HORA_EINVAL);
     CHECK_POINTER(registrar, untouched);
     CHECK_ERROR(hora_registrar_add(NULL, HORA_TASK(do_nothing, NULL), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
                 HORA_EINVAL);
-    CHECK(strstr(error.text, "): invalid argument") != NULL);
+    CHECK(strstr(error.message, "): invalid argument") != NULL);
     CHECK_ERROR(hora_registrar_close(NULL), HORA_EINVAL);
     CHECK_OK(hora_registrar_free(NULL));
     CHECK_INT(hora_registrar_count(NULL), 0);
@@ -252,7 +253,7 @@ TEST(registrar_refuses_bad_input, "")
     CHECK_POINTER(hora_registration_future(NULL), NULL);
     CHECK_ERROR(hora_registration_describe(NULL, text, sizeof text), HORA_EINVAL);
 
-    CHECK_OK(hora_registrar_new(NULL, &registrar));
+    CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
     CHECK_OK(hora_registrar_add(registrar, HORA_TASK(do_nothing, NULL), HORA_DECLARATION(.fixed_rate = 1),
                                 &registration, NULL));
     CHECK_POINTER(hora_registrar_find(registrar, NULL), NULL);

@@ -17,14 +17,15 @@ struct family {
 static void call_registrar(hora_registrar *registrar, struct family *family)
 {
     hora_registration *registration = NULL;
-    hora_registrar_error error = {""};
+    hora_error error = {.code = 1};
     const hora_scheduled_functions none = {NULL, NULL};
 
     CHILD_FORKED(
         hora_registrar_add(registrar, TICK(&family->third), HORA_DECLARATION(.fixed_rate = 1), &registration, &error));
-    CHILD_CHECK(strstr(error.text, "the parent of this process") != NULL);
-    CHILD_FORKED(hora_registrar_bind(registrar, family->o.s.scheduler));
-    CHILD_FORKED(hora_registrar_bind(registrar, NULL));
+    CHILD_CHECK(error.code == HORA_EFORKED);
+    CHILD_CHECK(strstr(error.message, "the parent of this process") != NULL);
+    CHILD_FORKED(hora_registrar_bind(registrar, family->o.s.scheduler, NULL));
+    CHILD_FORKED(hora_registrar_bind(registrar, NULL, NULL));
     CHILD_FORKED(hora_registrar_add_functions(registrar, &none, NULL));
     CHILD_FORKED(hora_registrar_scan_library(registrar, family, NULL));
     CHILD_FORKED(hora_registrar_close(registrar));
@@ -38,7 +39,7 @@ static void call_registrar(hora_registrar *registrar, struct family *family)
 static void call_handle(hora_registration *registration)
 {
     hora_instant next;
-    hora_outcome outcome;
+    hora_outcome outcome = HORA_INIT(hora_outcome);
     char text[64];
 
     CHILD_FORKED(hora_registration_next(registration, &next));
@@ -60,8 +61,8 @@ static void use_new_registrar(struct family *family)
 {
     hora_registrar *registrar;
 
-    CHILD_CHECK(hora_registrar_new(NULL, &registrar) == 0);
-    CHILD_CHECK(hora_registrar_bind(registrar, family->o.s.scheduler) == HORA_EFORKED);
+    CHILD_CHECK(hora_registrar_new(NULL, &registrar, NULL) == 0);
+    CHILD_CHECK(hora_registrar_bind(registrar, family->o.s.scheduler, NULL) == HORA_EFORKED);
     CHILD_CHECK(
         hora_registrar_add(registrar, HORA_TASK(succeed, NULL), HORA_DECLARATION(.fixed_rate = 1), NULL, NULL) == 0);
     CHILD_CHECK(hora_registrar_free(registrar) == 0);
@@ -74,7 +75,7 @@ static void use_all(struct family *family)
     call_handle(family->bound);
     call_handle(family->disabled);
     call_handle(family->declared);
-    CHILD_CHECK(hora_registrar_bind(NULL, NULL) == HORA_EINVAL);
+    CHILD_CHECK(hora_registrar_bind(NULL, NULL, NULL) == HORA_EINVAL);
     use_new_registrar(family);
 }
 
@@ -86,7 +87,7 @@ TEST_REAL(registrar_refuses_every_call_after_fork, "")
     family.bound = DECLARE(&family.o, &family.first, .fixed_rate = SEC(1), .initial_delay = SEC(1));
     family.disabled = DECLARE(&family.o, &family.second, .cron = "-");
     office_bind(&family.o);
-    CHECK_OK(hora_registrar_new(NULL, &family.unbound));
+    CHECK_OK(hora_registrar_new(NULL, &family.unbound, NULL));
     CHECK_OK(hora_registrar_add(family.unbound, HORA_TASK(succeed, NULL, .name = "tick"),
                                 HORA_DECLARATION(.initial_delay = 1), &family.declared, NULL));
     stage_settle(&family.o.s);

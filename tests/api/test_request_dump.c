@@ -31,10 +31,9 @@ static int write_down(const char *text, size_t length, void *context)
 static void open_with_paper(struct rig *r, struct paper *paper, int dumps)
 {
     memset(paper, 0, sizeof *paper);
-    CHECK_OK(hora_latch_new(dumps, NULL, &paper->dumps));
+    CHECK_OK(hora_latch_new(dumps, NULL, &paper->dumps, NULL));
     paper->pool = &r->pool;
-    rig_open(r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.dump = write_down, .dump_arg = paper)));
+    rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = 1, .dump = write_down, .dump_arg = paper));
 }
 
 static void close_with_paper(struct rig *r, struct paper *paper)
@@ -65,7 +64,7 @@ TEST(request_dump_and_again, "")
     CHECK_OK(hora_pool_request_dump(r.pool));
     CHECK_OK(hora_latch_await(paper.dumps));
     CHECK_OK(hora_latch_free(paper.dumps));
-    CHECK_OK(hora_latch_new(1, NULL, &paper.dumps));
+    CHECK_OK(hora_latch_new(1, NULL, &paper.dumps, NULL));
     CHECK_OK(hora_pool_request_dump(r.pool));
     CHECK_OK(hora_latch_await(paper.dumps));
     close_with_paper(&r, &paper);
@@ -89,7 +88,7 @@ TEST(request_dump_to_nowhere, "")
     CHECK_ERROR(hora_pool_request_dump(r.pool), HORA_ENOTSUP);
     CHECK_ERROR(hora_pool_request_dump(NULL), HORA_EINVAL);
     CHECK_OK(hora_pool_free(r.pool));
-    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+    rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
     CHECK_ERROR(hora_pool_request_dump(r.pool), HORA_ENOTSUP);
     rig_close(&r);
 }

@@ -107,6 +107,7 @@ TEST(schedule_by_value_keeps_what_a_task_has, "")
         CHECK((task->drop != NULL) == ((i & 1) != 0) && (task->drop_result != NULL) == ((i & 2) != 0));
         CHECK((task->name != NULL) == ((i & 4) != 0));
     }
+    give_back_futures(items, FORMS_OF_A_TASK);
     pass(&r, A_WHILE);
     CHECK_INT(bare_runs, 2 * FORMS_OF_A_TASK);
     CHECK_INT(bare_drops, FORMS_OF_A_TASK);
@@ -369,6 +370,8 @@ TEST(schedule_by_value_is_shown_as_futures, "")
     CHECK_INT(hora_future_cancel(items[1], false), HORA_CANCEL_REMOVED);
     CHECK_JOB(&jobs[0], 0);
     CHECK_INT(hora_pool_remove(r.pool, items[2]), 1);
+    CHECK_INT(jobs[1].drops, 0); /* this one is ours now */
+    give_back_futures(items, JOBS + 1);
     CHECK_JOB(&jobs[1], 0);
     pass_in_steps(&r, A_WHILE / 2, 2 * JOBS);
     CHECK_JOB(&later, 1);

@@ -134,10 +134,11 @@ TEST(schedule_cron_ends_by_count_and_end, "")
     hora_future *second = START(&s, &ended, .cron = "*/10 * * * * *", .zone = "UTC", .end = stage_instant(&s, 30));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&rare),
-                    HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)), &none),
+                    HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)), &none, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"), &none),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_scheduler_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"), &none, NULL),
+        HORA_EINVAL);
     CHECK_POINTER(none, untouched);
     CHECK_INT(rare.drops, 0);
     stage_pass(&s, 100);
@@ -291,7 +292,7 @@ TEST(schedule_trigger_knows_nothing_of_the_spread, "")
     hora_cron *cron = NULL;
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_cron_parse("*/10 * * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &trigger, NULL));
     hora_future *future = START(&s, &tick, .trigger = trigger, .spread = SEC(58), .name = "far");
     hora_ns offset = info_of(future).next - stage_instant(&s, 10).ns;
     CHECK(offset > SEC(20)); /* what this name gives */

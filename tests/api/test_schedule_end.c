@@ -147,7 +147,7 @@ TEST(schedule_whose_first_run_is_after_its_end_is_refused, "")
     };
 
     for (int i = 0; i < 4; i++)
-        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL, NULL), HORA_EINVAL);
     CHECK_INT(tick.drops, 0);
     stage_close(&s);
 }
@@ -186,7 +186,7 @@ TEST(schedule_end_holds_for_times_that_are_put_off, "")
     END(&tick, future);
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&tick),
-                    HORA_SCHEDULE(.fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL),
+                    HORA_SCHEDULE(.fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL, NULL),
                 HORA_EINVAL);
     stage_close(&s);
 }

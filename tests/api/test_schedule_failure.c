@@ -275,58 +275,31 @@ TEST(schedule_back_off_is_cancelled_between_two_tries, "")
 
 /* ---- who is told ---- */
 
-struct told {
-    struct stage *stage;
-    atomic_int calls;
-    int code;
-    bool ends;
-    int order;
-    hora_future *future;
-};
-
-static void tell(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
-{
-    struct told *told = context;
-
-    CHECK_POINTER(hora_pool_current(), scheduler);
-    told->code = code;
-    told->ends = ends;
-    told->future = future;
-    told->order = atomic_fetch_add(&told->stage->order, 1);
-    atomic_fetch_add(&told->calls, 1);
-    CHECK_INT(info_of(future).last_code, code); /* no lock is held */
-    CHECK_INT(hora_future_is_done(future), ends);
-}
-
-TEST(schedule_failed_is_told_before_the_schedulers_own, "")
+/* With what kind of failure it was, and while nobody who waits for the future goes on. */
+TEST(schedule_failed_is_told_before_the_future_is_done, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 3, .code = 5, .counts = true};
-    struct told told = {.stage = &s};
 
-    hora_future *future =
-        START(&s, &tick, .fixed_rate = SEC(1), .failed = tell, .failed_context = &told, .stop_after = 2);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .stop_after = 2);
     stage_settle(&s);
-    CHECK_INT(told.calls, 1);
-    CHECK_INT(told.code, 6);
-    CHECK(!told.ends);
-    CHECK_POINTER(told.future, future);
-    CHECK_INT(told.order, 0);
-    CHECK_INT(s.failure[0].order, 1);
+    CHECK_INT(s.failures, 1);
+    check_told(&s, 0, future, 6, false);
+    CHECK_INT(s.failure[0].in_a_row, 1);
+    CHECK(!s.failure[0].done);
     stage_pass(&s, 3);
-    CHECK_INT(told.calls, 2);
-    CHECK_INT(told.code, 7);
-    CHECK(told.ends);
-    CHECK_INT(told.order, 2);
-    CHECK_INT(s.failure[1].order, 3);
-    CHECK(s.failure[1].ends);
+    CHECK_INT(s.failures, 2);
+    check_told(&s, 1, future, 7, true);
+    CHECK_INT(s.failure[1].in_a_row, 2);
+    CHECK(!s.failure[1].done);
+    check_failed(future, 7);
     END(&tick, future);
     stage_close(&s);
 }
 
-/* The scheduler's callback is for tasks of the hora_scheduler_schedule calls; not for those that were submitted. */
-TEST(schedule_failed_is_told_of_scheduled_tasks_only, "")
+/* The listener is for every task of the scheduler: for those of the hora_scheduler_schedule calls, and for those that were submitted. */
+TEST(schedule_failed_is_told_of_all_tasks, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -336,19 +309,27 @@ TEST(schedule_failed_is_told_of_scheduled_tasks_only, "")
     CHECK_OK(hora_pool_submit(s.scheduler, TICK(&tick), &future));
     stage_settle(&s);
     CHECK_INT(hora_future_failure(future), 5);
-    CHECK_INT(s.failures, 0);
+    CHECK_INT(s.failures, 1);
+    CHECK_POINTER(s.failure[0].future, future);
+    CHECK_INT(s.failure[0].code, 5);
     END(&tick, future);
+    tick.drops = 0;
+    CHECK_OK(hora_pool_execute(s.scheduler, TICK(&tick)));
+    stage_settle(&s);
+    CHECK_INT(s.failures, 2);
+    CHECK_INT(s.failure[1].code, 5);
+    CHECK_INT(tick.drops, 1);
     tick.drops = 0;
     CHECK_OK(hora_scheduler_schedule(s.scheduler, TICK(&tick), 0, &future));
     stage_settle(&s);
-    CHECK_INT(s.failures, 1);
-    check_told(&s, 0, future, 5, true);
+    CHECK_INT(s.failures, 3);
+    check_told(&s, 2, future, 5, true);
     END(&tick, future);
     tick.drops = 0;
     CHECK_OK(hora_scheduler_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future));
     stage_settle(&s);
-    CHECK_INT(s.failures, 2);
-    check_told(&s, 1, future, 5, true);
+    CHECK_INT(s.failures, 4);
+    check_told(&s, 3, future, 5, true);
     END(&tick, future);
     stage_close(&s);
 }
@@ -374,22 +355,21 @@ TEST(schedule_last_run_that_fails_ends_the_series_so, "")
 }
 
 /* A callback may steer: this one ends the series. */
-static void cancel_it(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+static void cancel_it(hora_pool *pool, const hora_event *event, void *arg)
 {
-    (void)scheduler;
-    (void)code;
-    (void)ends;
-    *(int *)context = hora_future_cancel(future, false);
+    (void)pool;
+    *(int *)arg = hora_future_cancel(event->future, false);
 }
 
 TEST(schedule_failed_may_cancel, "")
 {
     struct stage s;
-    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    struct tick tick = {.stage = &s, .fails_from = 2, .fails_to = 2, .code = 5};
     int cancelled = 0;
+    stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                          .listener = HORA_LISTENER(.failed = cancel_it, .arg = &cancelled)));
+    struct tick tick = {.stage = &s, .fails_from = 2, .fails_to = 2, .code = 5};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .failed = cancel_it, .failed_context = &cancelled);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1));
     stage_pass(&s, 4);
     CHECK_STARTS(&tick, 0, 1);
     CHECK(cancelled > 0);

@@ -70,7 +70,7 @@ TEST(schedule_with_an_endless_delay_never_runs, "")
         hora_future *other = START(&s, &tick, .initial_delay = SEC(1));
         CHECK_OK(hora_future_delay(future, &delay));
         CHECK_INT(delay, HORA_FOREVER);
-        CHECK(hora_future_compare_due(other, future) < 0);
+        CHECK(order_of(other, future) < 0);
         stage_pass(&s, 2);
         CHECK_INT(tick.runs, 1);
         CHECK_NO_START(&never);
@@ -189,7 +189,7 @@ static hora_ns never(const hora_trigger_context *context, void *arg)
 {
     (void)context;
     (void)arg;
-    return HORA_FOREVER;
+    return HORA_NEVER;
 }
 
 TEST(schedule_whose_next_never_comes_is_refused, "")
@@ -199,7 +199,7 @@ TEST(schedule_whose_next_never_comes_is_refused, "")
     struct tick tick = A_TICK(&s);
     hora_future *future = (hora_future *)untouched;
 
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future),
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future, NULL),
                 HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(tick.drops, 0); /* the caller still owns everything */
@@ -233,8 +233,8 @@ TEST(schedule_without_a_future_runs_all_the_same, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    CHECK_OK(
-        hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 3), NULL));
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 3),
+                                          NULL, NULL));
     stage_pass(&s, 5);
     CHECK_STARTS(&tick, 0, 1, 2);
     CHECK_INT(tick.drops, 1);

@@ -92,7 +92,7 @@ TEST_REAL(schedule_of_short_delays_is_never_early, "")
             hora_ns before = hora_clock_now(clock);
             CHECK_OK(hora_scheduler_schedule_with(
                 scheduler, HORA_TASK(note_lateness, &timed),
-                HORA_SCHEDULE(.initial_delay = delay, .clock = (hora_clock_id)(line + 1)), &future));
+                HORA_SCHEDULE(.initial_delay = delay, .clock = (hora_clock_id)(line + 1)), &future, NULL));
             CHECK_OK(hora_future_get(future, &result));
             CHECK(info_of(future).last_start >= before + delay);
             CHECK(info_of(future).last_start >= info_of(future).last_planned);
@@ -148,7 +148,7 @@ static void fill_and_empty(hora_scheduler *scheduler, hora_future **futures, int
 {
     for (int i = 0; i < count; i++) {
         spec->initial_delay = HORA_HOURS(1) + HORA_SECONDS((hora_ns)test_random(1000000));
-        CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
+        CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
     }
     for (int i = 0; i < count; i++) {
         CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
@@ -162,7 +162,7 @@ static size_t bytes_per_task(hora_scheduler *scheduler, hora_future **futures, c
     size_t before = memory_in_use();
     for (int i = 0; i < PENDING; i++)
         if (spec != NULL)
-            CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i]));
+            CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
         else
             CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(never_run, NULL), HORA_HOURS(2), &futures[i]));
     size_t full = memory_in_use();
@@ -179,7 +179,7 @@ TEST_REAL(schedule_a_million_and_cancel_leaves_nothing, "")
     static hora_future *futures[PENDING];
     hora_scheduler *scheduler;
     hora_schedule spec = HORA_INIT(hora_schedule);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     if (BUILT_WITH_ASAN || BUILT_WITH_TSAN)
         return; /* they have another malloc */

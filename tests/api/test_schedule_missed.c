@@ -371,8 +371,8 @@ TEST(schedule_missed_times_are_too_many_to_count, "")
     for (int rule = 0; rule < RULE_COUNT; rule++)
         for (int i = 0; i < 3; i++) {
             struct stage s;
-            hora_counts counts;
-            stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true)));
+            hora_counts counts = HORA_INIT(hora_counts);
+            stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .metrics = HORA_METRICS()));
             struct tick tick = A_TICK(&s);
             hora_future *future =
                 START(&s, &tick, .at = {INT64_MIN}, .fixed_rate = 1, .count = 4, .missed = rules[rule].missed,

@@ -48,7 +48,8 @@ static void race(struct stage *s, enum act act, const hora_schedule *spec)
     struct racer racer = {.stage = s};
     hora_future *future = NULL;
 
-    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec, &future,
+                                          NULL));
     stage_settle(s);
     CHECK_OK(hora_virtual_clock_advance(s->f.clock, SEC(1))); /* its time has come, and nobody waits for it to run */
     bool held = act_on(future, act) && info_of(future).runs == 0; /* else a run is going, or has been */
@@ -146,7 +147,7 @@ TEST(all_race_for_one_final_state, "")
     hora_future *future = NULL;
 
     CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(race_run, &racer, .drop = race_drop),
-                                          HORA_SCHEDULE(.initial_delay = SEC(1)), &future));
+                                          HORA_SCHEDULE(.initial_delay = SEC(1)), &future, NULL));
     stage_settle(&s);
     for (int i = 0; i < 2; i++) {
         helpers[i].future = future;
@@ -252,7 +253,7 @@ TEST_REAL(schedule_races_on_real_threads, "")
             ran += shots[i].runs;
         }
     }
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK_INT(stats.queued, 0);
     CHECK_INT(stats.accepted, dropped);

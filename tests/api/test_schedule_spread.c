@@ -133,7 +133,7 @@ TEST(schedule_spread_needs_a_name, "")
     hora_future *future = NULL;
 
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
-                                             HORA_SCHEDULE(.fixed_rate = SEC(1), .spread = SEC(1)), &future),
+                                             HORA_SCHEDULE(.fixed_rate = SEC(1), .spread = SEC(1)), &future, NULL),
                 HORA_EINVAL);
     CHECK_POINTER(future, NULL);
     stage_close(&s);

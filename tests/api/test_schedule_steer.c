@@ -441,8 +441,8 @@ TEST(schedule_is_steered_from_inside_its_runs, "")
     struct inside inside = {.tick = {.stage = &s}, .results = {1, 0, 0, 0}};
 
     CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(steer_self, &inside),
-                                          HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(9)),
-                                          &inside.future));
+                                          HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(9)), &inside.future,
+                                          NULL));
     stage_pass(&s, 20);
     CHECK_STARTS(&inside.tick, 1, 6, 8);
     CHECK_INT(inside.results[0], 0);

@@ -134,7 +134,7 @@ TEST(schedule_runs_see_what_the_one_before_has_done, "")
     hora_future *future = NULL;
 
     CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(count_plainly, &plain),
-                                          HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 20), &future));
+                                          HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 20), &future, NULL));
     stage_pass(&s, 20);
     CHECK(hora_future_is_done(future));
     CHECK_INT(plain.runs, 20);
@@ -166,8 +166,8 @@ TEST(schedule_equal_times_run_in_the_order_of_scheduling, "")
 
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(note_letter, &letters[i]),
-                                              HORA_SCHEDULE(.initial_delay = SEC(i), .fixed_rate = SEC(2)),
-                                              &futures[i]));
+                                              HORA_SCHEDULE(.initial_delay = SEC(i), .fixed_rate = SEC(2)), &futures[i],
+                                              NULL));
     stage_pass(&s, 6);
     CHECK_INT(end - trace, 10);
     for (int i = 0; i < 10; i++)

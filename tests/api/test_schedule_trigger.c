@@ -11,7 +11,7 @@ static hora_trigger *cron_trigger(const char *text, const hora_cron_trigger_opti
     hora_cron *cron = NULL;
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_cron_parse(text, NULL, &cron, NULL));
-    CHECK_OK(hora_trigger_new_cron(cron, NULL, options, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, NULL, options, &trigger, NULL));
     CHECK_POINTER(hora_cron_unref(cron), NULL);
     return trigger;
 }
@@ -19,7 +19,8 @@ static hora_trigger *cron_trigger(const char *text, const hora_cron_trigger_opti
 static hora_future *start_with(struct stage *s, struct tick *tick, hora_trigger *trigger)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_schedule_with_trigger(s->scheduler, TICK(tick), trigger, &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        s->scheduler, TICK(tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL));
     CHECK_POINTER(hora_trigger_unref(trigger), NULL); /* the task has its own reference */
     return future;
 }
@@ -117,9 +118,9 @@ TEST(schedule_with_a_periodic_trigger_is_on_the_schedulers_clock, "")
     hora_trigger *trigger = NULL;
 
     CHECK_OK(hora_trigger_new_periodic(
-        SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true, .initial_delay = SEC(5)), &trigger));
+        SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true, .initial_delay = SEC(5)), &trigger, NULL));
     hora_future *first = start_with(&s, &rate, trigger);
-    CHECK_OK(hora_trigger_new_periodic(SEC(10), NULL, &trigger));
+    CHECK_OK(hora_trigger_new_periodic(SEC(10), NULL, &trigger, NULL));
     hora_future *second = start_with(&s, &gap, trigger);
     CHECK_INT(info_of(first).clock, HORA_CLOCK_MONOTONIC);
     CHECK_OK(hora_virtual_clock_step_wall(s.f.clock, HORA_HOURS(5))); /* which does not matter */
@@ -138,7 +139,7 @@ TEST(schedule_with_a_periodic_trigger_may_name_a_clock, "")
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .line = (hora_clock_id)(i + 1)};
         hora_trigger *trigger = NULL;
-        CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true), &trigger));
+        CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true), &trigger, NULL));
         hora_future *future = START(&s, &tick, .trigger = trigger, .clock = (hora_clock_id)(i + 1));
         CHECK_POINTER(hora_trigger_unref(trigger), NULL);
         CHECK_INT(info_of(future).clock, i + 1);
@@ -175,7 +176,7 @@ TEST(schedule_with_a_calendar_leaves_days_out, "")
     hora_calendar *calendar = NULL;
     hora_trigger *daily = cron_trigger("0 0 9 * * *", NULL);
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 6 | 1 << 7), &calendar));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 6 | 1 << 7), &calendar, NULL));
     CHECK_OK(hora_trigger_new_excluding(daily, calendar, &trigger));
     hora_future *future = start_with(&s, &tick, trigger);
     stage_pass(&s, 5 * 86400);
@@ -289,23 +290,30 @@ TEST(schedule_that_fails_keeps_no_trigger, "")
         owned[i] = (struct owned){.table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = i == 0 ? never : seconds}};
         triggers[i] = owned_trigger(&owned[i]);
     }
-    CHECK_ERROR(hora_schedule_with_trigger(s.scheduler, TICK(&tick), triggers[0], &future), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = triggers[1], .fixed_rate = 1), &future),
+                                             HORA_SCHEDULE(.trigger = triggers[0], .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
+                                             HORA_SCHEDULE(.trigger = triggers[1], .fixed_rate = 1), &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
-                                             HORA_SCHEDULE(.trigger = triggers[2], .spread = 1), &future),
+                                             HORA_SCHEDULE(.trigger = triggers[2], .spread = 1), &future, NULL),
                 HORA_EINVAL); /* no name */
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
                                              HORA_SCHEDULE(.trigger = triggers[3], .end = stage_instant(&s, 4)),
-                                             &future),
+                                             &future, NULL),
                 HORA_EINVAL);
     owned[4].table.stage = &decorated;
-    CHECK_ERROR(hora_schedule_with_trigger(decorated.scheduler, TICK(&tick), triggers[4], &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(decorated.scheduler, TICK(&tick),
+                                             HORA_SCHEDULE(.trigger = triggers[4], .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
+                HORA_EINVAL);
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&tick),
-                    HORA_SCHEDULE(.trigger = triggers[5], .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future),
+                    HORA_SCHEDULE(.trigger = triggers[5], .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future,
+                    NULL),
                 HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
     for (int i = 0; i < 6; i++) {
@@ -328,11 +336,23 @@ TEST(schedule_with_trigger_refuses_bad_input, "")
     hora_pool *pool = NULL;
 
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1), &pool, NULL));
-    CHECK_ERROR(hora_schedule_with_trigger(NULL, TICK(&tick), trigger, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with_trigger(pool, TICK(&tick), trigger, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with_trigger(s.scheduler, NULL, trigger, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with_trigger(s.scheduler, HORA_TASK(NULL, NULL), trigger, &future), HORA_EINVAL);
-    CHECK_ERROR(hora_schedule_with_trigger(s.scheduler, TICK(&tick), NULL, &future), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    NULL, TICK(&tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    pool, TICK(&tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    s.scheduler, NULL, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(NULL, NULL),
+                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future,
+                                             NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
+                                             HORA_SCHEDULE(.trigger = NULL, .missed = HORA_MISSED_BURST), &future,
+                                             NULL),
+                HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_refresh_zones(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_refresh_zones(pool), HORA_EINVAL);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);

@@ -38,7 +38,7 @@ static void close_place(struct place *place)
 static hora_trigger *at_noon(struct place *place, hora_cron_mode mode)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_trigger_new_cron(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), &trigger));
+    CHECK_OK(hora_trigger_new_cron(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), &trigger, NULL));
     return trigger;
 }
 
@@ -300,10 +300,10 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
     hora_cron *cron = NULL;
     struct tick second = {.stage = &s, .line = HORA_CLOCK_WALL};
     CHECK_OK(hora_cron_parse("0 0 * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &hourly));
+    CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &hourly, NULL));
     CHECK_OK(hora_calendar_new(
         place.zone, HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){0, 12 * HOUR, 0}, .window_count = 1),
-        &calendar));
+        &calendar, NULL));
     CHECK_OK(hora_trigger_new_excluding(hourly, calendar, &excluding));
     CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){noon}, 1, &either));
     hora_future *future = START(&s, &tick, .trigger = excluding);

@@ -40,7 +40,7 @@ static void open_resolving(struct office *o)
 {
     office_open(o, 1);
     CHECK_OK(hora_registrar_free(o->registrar));
-    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = know_nothing), &o->registrar));
+    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = know_nothing), &o->registrar, NULL));
     atomic_store(&secondly_runs, 0);
     atomic_store(&once_runs, 0);
     atomic_store(&elsewhere_runs, 0);
@@ -70,7 +70,7 @@ static void check_runs(struct office *o)
 TEST(scheduled_functions_are_found, "")
 {
     struct office o;
-    hora_registrar_error error;
+    hora_error error;
 
     open_resolving(&o);
     CHECK_INT(hora_registrar_scan(o.registrar, &error), FUNCTIONS);
@@ -94,9 +94,9 @@ TEST(scheduled_functions_are_found_after_binding, "")
     CHECK_INT(hora_registrar_scan(o.registrar, NULL), FUNCTIONS);
     check_runs(&o);
     CHECK_OK(hora_registrar_close(o.registrar));
-    hora_registrar_error error;
+    hora_error error;
     CHECK_ERROR(hora_registrar_scan(o.registrar, &error), HORA_ECLOSED);
-    CHECK_INT(strcmp(error.text, "scheduled functions: the object is closed"), 0);
+    CHECK_INT(strcmp(error.message, "scheduled functions: the object is closed"), 0);
     office_close(&o);
 }
 
@@ -114,8 +114,7 @@ static const hora_scheduled_function bad = {
 static const hora_scheduled_function empty = {
     NULL, "empty", "here.c", 9, {.struct_size = sizeof(hora_declaration), .fixed_rate = 1}};
 
-static int add(hora_registrar *registrar, const hora_scheduled_function *const *functions, int count,
-               hora_registrar_error *error)
+static int add(hora_registrar *registrar, const hora_scheduled_function *const *functions, int count, hora_error *error)
 {
     return hora_registrar_add_functions(registrar, &(hora_scheduled_functions){functions, functions + count}, error);
 }
@@ -124,13 +123,13 @@ TEST(scheduled_functions_are_declared_all_or_none, "")
 {
     const hora_scheduled_function *functions[] = {&good, NULL, &good, &bad, &empty};
     hora_registrar *registrar;
-    hora_registrar_error error;
+    hora_error error;
 
-    CHECK_OK(hora_registrar_new(NULL, &registrar));
+    CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
     CHECK_ERROR(add(registrar, functions, 4, &error), HORA_EINVAL);
-    CHECK_INT(strcmp(error.text, "bad (here.c:7): initial delay and cron do not go together"), 0);
+    CHECK_INT(strcmp(error.message, "bad (here.c:7): initial delay and cron do not go together"), 0);
     CHECK_ERROR(add(registrar, &functions[4], 1, &error), HORA_EINVAL);
-    CHECK_INT(strcmp(error.text, "empty (here.c:9): there is no function to run"), 0);
+    CHECK_INT(strcmp(error.message, "empty (here.c:9): there is no function to run"), 0);
     CHECK_INT(hora_registrar_count(registrar), 0);
     CHECK_INT(add(registrar, functions, 3, NULL), 2); /* a gap is nothing */
     CHECK_INT(hora_registrar_count(registrar), 2);
@@ -142,12 +141,12 @@ TEST(scheduled_functions_refuse_bad_input, "")
     const hora_scheduled_function *functions[] = {&good, &good};
     const hora_scheduled_functions none = {NULL, NULL}, backwards = {functions + 1, functions};
     hora_registrar *registrar;
-    hora_registrar_error error;
+    hora_error error;
 
-    CHECK_OK(hora_registrar_new(NULL, &registrar));
+    CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
     CHECK_INT(hora_registrar_add_functions(registrar, &none, NULL), 0); /* so it is where there are none */
     CHECK_ERROR(hora_registrar_add_functions(registrar, NULL, &error), HORA_EINVAL);
-    CHECK_INT(strcmp(error.text, "scheduled functions: invalid argument"), 0);
+    CHECK_INT(strcmp(error.message, "scheduled functions: invalid argument"), 0);
     CHECK_ERROR(hora_registrar_add_functions(registrar, &backwards, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_registrar_add_functions(NULL, &none, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_registrar_scan_library(registrar, NULL, &error), HORA_EINVAL);

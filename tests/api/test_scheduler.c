@@ -148,15 +148,15 @@ ON_BOTH_SCHEDULERS(counts_active_workers, "testGetActiveCount", "")
     struct look look;
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
-    CHECK_INT(hora_pool_active_count(r.pool), 0);
+    CHECK_INT(rig_stats(&r).active, 0);
     execute_look(&r, &look);
     settle(&r.f);
     CHECK_INT(look.seen.active, 1);
-    CHECK_INT(hora_pool_active_count(r.pool), 1);
+    CHECK_INT(rig_stats(&r).active, 1);
     CHECK_POINTER(look.current, r.pool);
     rig_open_gate(&r);
     settle(&r.f);
-    CHECK_INT(hora_pool_active_count(r.pool), 0);
+    CHECK_INT(rig_stats(&r).active, 0);
     rig_close(&r);
 }
 
@@ -453,9 +453,9 @@ TEST(scheduler_delay_tells_how_long_a_task_is_overdue, "CP-STPE16")
     pass(&r, 3 * A_WHILE);
     CHECK_INT(delay_of(future), -2 * A_WHILE);
     CHECK_INT(delay_of(executed), -3 * A_WHILE);
-    CHECK(hora_future_compare_due(executed, future) < 0);
-    CHECK(hora_future_compare_due(future, executed) > 0);
-    CHECK_INT(hora_future_compare_due(future, future), 0);
+    CHECK(order_of(executed, future) < 0);
+    CHECK(order_of(future, executed) > 0);
+    CHECK_INT(order_of(future, future), 0);
     CHECK(!hora_future_is_periodic(executed));
     rig_open_gate(&r);
     CHECK_OK(hora_future_get(future, NULL));

@@ -31,9 +31,9 @@ static void open_waves(struct waves *w, const struct cell *cell)
 {
     if (cell->by_setter) {
         scheduler_open(&w->r, cell->decorated, HORA_SCHEDULER_OPTIONS(.core_threads = KINDS));
-        CHECK(!hora_scheduler_cancels_delayed(w->r.pool));
-        CHECK(!hora_scheduler_continues_periodic(w->r.pool));
-        CHECK(!hora_scheduler_keeps_cancelled(w->r.pool));
+        CHECK(!rig_stats_now(&w->r).cancel_delayed);
+        CHECK(!rig_stats_now(&w->r).continue_periodic);
+        CHECK(!rig_stats_now(&w->r).keep_cancelled);
         CHECK_OK(hora_scheduler_set_cancel_delayed(w->r.pool, cell->cancel_delayed));
         CHECK_OK(hora_scheduler_set_continue_periodic(w->r.pool, cell->continue_periodic));
         CHECK_OK(hora_scheduler_set_keep_cancelled(w->r.pool, cell->keep_cancelled));
@@ -43,9 +43,9 @@ static void open_waves(struct waves *w, const struct cell *cell)
                                               .continue_periodic = cell->continue_periodic,
                                               .keep_cancelled = cell->keep_cancelled));
     }
-    CHECK_INT(hora_scheduler_cancels_delayed(w->r.pool), cell->cancel_delayed);
-    CHECK_INT(hora_scheduler_continues_periodic(w->r.pool), cell->continue_periodic);
-    CHECK_INT(hora_scheduler_keeps_cancelled(w->r.pool), cell->keep_cancelled);
+    CHECK_INT(rig_stats_now(&w->r).cancel_delayed, cell->cancel_delayed);
+    CHECK_INT(rig_stats_now(&w->r).continue_periodic, cell->continue_periodic);
+    CHECK_INT(rig_stats_now(&w->r).keep_cancelled, cell->keep_cancelled);
 }
 
 /* Series that may go on end by failing, or they never would. */

@@ -11,7 +11,7 @@ static int make_scheduler(struct rig *r, enum named named, const hora_scheduler_
     own.clock = r->f.view;
     own.arg = r;
     if (named == SINGLE)
-        return hora_scheduler_new_single(&own, &r->pool);
+        return hora_scheduler_new_single(&own, &r->pool, NULL);
     own.core_threads = 2;
     own.frozen = named == FROZEN;
     return hora_scheduler_new(&own, &r->pool, NULL);
@@ -71,8 +71,8 @@ TEST(frozen_scheduler_runs_a_task_in_its_time, "ExecutorsTest.testUnconfigurable
 TEST(named_schedulers_need_a_place, "ExecutorsTest.testUnconfigurableScheduledExecutorServiceNPE")
 {
     CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.frozen = true), NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new_single(NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL, NULL), HORA_EINVAL);
 }
 
 TEST(named_schedulers_time_out_waits_for_a_task_that_blocks, "ExecutorsTest.testTimedCallable")
@@ -97,7 +97,7 @@ TEST(single_scheduler_has_one_thread, "CP-EX1")
 {
     struct rig r;
     struct job jobs[3];
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     open_named(&r, SINGLE);
     execute_jobs(&r, jobs, 3);
@@ -135,12 +135,12 @@ TEST(single_scheduler_cannot_be_changed, "CP-EX1 CP-EX2")
     struct job job = A_JOB(&r);
 
     open_named(&r, SINGLE);
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 2), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, rig_factory), HORA_ENOTSUP);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, 2, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_max_threads(r.pool, 9, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_keep_alive(r.pool, A_WHILE, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_core_time_out(r.pool, true, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, rig_factory, NULL), HORA_ENOTSUP);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_DISCARD, NULL, NULL, NULL), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(r.pool, true), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_continue_periodic(r.pool, true), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_keep_cancelled(r.pool, true), HORA_ENOTSUP);
@@ -152,12 +152,12 @@ TEST(single_scheduler_cannot_be_changed, "CP-EX1 CP-EX2")
     rig_close(&r);
 }
 
-static int refuse_once(hora_pool *pool, hora_future *future, void *context)
+static int refuse_once(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     (void)pool;
-    (void)future;
+    (void)run;
     return atomic_fetch_add(&r->before, 1) == 0 ? 7 : 0;
 }
 
@@ -186,14 +186,14 @@ TEST(single_scheduler_takes_options_that_do_not_contradict, "CP-EX1")
     struct job job = A_JOB(&r);
     hora_scheduler *scheduler = (hora_scheduler *)untouched;
 
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler, NULL), HORA_EINVAL);
     CHECK_POINTER(scheduler, untouched);
-    CHECK_OK(hora_scheduler_new_single(NULL, &scheduler));
+    CHECK_OK(hora_scheduler_new_single(NULL, &scheduler, NULL));
     CHECK_OK(hora_pool_free(scheduler));
     rig_prepare(&r, false);
     CHECK_OK(make_scheduler(&r, SINGLE, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true)));
-    CHECK(hora_scheduler_cancels_delayed(r.pool));
+    CHECK(rig_stats_now(&r).cancel_delayed);
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), A_WHILE, NULL));
     rig_close(&r);
     CHECK_JOB(&job, 0);

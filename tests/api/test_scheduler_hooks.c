@@ -20,7 +20,8 @@ TEST(scheduler_decorates_each_task_once, "jtreg.ThreadPoolExecutor/Custom CP-STP
     futures[0] = submit_job(&r, &jobs[1]);
     for (int form = ONCE; form < FORMS; form++)
         futures[1 + form] = schedule_series(&r, (enum form)form, &jobs[2 + form], A_WHILE, A_WHILE);
-    CHECK_OK(hora_scheduler_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.initial_delay = A_WHILE), &futures[4]));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.initial_delay = A_WHILE), &futures[4],
+                                          NULL));
     CHECK_INT(r.decorated, 6);
     for (int i = 1; i < 5; i++)
         CHECK(is_queued(&r, futures[i]));
@@ -65,7 +66,7 @@ TEST(scheduler_decorate_may_refuse_a_task, "")
     CHECK_ERROR(hora_pool_submit(r.pool, task, &future), HORA_ENOTSUP);
     for (int form = ONCE; form < FORMS; form++)
         CHECK_ERROR(schedule_form(&r, (enum form)form, task, A_WHILE, A_WHILE, &future), HORA_ENOTSUP);
-    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, task, NULL, &future), HORA_ENOTSUP);
+    CHECK_ERROR(hora_scheduler_schedule_with(r.pool, task, NULL, &future, NULL), HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     CHECK_POINTER(task->arg, &job);
     CHECK_INT(job.runs + job.drops, 0);
@@ -104,7 +105,7 @@ TEST(scheduler_future_has_the_decorated_task, "CP-STPE15")
 static int schedule_another(hora_scheduler *scheduler, hora_task *task, void *context)
 {
     struct rig *r = context;
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     if (atomic_fetch_add(&r->decorated, 1) == 0)
@@ -155,12 +156,12 @@ TEST(scheduler_hooks_are_called_around_each_run, "")
     rig_close(&r);
 }
 
-static int refuse_second(hora_pool *pool, hora_future *future, void *context)
+static int refuse_second(hora_pool *pool, const hora_run_info *run, void *context)
 {
     struct rig *r = context;
 
     (void)pool;
-    (void)future;
+    (void)run;
     return atomic_fetch_add(&r->before, 1) == 1 ? CODE : 0;
 }
 
@@ -192,14 +193,15 @@ TEST(scheduler_before_hook_that_fails_ends_a_series, "")
 }
 
 /* The hook sees a future of the scheduler, which can be asked. */
-static int ask(hora_pool *pool, hora_future *future, void *context)
+static int ask(hora_pool *pool, const hora_run_info *run, void *context)
 {
     hora_ns delay = 1;
 
     (void)pool;
     (void)context;
-    CHECK(hora_future_is_periodic(future));
-    CHECK_OK(hora_future_delay(future, &delay));
+    CHECK(run->submitted);
+    CHECK(hora_future_is_periodic(run->future));
+    CHECK_OK(hora_future_delay(run->future, &delay));
     CHECK_INT(delay, 0);
     return 0;
 }
@@ -226,16 +228,17 @@ static struct {
     hora_future *future;
 } told;
 
-static void note_failure(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+static void note_failure(hora_pool *pool, const hora_event *event, void *arg)
 {
-    struct rig *r = context;
+    struct rig *r = arg;
 
-    CHECK_POINTER(hora_pool_current(), scheduler);
-    CHECK_POINTER(r->pool, scheduler);
-    told.future = future;
+    CHECK_POINTER(hora_pool_current(), pool);
+    CHECK_POINTER(r->pool, pool);
+    CHECK(!hora_future_is_done(event->future));
+    told.future = event->future;
     told.calls++;
-    told.code = code;
-    told.ends = ends;
+    told.code = event->code;
+    told.ends = event->ends;
 }
 
 /* No failure is silent, if somebody listens; and tasks that are only executed have futures for that. */
@@ -248,14 +251,17 @@ TEST(scheduler_tells_of_failures, "CP-STPE7")
 
     rig_prepare(&r, false);
     memset(&told, 0, sizeof(told));
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = note_failure), NULL));
+    CHECK_OK(try_scheduler(
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &r)),
+        NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&ok), 0, NULL));
     CHECK_OK(hora_pool_execute(r.pool, JOB(&submitted)));
     settle(&r.f);
-    CHECK_INT(told.calls, 0);
+    CHECK_INT(told.calls, 1); /* of the one that was executed */
+    CHECK_INT(told.code, CODE);
     future = schedule_job(&r, &bad, A_WHILE);
     pass(&r, A_WHILE);
-    CHECK_INT(told.calls, 1);
+    CHECK_INT(told.calls, 2);
     CHECK_INT(told.code, CODE);
     CHECK_INT(told.ends, 1);
     CHECK_POINTER(told.future, future);
@@ -264,7 +270,7 @@ TEST(scheduler_tells_of_failures, "CP-STPE7")
     beat.code = CODE + 1;
     CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, BEAT(&beat), 0, A_WHILE, &series));
     pass_in_steps(&r, A_WHILE, 3);
-    CHECK_INT(told.calls, 2);
+    CHECK_INT(told.calls, 3);
     CHECK_INT(told.code, CODE + 1);
     CHECK_INT(told.ends, 1);
     CHECK_POINTER(told.future, series);

@@ -43,7 +43,7 @@ static hora_future *run_far(struct rig *r, int way, struct job *job)
         break;
     default:
         CHECK_OK(hora_scheduler_schedule_with(
-            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = INT64_MAX, .fixed_rate = INT64_MAX), &future));
+            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = INT64_MAX, .fixed_rate = INT64_MAX), &future, NULL));
         break;
     }
     return future;
@@ -181,12 +181,12 @@ TEST(scheduler_far_tasks_keep_their_order, "CP-STPE4 CP-STPE5")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
     for (int i = 0; i < 4; i++)
         futures[i] = schedule_job(&r, &jobs[i], delays[i]);
-    CHECK(hora_future_compare_due(futures[2], futures[0]) < 0);
-    CHECK(hora_future_compare_due(futures[2], futures[1]) < 0);
-    CHECK(hora_future_compare_due(futures[0], futures[3]) < 0);
-    CHECK(hora_future_compare_due(futures[3], futures[0]) > 0);
+    CHECK(order_of(futures[2], futures[0]) < 0);
+    CHECK(order_of(futures[2], futures[1]) < 0);
+    CHECK(order_of(futures[0], futures[3]) < 0);
+    CHECK(order_of(futures[3], futures[0]) > 0);
     CHECK_INT(delay_of(futures[2]), INT64_MAX / 2);
-    CHECK_PEEK(hora_pool_queue(r.pool), futures[2]);
+    CHECK_PEEK_FUTURE(r.pool, futures[2]);
     for (int i = 0; i < 4; i++)
         hora_future_unref(futures[i]);
     rig_close(&r);

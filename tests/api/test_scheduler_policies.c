@@ -38,9 +38,9 @@ TEST(scheduler_policies_are_off_at_first_and_can_be_set, "CP-STPE8")
             CHECK_OK(hora_scheduler_set_continue_periodic(r.pool, on));
             CHECK_OK(hora_scheduler_set_keep_cancelled(r.pool, on));
         }
-        CHECK_INT(hora_scheduler_cancels_delayed(r.pool), on);
-        CHECK_INT(hora_scheduler_continues_periodic(r.pool), on);
-        CHECK_INT(hora_scheduler_keeps_cancelled(r.pool), on);
+        CHECK_INT(rig_stats_now(&r).cancel_delayed, on);
+        CHECK_INT(rig_stats_now(&r).continue_periodic, on);
+        CHECK_INT(rig_stats_now(&r).keep_cancelled, on);
     }
     rig_close(&r);
 }
@@ -161,7 +161,7 @@ TEST(scheduler_policies_can_be_set_after_its_end, "CP-STPE10")
     CHECK_OK(hora_scheduler_set_cancel_delayed(r.pool, true));
     CHECK_OK(hora_scheduler_set_continue_periodic(r.pool, false));
     CHECK_OK(hora_scheduler_set_keep_cancelled(r.pool, true));
-    CHECK(hora_scheduler_cancels_delayed(r.pool));
+    CHECK(rig_stats_now(&r).cancel_delayed);
     rig_close(&r);
 }
 
@@ -173,9 +173,9 @@ TEST(scheduler_that_is_frozen_keeps_its_policies, "CP-EX2")
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(t.r.pool, true), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_continue_periodic(t.r.pool, false), HORA_ENOTSUP);
     CHECK_ERROR(hora_scheduler_set_keep_cancelled(t.r.pool, true), HORA_ENOTSUP);
-    CHECK(!hora_scheduler_cancels_delayed(t.r.pool));
-    CHECK(hora_scheduler_continues_periodic(t.r.pool));
-    CHECK(!hora_scheduler_keeps_cancelled(t.r.pool));
+    CHECK(!rig_stats_now(&t.r).cancel_delayed);
+    CHECK(rig_stats_now(&t.r).continue_periodic);
+    CHECK(!rig_stats_now(&t.r).keep_cancelled);
     CHECK_OK(hora_pool_shutdown(t.r.pool));
     CHECK_ERROR(hora_scheduler_set_cancel_delayed(t.r.pool, true), HORA_ENOTSUP);
     CHECK_INT(rig_stats(&t.r).queued, FORMS);
@@ -201,7 +201,7 @@ TEST(scheduler_cancels_at_shutdown_without_a_lock, "CP-STPE10")
 
     three_open(&t, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true));
     for (int form = ONCE; form < FORMS; form++)
-        CHECK_OK(hora_future_on_done(t.futures[form], look_at_scheduler, &t.r));
+        CHECK_OK(hora_future_on_done(t.futures[form], look_at_scheduler, &t.r, NULL));
     CHECK_OK(hora_pool_shutdown(t.r.pool));
     CHECK_INT(t.r.factory_calls, FORMS);
     three_close(&t);

@@ -9,11 +9,12 @@ static struct {
     bool done;
     int calls;
     int answer;
+    const void *arg;
 } seen;
 
 static int note(hora_pool *pool, hora_future *future, void *context)
 {
-    CHECK(context != NULL);
+    seen.arg = context;
     seen.pool = pool;
     seen.future = future;
     seen.done = hora_future_is_done(future);
@@ -45,8 +46,8 @@ static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_
     case SCHEDULE_WITH_DELAY:
         return hora_scheduler_schedule_with_fixed_delay(r->pool, JOB(job), delay, A_WHILE, ret_future);
     case SCHEDULE_WITH:
-        return hora_scheduler_schedule_with(r->pool, JOB(job),
-                                            HORA_SCHEDULE(.initial_delay = A_WHILE, .fixed_rate = A_WHILE), ret_future);
+        return hora_scheduler_schedule_with(
+            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = A_WHILE, .fixed_rate = A_WHILE), ret_future, NULL);
     case WAYS:
         break;
     }
@@ -55,7 +56,7 @@ static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_
 
 static void check_handler_is_called(struct rig *r)
 {
-    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_CALLBACK, note));
+    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_CALLBACK, note, &seen, NULL));
     for (int i = 0; i < 2 * WAYS; i++) {
         struct job job = A_JOB(r);
         hora_future *future;
@@ -64,6 +65,7 @@ static void check_handler_is_called(struct rig *r)
         CHECK_OK(give(r, (enum way)(i % WAYS), &job, &future));
         CHECK_INT(seen.calls, 1);
         CHECK_POINTER(seen.pool, r->pool);
+        CHECK_POINTER(seen.arg, &seen); /* as it was set, not that of the options */
         CHECK(!seen.done);
         if (future != NULL) {
             CHECK_POINTER(seen.future, future);
@@ -94,7 +96,7 @@ static void check_refused_with(struct rig *r, int want)
 
 static void check_dropped(struct rig *r, hora_reject rule)
 {
-    CHECK_OK(hora_pool_set_reject(r->pool, rule, NULL));
+    CHECK_OK(hora_pool_set_reject(r->pool, rule, NULL, NULL, NULL));
     for (int i = 0; i < WAYS; i++) {
         struct job job = A_JOB(r);
         hora_future *future;
@@ -116,7 +118,7 @@ static void check_all_rejected(struct rig *r)
     check_handler_is_called(r);
     seen.answer = HORA_ENOTSUP;
     check_refused_with(r, HORA_ENOTSUP); /* what the handler says */
-    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_ABORT, NULL));
+    CHECK_OK(hora_pool_set_reject(r->pool, HORA_REJECT_ABORT, NULL, NULL, NULL));
     check_refused_with(r, HORA_EREJECTED);
     check_dropped(r, HORA_REJECT_DISCARD);
     check_dropped(r, HORA_REJECT_CALLER_RUNS);
@@ -179,6 +181,7 @@ TEST(scheduler_rule_for_rejection_can_be_an_option, "")
     seen.calls = seen.answer = 0;
     future = schedule_job(&r, &job, A_WHILE);
     CHECK_INT(seen.calls, 1);
+    CHECK_POINTER(seen.arg, &r);
     CHECK_POINTER(seen.future, future);
     hora_future_unref(future);
     rig_close(&r);
@@ -188,7 +191,7 @@ TEST(scheduler_rule_for_rejection_can_be_an_option, "")
 /* The handler keeps the future, and runs it in its own time. */
 static int keep(hora_pool *pool, hora_future *future, void *context)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     (void)context;
     CHECK_OK(hora_pool_get_stats(pool, &stats));

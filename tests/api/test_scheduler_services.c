@@ -43,7 +43,7 @@ TEST(scheduler_futures_belong_to_groups, "")
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
     executor = hora_pool_executor(r.pool);
-    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = r.f.view), &group));
+    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = r.f.view), &group, NULL));
     for (int form = ONCE; form < FORMS; form++) {
         futures[form] = schedule_series(&r, (enum form)form, &jobs[form], A_WHILE, A_WHILE);
         CHECK_OK(hora_group_add(group, futures[form]));
@@ -80,7 +80,7 @@ TEST(scheduler_shutdown_ends_a_wait_for_a_group, "CP-STPE10")
     hora_group *group;
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = r.f.view), &group));
+    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.clock = r.f.view), &group, NULL));
     future = schedule_series(&r, GAP, &job, A_WHILE, A_WHILE);
     CHECK_OK(hora_group_add(group, future));
     call = (struct call){.run = run_group_wait, .object = group};
@@ -315,14 +315,12 @@ TEST(scheduler_is_not_freed_by_its_own_tasks, "")
 }
 
 /* From the callbacks that the scheduler's threads call as well. */
-static void free_when_failed(hora_scheduler *scheduler, hora_future *future, int code, bool ends, void *context)
+static void free_when_failed(hora_pool *pool, const hora_event *event, void *arg)
 {
-    struct rig *r = context;
+    struct rig *r = arg;
 
-    (void)future;
-    (void)code;
-    (void)ends;
-    CHECK_ERROR(hora_pool_free(scheduler), HORA_EDEADLK);
+    (void)event;
+    CHECK_ERROR(hora_pool_free(pool), HORA_EDEADLK);
     atomic_fetch_add(&r->after, 1);
 }
 
@@ -340,9 +338,10 @@ TEST(scheduler_is_not_freed_by_its_callbacks, "")
     struct job job = {.rig = &r, .code = 7};
 
     rig_prepare(&r, false);
-    CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = free_when_failed, .terminated = free_when_terminated),
-        NULL));
+    CHECK_OK(try_scheduler(&r,
+                           HORA_SCHEDULER_OPTIONS(.core_threads = 1, .terminated = free_when_terminated,
+                                                  .listener = HORA_LISTENER(.failed = free_when_failed, .arg = &r)),
+                           NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 0, NULL));
     settle(&r.f);
     CHECK_INT(r.after, 1);
@@ -400,17 +399,17 @@ TEST(scheduler_futures_may_live_longer, "")
     settle(&r.f);
     CHECK_INT(hora_future_cancel(futures[CANCELLED], false), HORA_CANCEL_REMOVED);
     CHECK_INT(hora_pool_remove(r.pool, futures[REMOVED]), 1);
-    CHECK_OK(hora_pool_free(r.pool));
+    CHECK_INT(hora_pool_free(r.pool), 2);
     r.pool = NULL;
     for (int i = 0; i < ALL; i++) {
-        hora_schedule_info info;
+        hora_schedule_info info = HORA_INIT(hora_schedule_info);
         hora_ns delay;
 
         CHECK_OK(hora_future_delay(futures[i], &delay));
         CHECK_OK(hora_future_get_schedule_info(futures[i], &info));
         CHECK_INT(info.runs, i == DONE);
         CHECK_INT(hora_future_is_periodic(futures[i]), i == SERIES);
-        CHECK_INT(hora_future_compare_due(futures[i], futures[i]), 0);
+        CHECK_INT(order_of(futures[i], futures[i]), 0);
         if (i == REMOVED)
             continue;
         CHECK_ERROR(hora_future_reschedule(futures[i], 0, 0), HORA_EBUSY);

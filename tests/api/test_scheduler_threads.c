@@ -28,7 +28,7 @@ ON_BOTH_SCHEDULERS(factory_can_be_set, "testSetThreadFactory", "")
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     CHECK(rig_stats(&r).thread_factory == NULL);
-    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory));
+    CHECK_OK(hora_pool_set_thread_factory(r.pool, other_factory, &r));
     CHECK(rig_stats(&r).thread_factory == other_factory);
     r.factory_threads = 1;
     execute_job(&r, &job);
@@ -43,7 +43,7 @@ ON_BOTH_SCHEDULERS(factory_must_not_be_set_to_null, "testSetThreadFactoryNull", 
     struct rig r;
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory));
-    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_thread_factory(r.pool, NULL, NULL), HORA_EINVAL);
     CHECK(rig_stats(&r).thread_factory == rig_factory);
     rig_close(&r);
 }
@@ -79,16 +79,16 @@ TEST(scheduler_core_threads_can_be_changed, "CP-STPE1")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     execute_jobs(&r, jobs, 4);
     CHECK_INT(rig_stats(&r).threads, 1);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 3));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 3, NULL));
     CHECK_INT(rig_stats(&r).threads, 3);
     CHECK_INT(rig_stats(&r).active, 3);
     CHECK_INT(rig_stats(&r).core_threads, 3);
     rig_open_gate(&r);
     settle(&r.f);
-    CHECK_OK(hora_pool_set_core_threads(r.pool, 1));
+    CHECK_OK(hora_pool_set_core_threads(r.pool, 1, NULL));
     pass(&r, HORA_MS(10)); /* surplus workers end after keep_alive at the latest */
     CHECK_INT(rig_stats(&r).threads, 1);
-    CHECK_ERROR(hora_pool_set_core_threads(r.pool, -1), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_core_threads(r.pool, -1, NULL), HORA_EINVAL);
     rig_close(&r);
     for (int i = 0; i < 4; i++)
         CHECK_JOB(&jobs[i], 1);
@@ -389,7 +389,7 @@ static bool is_still(const struct threads *others, hora_ns time)
 
 static int threads_of(hora_scheduler *scheduler)
 {
-    hora_pool_stats stats = {.threads = -1};
+    hora_pool_stats stats = {.struct_size = sizeof(hora_pool_stats), .threads = -1};
 
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     return stats.threads;
@@ -420,7 +420,7 @@ static void check_sleeps(const hora_scheduler_options *options, int threads)
     if (!comes_to_rest(scheduler, &others, threads))
         test_fail(__FILE__, __LINE__, "%d workers, which should be %d, never come to rest", threads_of(scheduler),
                   threads);
-    CHECK_OK(hora_pool_free(scheduler));
+    CHECK_INT(hora_pool_free(scheduler), 1);
     CHECK_JOB(&job, 0);
 }
 
@@ -459,7 +459,7 @@ TEST_REAL(scheduler_real_tasks_are_never_early, "CP-STPE3")
     hora_scheduler *scheduler;
     hora_latch *all;
 
-    CHECK_OK(hora_latch_new(TASKS, NULL, &all));
+    CHECK_OK(hora_latch_new(TASKS, NULL, &all, NULL));
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3), &scheduler, NULL));
     for (int i = 0; i < TASKS; i++) {
         tasks[i] =

@@ -10,13 +10,12 @@
 
 static void open_scheduler(struct trial *t, int threads)
 {
-    const char *reason = "";
+    hora_error reason;
 
     trial_prepare(t);
-    if (try_scheduler(&t->r,
-                      HORA_SCHEDULER_OPTIONS(.core_threads = threads, .oversight = HORA_OVERSIGHT(.steered = true)),
-                      &reason) < 0)
-        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason);
+    if (try_scheduler(&t->r, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()), &reason) <
+        0)
+        test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason.message);
 }
 
 /* An act that waits, with a time. */
@@ -25,13 +24,13 @@ static struct act *act_in(struct trial *t, hora_ns delay, const hora_task_option
     struct act *act = act_new(t, true);
 
     CHECK_OK(hora_scheduler_schedule_with(t->r.pool, HORA_TASK(act_run, act),
-                                          HORA_SCHEDULE(.initial_delay = delay, .options = terms), &act->future));
+                                          HORA_SCHEDULE(.initial_delay = delay, .options = terms), &act->future, NULL));
     return act;
 }
 
 static int info_running(hora_future *future)
 {
-    hora_schedule_info info = {0};
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
 
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     return info.running;
@@ -105,7 +104,7 @@ TEST(steered_scheduler_keeps_the_rate_of_a_class, "")
         struct act *act = act_new(&t, false);
         CHECK_OK(hora_scheduler_schedule_with(
             t.r.pool, HORA_TASK(act_run, act),
-            HORA_SCHEDULE(.initial_delay = S(1), .options = HORA_TASK_OPTIONS(.task_class = polite)), NULL));
+            HORA_SCHEDULE(.initial_delay = S(1), .options = HORA_TASK_OPTIONS(.task_class = polite)), NULL, NULL));
     }
     (void)act_in(&t, S(12), NULL);
     time_passes(&t, S(1));
@@ -133,7 +132,7 @@ TEST(steered_series_waits_for_its_turn, "")
     CHECK_OK(hora_scheduler_schedule_with(
         t.r.pool, BEAT(&beat),
         HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1), .options = HORA_TASK_OPTIONS(.task_class = one)),
-        &series));
+        &series, NULL));
     time_passes(&t, S(1));
     time_passes(&t, S(1));
     struct act *act = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
@@ -193,7 +192,7 @@ TEST(steered_series_drops_a_run_that_waits_too_long_for_its_turn, "")
         t.r.pool, BEAT(&beat),
         HORA_SCHEDULE(.initial_delay = S(10), .fixed_rate = S(10),
                       .options = HORA_TASK_OPTIONS(.task_class = one, .start_within = S(1))),
-        &series));
+        &series, NULL));
     time_passes(&t, S(10));
     time_passes(&t, S(5));
     CHECK_INT(beat.runs, 0);
@@ -219,7 +218,7 @@ TEST(steered_runs_that_overlap_count_one_by_one, "")
                                           HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1),
                                                         .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
                                                         .options = HORA_TASK_OPTIONS(.task_class = two)),
-                                          &act->future));
+                                          &act->future, NULL));
     for (int i = 0; i < 3; i++)
         time_passes(&t, S(1));
     CHECK_BEGUN(&t, 0, 0);
@@ -246,7 +245,7 @@ TEST(steered_runs_of_a_key_do_not_overlap, "")
                                           HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1),
                                                         .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
                                                         .options = HORA_TASK_OPTIONS(.key = 9)),
-                                          &act->future));
+                                          &act->future, NULL));
     for (int i = 0; i < 3; i++)
         time_passes(&t, S(1));
     CHECK_BEGUN(&t, 0);
@@ -262,7 +261,8 @@ TEST(steered_series_that_runs_is_moved_to_another_class, "")
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct act *series = act_new(&t, true);
     CHECK_OK(hora_scheduler_schedule_with(t.r.pool, HORA_TASK(act_run, series),
-                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_delay = S(1)), &series->future));
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_delay = S(1)), &series->future,
+                                          NULL));
     CHECK_OK(hora_future_set_class(series->future, one)); /* before it is due */
     CHECK_OK(hora_future_set_class(series->future, NULL));
     time_passes(&t, S(1));
@@ -357,10 +357,11 @@ TEST(steered_scheduler_runs_what_is_awaited_in_its_time, "")
         CHECK_OK(hora_scheduler_schedule_with(
             t.r.pool, HORA_TASK(act_run, act),
             HORA_SCHEDULE(.initial_delay = S(1 + i), .options = HORA_TASK_OPTIONS(.task_class = one, .key = 6)),
-            &act->future));
+            &act->future, NULL));
     }
     awaits.future = t.acts[1].future;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TASK_OPTIONS(.task_class = one), &outer));
+    CHECK_OK(
+        hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TASK_OPTIONS(.task_class = one), &outer, NULL));
     time_passes(&t, S(2) - 1);
     CHECK_INT(t.begun, 0); /* it waits for the second, and is too early for that */
     time_passes(&t, 1);
@@ -395,7 +396,7 @@ TEST(schedule_with_terms_that_cannot_work_is_refused, "")
 {
     struct trial t;
     struct rig plain;
-    const char *reason = "";
+    hora_error reason;
     hora_future *future = (hora_future *)untouched;
 
     open_scheduler(&t, 1);
@@ -403,25 +404,26 @@ TEST(schedule_with_terms_that_cannot_work_is_refused, "")
     CHECK_ERROR(
         hora_schedule_check(HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &reason),
         HORA_EINVAL);
-    CHECK(strstr(reason, "done_by") != NULL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "finish_within", "finish_within");
     CHECK_ERROR(hora_schedule_check(
                     HORA_SCHEDULE(.initial_delay = 1, .options = &(hora_task_options){.struct_size = 1}), &reason),
                 HORA_EINVAL);
+    CHECK_REFUSAL(&reason, HORA_EINVAL, "options", "struct_size");
     CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.initial_delay = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)),
                                  &reason));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     pool, HORA_TASK(act_run, NULL),
-                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &future),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(
                     pool, HORA_TASK(act_run, NULL),
-                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.run_limit = -1)), &future),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.run_limit = -1)), &future, NULL),
                 HORA_EINVAL);
     rig_prepare(&plain, false);
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = plain.f.view), &plain.pool, NULL));
     CHECK_ERROR(hora_scheduler_schedule_with(plain.pool, HORA_TASK(act_run, NULL),
                                              HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.key = 1)),
-                                             &future),
+                                             &future, NULL),
                 HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     rig_close(&plain);
@@ -436,7 +438,7 @@ TEST(registrar_schedules_with_terms, "")
     hora_registration *registration;
 
     open_scheduler(&t, 2);
-    CHECK_OK(hora_registrar_new(NULL, &registrar));
+    CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
     struct act *acts[2] = {act_new(&t, true), act_new(&t, true)};
     for (int i = 0; i < 2; i++) {
         hora_task_options terms = HORA_INIT(hora_task_options);
@@ -447,7 +449,7 @@ TEST(registrar_schedules_with_terms, "")
                                     &registration, NULL));
         terms.key = 99;
     }
-    CHECK_OK(hora_registrar_bind(registrar, t.r.pool));
+    CHECK_OK(hora_registrar_bind(registrar, t.r.pool, NULL));
     time_passes(&t, S(2));
     CHECK_BEGUN(&t, 0);
     act_let_end(acts[0]);

@@ -4,10 +4,10 @@
 
 static void open_with_rule(struct rig *r, struct seen *seen, int threads, hora_ns stuck_after)
 {
+    hora_listener listener = limits_listener(r, seen);
     rig_open(r, false,
-             HORA_POOL_OPTIONS(.core_threads = threads,
-                               .oversight =
-                                   HORA_OVERSIGHT(.stuck_after = stuck_after, .listener = limits_listener(r, seen))));
+             HORA_POOL_OPTIONS(.core_threads = threads, .watchdog = HORA_WATCHDOG(.stuck_after = stuck_after),
+                               .listener = &listener));
 }
 
 static void check_told(struct seen *seen, int i, hora_ns at, int worker, hora_ns ran, hora_ns quiet)
@@ -143,7 +143,7 @@ TEST(stuck_by_the_terms_of_a_task, "")
     hora_ns zero = hora_clock_now(r.f.view);
     hora_future *future;
     CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(get_on, &r, .name = "get on"),
-                                   HORA_TASK_OPTIONS(.stuck_after = SEC(5)), &future));
+                                   HORA_TASK_OPTIONS(.stuck_after = SEC(5)), &future, NULL));
     pass_in_steps(&r, SEC(1), 30);
     CHECK_INT(seen.stuck, 2);
     check_told(&seen, 0, zero + SEC(25), 1, SEC(25), SEC(5));
@@ -291,7 +291,7 @@ TEST(stuck_worker_of_a_scheduler_is_replaced, "")
         r.pool, JOB(&stuck),
         HORA_SCHEDULE(.initial_delay = SEC(1),
                       .options = HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true)),
-        &futures[0]));
+        &futures[0], NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, BEAT(&beat), SEC(2), &futures[1]));
     pass_in_steps(&r, SEC(1), 7);
     CHECK_BEATS(&beat, SEC(6));

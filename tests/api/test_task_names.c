@@ -106,7 +106,7 @@ static int look_at_pool(hora_pool *pool)
     sink.length = 0;
     if (hora_metrics_write(&pool, 1, HORA_METRICS_PROMETHEUS, pour, &sink) == 0)
         (void)shown_in(sink.text);
-    hora_worker_info infos[8];
+    hora_worker_info infos[8] = {HORA_INIT(hora_worker_info)};
     int count = hora_pool_workers(pool, infos, 8);
     for (int i = 0; i < count && i < 8; i++)
         CHECK(infos[i].name[0] == '\0' || strcmp(infos[i].name, name) == 0);
@@ -129,7 +129,8 @@ static void note(hora_pool *pool, const hora_event *event, void *context)
 
 static hora_listener listener(void)
 {
-    return (hora_listener){.started = note,
+    return (hora_listener){.struct_size = sizeof(hora_listener),
+                           .started = note,
                            .done = note,
                            .failed = note,
                            .rejected = note,
@@ -138,15 +139,14 @@ static hora_listener listener(void)
                            .stuck = note};
 }
 
-#define TOLD HORA_OVERSIGHT(.listener = listener(), .measured = true)
-
 /* Open a rig: watched by a listener and measured, or plain. */
 static void open_rig(struct rig *r, bool is_told, hora_pool_options *options)
 {
     atomic_store(&drops, 0);
     atomic_store(&told, 0);
-    hora_oversight oversight = *TOLD;
-    options->oversight = is_told ? &oversight : NULL;
+    hora_listener told_of = listener();
+    options->listener = is_told ? &told_of : NULL;
+    options->metrics = is_told ? HORA_METRICS() : NULL;
     rig_open(r, false, options);
 }
 
@@ -292,7 +292,7 @@ TEST(task_name_goes_with_its_argument_when_expired, "")
         struct cargo *cargo = load(&r, true, 0);
         CHECK_OK(hora_pool_submit_with(r.pool, CARGO(cargo),
                                        HORA_TASK_OPTIONS(.start_within = start_by[i], .finish_within = done_by[i]),
-                                       &futures[i]));
+                                       &futures[i], NULL));
     }
     settle(&r.f);
     pass(&r, SEC(1));
@@ -318,7 +318,7 @@ TEST(task_name_goes_with_its_argument_when_stuck, "")
     open_rig(&r, true, HORA_POOL_OPTIONS(.core_threads = 1));
     struct cargo *cargo = load(&r, true, 0);
     CHECK_OK(hora_pool_submit_with(r.pool, CARGO(cargo), HORA_TASK_OPTIONS(.run_limit = SEC(1), .stuck_after = SEC(1)),
-                                   &future));
+                                   &future, NULL));
     settle(&r.f);
     pass(&r, SEC(3));
     rig_open_gate(&r);
@@ -350,7 +350,10 @@ static void open_scheduler(struct rig *r, bool is_told, int threads)
 {
     atomic_store(&drops, 0);
     atomic_store(&told, 0);
-    scheduler_open(r, false, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .oversight = is_told ? TOLD : NULL));
+    hora_listener told_of = listener();
+    scheduler_open(r, false,
+                   HORA_SCHEDULER_OPTIONS(.core_threads = threads, .listener = is_told ? &told_of : NULL,
+                                          .metrics = is_told ? HORA_METRICS() : NULL));
 }
 
 TEST(task_name_goes_with_the_argument_of_a_series, "")
@@ -366,7 +369,7 @@ TEST(task_name_goes_with_the_argument_of_a_series, "")
                 HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(1), .count = 3,
                               .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
                               .overlap_max = overlaps ? 2 : 0),
-                &future));
+                &future, NULL));
             settle(&r.f);
             check_words(future);
             CHECK_INT(look_at_pool(r.pool), 1);
@@ -396,7 +399,7 @@ TEST(task_name_goes_with_the_argument_of_a_cancelled_series, "")
                 r.pool, CARGO(cargo),
                 HORA_SCHEDULE(.fixed_rate = SEC(1), .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
                               .overlap_max = overlaps ? 2 : 0),
-                &future));
+                &future, NULL));
             pass_in_steps(&r, SEC(1), 3);
             CHECK(hora_future_cancel(future, false) >= 0);
             check_words(future);
@@ -441,10 +444,10 @@ TEST(task_name_goes_with_the_argument_of_a_registration, "")
     hora_registrar *registrar = NULL;
     hora_registration *registration = NULL;
     open_scheduler(&r, true, 1);
-    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = NULL), &registrar));
+    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = NULL), &registrar, NULL));
     struct cargo *cargo = load(&r, false, 0);
     CHECK_OK(hora_registrar_add(registrar, CARGO(cargo), HORA_DECLARATION(.fixed_rate = SEC(1)), &registration, NULL));
-    CHECK_OK(hora_registrar_bind(registrar, r.pool));
+    CHECK_OK(hora_registrar_bind(registrar, r.pool, NULL));
     settle(&r.f);
     pass(&r, SEC(2));
     hora_future *future = hora_registration_future(registration);

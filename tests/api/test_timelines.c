@@ -66,7 +66,7 @@ static void latches_obey(hora_clock_id timeline)
     hora_latch *latch;
 
     fixture_open(&f);
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_virtual_clock_view(f.clock, timeline)), &latch));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_virtual_clock_view(f.clock, timeline)), &latch, NULL));
     for (int i = 0; i < 3; i++) {
         start_await_for(&call, &f, latch, 10);
         check_obeys(&f, &call, &passings[i], timeline, HORA_ETIMEDOUT);

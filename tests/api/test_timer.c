@@ -338,7 +338,7 @@ TEST(timer_refuses_what_cannot_be, "")
     CHECK_ERROR(hora_timer_cancel(NULL), HORA_EINVAL);
     CHECK(!hora_timer_is_pending(NULL));
     CHECK_INT(hora_timer_cancel(&timer), HORA_CANCEL_TOO_LATE);
-    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool));
+    CHECK_OK(hora_pool_new_fixed(1, NULL, &pool, NULL));
     CHECK_ERROR(hora_timer_start(&timer, pool, 0), HORA_EINVAL);
     CHECK_OK(hora_pool_free(pool));
     CHECK(!hora_timer_is_pending(&timer));

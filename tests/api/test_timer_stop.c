@@ -278,7 +278,7 @@ TEST(timer_stop_in_a_comparison, "")
     open_owner(&r, &owner, 1);
     CHECK_OK(hora_timer_start(&owner.timer, r.pool, A_WHILE));
     compared = &owner.timer;
-    CHECK_OK(hora_queue_new_priority(8, HORA_QUEUE_OPTIONS(.compare = compare), &queue));
+    CHECK_OK(hora_queue_new_priority(8, HORA_QUEUE_OPTIONS(.compare = compare), &queue, NULL));
     CHECK_OK(hora_queue_put(queue, &r));
     CHECK_OK(hora_queue_put(queue, &owner));
     CHECK_INT(compare_answer, HORA_EDEADLK);
@@ -500,10 +500,10 @@ TEST_REAL(timer_owners_are_freed_right_after_stop, "")
     for (int shown = 0; shown < 2; shown++) {
         test_thread *threads[THREADS];
         hora_scheduler *scheduler;
-        const hora_oversight *oversight = shown ? HORA_OVERSIGHT(.measured = true, .steered = true) : NULL;
 
-        CHECK_OK(
-            hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3, .oversight = oversight), &scheduler, NULL));
+        CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3, .metrics = shown ? HORA_METRICS() : NULL,
+                                                           .admission = shown ? HORA_ADMISSION() : NULL),
+                                    &scheduler, NULL));
         for (int i = 0; i < THREADS; i++)
             threads[i] = test_thread_start(NULL, make_and_free, scheduler);
         for (int i = 0; i < THREADS; i++)

@@ -48,7 +48,8 @@ static void check_row(int number, char *row)
         if (*row != '\0')
             *row++ = '\0';
     }
-    hora_trigger_context context = {.clock = HORA_CLOCK_WALL,
+    hora_trigger_context context = {.struct_size = sizeof(hora_trigger_context),
+                                    .clock = HORA_CLOCK_WALL,
                                     .now = moment(columns[1]),
                                     .last_planned = moment(columns[2]),
                                     .last_start = moment(columns[3]),
@@ -172,7 +173,7 @@ TEST(trigger_reboot_is_once_and_at_once, "")
         hora_trigger *trigger = NULL;
         CHECK_OK(hora_trigger_new_cron(
             cron, NULL, i == 0 ? MODE(HORA_CRON_MODE_FIXED) : RESUME(HORA_CRON_MODE_LENIENT, "2020-01-01T00:00:00Z"),
-            &trigger));
+            &trigger, NULL));
         CHECK_TIMES(trigger, "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.5Z", "never");
         hora_trigger_context context = first_at("2026-01-01T00:00:00Z");
         context.last_planned = context.now - 1;
@@ -201,14 +202,14 @@ TEST(trigger_cron_refuses_bad_input, "")
     hora_trigger *trigger = (hora_trigger *)untouched;
     hora_cron_trigger_options wrong = HORA_INIT(hora_cron_trigger_options);
 
-    CHECK_ERROR(hora_trigger_new_cron(NULL, NULL, NULL, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)2), &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)-1), &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger),
+    CHECK_ERROR(hora_trigger_new_cron(NULL, NULL, NULL, &trigger, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)2), &trigger, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)-1), &trigger, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger, NULL),
                 HORA_EINVAL); /* it would have no effect */
     wrong.struct_size = 0;
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, &wrong, &trigger), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, &wrong, &trigger, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
     CHECK_POINTER(hora_cron_unref(cron), NULL);
 }
@@ -219,7 +220,8 @@ TEST(trigger_periodic_is_on_any_clock, "")
 {
     hora_trigger *rate = a_periodic_trigger(10, true, 3);
     hora_trigger *gap = a_periodic_trigger(10, false, 3);
-    hora_trigger_context context = {.clock = HORA_CLOCK_MONOTONIC,
+    hora_trigger_context context = {.struct_size = sizeof(hora_trigger_context),
+                                    .clock = HORA_CLOCK_MONOTONIC,
                                     .now = 100,
                                     .last_planned = HORA_NEVER,
                                     .last_start = HORA_NEVER,
@@ -228,13 +230,19 @@ TEST(trigger_periodic_is_on_any_clock, "")
     CHECK(!hora_trigger_is_wall(rate) && !hora_trigger_is_wall(gap));
     CHECK_INT(hora_trigger_next(rate, &context), 103);
     CHECK_INT(hora_trigger_next(gap, &context), 103);
-    context = (hora_trigger_context){HORA_CLOCK_MONOTONIC, 150, 103, 104, 130, 1};
+    context = (hora_trigger_context){sizeof(hora_trigger_context), HORA_CLOCK_MONOTONIC, 150, 103, 104, 130, 1};
     CHECK_INT(hora_trigger_next(rate, &context), 113);
     CHECK_INT(hora_trigger_next(gap, &context), 140);
     context.last_planned = 113; /* which was not run */
     CHECK_INT(hora_trigger_next(rate, &context), 123);
     CHECK_INT(hora_trigger_next(gap, &context), 140);
-    context = (hora_trigger_context){HORA_CLOCK_MONOTONIC, 150, 103, 104, HORA_NEVER, 1}; /* the first is still going */
+    context = (hora_trigger_context){sizeof(hora_trigger_context),
+                                     HORA_CLOCK_MONOTONIC,
+                                     150,
+                                     103,
+                                     104,
+                                     HORA_NEVER,
+                                     1}; /* the first is still going */
     CHECK_INT(hora_trigger_next(rate, &context), 113);
     CHECK_INT(hora_trigger_next(gap, &context), 113);
     context.runs = 0; /* the first was not run at all: a gap has no other */
@@ -263,22 +271,22 @@ TEST(trigger_periodic_goes_on_when_the_clock_is_set_back, "")
 TEST(trigger_periodic_takes_any_period, "")
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_trigger_new_periodic(0, NULL, &trigger));
-    hora_trigger_context context = {HORA_CLOCK_WALL, 20, 10, 11, 12, 1};
+    CHECK_OK(hora_trigger_new_periodic(0, NULL, &trigger, NULL));
+    hora_trigger_context context = {sizeof(hora_trigger_context), HORA_CLOCK_WALL, 20, 10, 11, 12, 1};
     CHECK_INT(hora_trigger_next(trigger, &context), 12);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     trigger = a_periodic_trigger(HORA_FOREVER, true, HORA_FOREVER);
-    CHECK_INT(hora_trigger_next(trigger, &context), HORA_FOREVER);
+    CHECK_INT(hora_trigger_next(trigger, &context), HORA_NEVER);
     context.last_planned = HORA_NEVER;
-    CHECK_INT(hora_trigger_next(trigger, &context), HORA_FOREVER);
+    CHECK_INT(hora_trigger_next(trigger, &context), HORA_NEVER);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 
     trigger = (hora_trigger *)untouched;
-    CHECK_ERROR(hora_trigger_new_periodic(-1, NULL, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_periodic(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger),
+    CHECK_ERROR(hora_trigger_new_periodic(-1, NULL, &trigger, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_periodic(1, &(hora_periodic_trigger_options){0}, &trigger), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_periodic(1, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, &(hora_periodic_trigger_options){0}, &trigger, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
 }
 
@@ -315,14 +323,15 @@ TEST(trigger_instants_are_sorted_whatever_their_order, "")
         instants[j] = instant;
     }
     CHECK_OK(hora_trigger_new_instants(instants, COUNT, &trigger));
-    hora_trigger_context context = {HORA_CLOCK_WALL, -5, HORA_NEVER, HORA_NEVER, HORA_NEVER, 0};
+    hora_trigger_context context = {
+        sizeof(hora_trigger_context), HORA_CLOCK_WALL, -5, HORA_NEVER, HORA_NEVER, HORA_NEVER, 0};
     for (int i = 0; i < COUNT; i++) {
         hora_ns next = hora_trigger_next(trigger, &context);
         if (next != i)
             CHECK_INT(next, i);
         context.last_planned = next;
     }
-    CHECK_INT(hora_trigger_next(trigger, &context), HORA_FOREVER);
+    CHECK_INT(hora_trigger_next(trigger, &context), HORA_NEVER);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
@@ -364,7 +373,7 @@ TEST(trigger_of_a_function_asks_it, "")
 {
     struct answer answer = {0};
     hora_trigger *trigger = NULL;
-    hora_trigger_context context = {HORA_CLOCK_BOOTTIME, 1, 2, 3, 4, 5};
+    hora_trigger_context context = {sizeof(hora_trigger_context), HORA_CLOCK_BOOTTIME, 1, 2, 3, 4, 5};
 
     CHECK_OK(hora_trigger_new(answer_next, &answer, drop_answer, &trigger));
     CHECK(hora_trigger_is_wall(trigger));
@@ -398,12 +407,14 @@ TEST(trigger_functions_take_nothing, "")
     CHECK_POINTER(trigger, untouched);
     CHECK_POINTER(hora_trigger_ref(NULL), NULL);
     CHECK_POINTER(hora_trigger_unref(NULL), NULL);
-    CHECK_INT(hora_trigger_next(NULL, &context), HORA_FOREVER);
+    CHECK_INT(hora_trigger_next(NULL, &context), HORA_NEVER);
     CHECK(!hora_trigger_is_wall(NULL));
     CHECK_ERROR(hora_trigger_refresh(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_trigger_describe(NULL, text, sizeof(text)), HORA_EINVAL);
     trigger = a_periodic_trigger(1, true, 0);
-    CHECK_INT(hora_trigger_next(trigger, NULL), HORA_FOREVER);
+    CHECK_INT(hora_trigger_next(trigger, NULL), HORA_NEVER);
+    context.struct_size = 0;
+    CHECK_INT(hora_trigger_next(trigger, &context), HORA_NEVER);
     CHECK_ERROR(hora_trigger_describe(trigger, NULL, 1), HORA_EINVAL);
     CHECK_INT(strcmp(text, "before"), 0);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
@@ -452,7 +463,7 @@ TEST(trigger_of_cron_says_what_the_expression_says, "")
     hora_trigger *trigger = NULL;
     char text[128];
     CHECK(hora_cron_describe(cron, paris, text, sizeof(text)) > 0);
-    CHECK_OK(hora_trigger_new_cron(cron, paris, NULL, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, paris, NULL, &trigger, NULL));
     CHECK_TEXT(trigger, text);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     CHECK_POINTER(hora_zone_unref(paris), NULL);

@@ -29,7 +29,7 @@ static hora_trigger *excluding(hora_trigger *inner, const char *zone, const hora
     hora_trigger *trigger = NULL;
     hora_calendar *calendar = NULL;
     hora_zone *place = zone != NULL ? a_zone(zone) : NULL;
-    CHECK_OK(hora_calendar_new(place, options, &calendar));
+    CHECK_OK(hora_calendar_new(place, options, &calendar, NULL));
     CHECK_OK(hora_trigger_new_excluding(inner, calendar, &trigger));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
     CHECK_POINTER(hora_trigger_unref(inner), NULL);
@@ -165,7 +165,7 @@ TEST(trigger_all_of_takes_what_names_moments, "")
     hora_cron *at_reboot = NULL;
     CHECK_OK(hora_trigger_new(every_ten, NULL, NULL, &function));
     CHECK_OK(hora_cron_parse("@reboot", HORA_CRON_OPTIONS(.dialect = HORA_CRON_UNIX), &at_reboot, NULL));
-    CHECK_OK(hora_trigger_new_cron(at_reboot, NULL, NULL, &reboot));
+    CHECK_OK(hora_trigger_new_cron(at_reboot, NULL, NULL, &reboot, NULL));
     hora_trigger *mixed = NULL;
     CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){cron, period}, 2, &mixed));
     hora_trigger *others[] = {period, function, reboot, mixed};
@@ -296,7 +296,7 @@ TEST(trigger_composed_refuses_bad_input, "")
     hora_trigger *with_hole[] = {one, NULL};
     hora_trigger *trigger = (hora_trigger *)untouched;
     hora_calendar *calendar = NULL;
-    CHECK_OK(hora_calendar_new(NULL, NULL, &calendar));
+    CHECK_OK(hora_calendar_new(NULL, NULL, &calendar, NULL));
 
     CHECK_ERROR(hora_trigger_new_first_of(NULL, 1, &trigger), HORA_EINVAL);
     CHECK_ERROR(hora_trigger_new_first_of(&one, 0, &trigger), HORA_EINVAL);

@@ -68,7 +68,7 @@ TEST(virtual_clock_run_moves_all_lines, "")
 {
     hora_virtual_clock *clock;
 
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {-7}), &clock));
+    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {-7}), &clock, NULL));
     CHECK_OK(hora_virtual_clock_run(clock, 0));
     CHECK_OK(hora_virtual_clock_run(clock, 10));
     CHECK_INT(hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)), 15);
@@ -252,7 +252,7 @@ TEST(virtual_clock_run_is_interruptible, "")
 
     fixture_open(&f);
     fixture_open(&watch);
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     holder.object = latch;
     holder.clock = f.view;
     start_call(&holder, &f);

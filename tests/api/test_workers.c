@@ -8,8 +8,8 @@
 TEST(workers_refuse_what_is_not_there, "")
 {
     struct rig r;
-    hora_worker_info info;
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()));
+    hora_worker_info info = HORA_INIT(hora_worker_info);
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     CHECK_ERROR(hora_pool_workers(NULL, &info, 1), HORA_EINVAL);
     CHECK_ERROR(hora_pool_workers(r.pool, NULL, 1), HORA_EINVAL);
     CHECK_ERROR(hora_pool_workers(r.pool, &info, -1), HORA_EINVAL);
@@ -29,8 +29,8 @@ static int run_step(void *job, void **ret_result)
 TEST(workers_show_what_they_run, "")
 {
     struct rig r;
-    hora_worker_info info[2];
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .oversight = HORA_OVERSIGHT()));
+    hora_worker_info info[2] = {HORA_INIT(hora_worker_info)};
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .watchdog = HORA_WATCHDOG()));
     struct job job = A_WAITING_JOB(&r), quick = A_JOB(&r);
 
     CHECK_OK(hora_pool_execute(r.pool, RESIZE(run_step, &job)));
@@ -64,8 +64,8 @@ static int do_nothing(void *arg, void **ret_result)
 TEST_REAL(workers_are_read_as_a_whole, "")
 {
     hora_pool *pool = NULL;
-    hora_worker_info info;
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()), &pool, NULL));
+    hora_worker_info info = HORA_INIT(hora_worker_info);
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), &pool, NULL));
     for (int i = 0; i < 20000; i++) {
         CHECK_OK(hora_pool_execute(pool, i % 2 == 0 ? RESIZE(do_nothing, NULL) : SCALE(do_nothing, NULL)));
         if (hora_pool_workers(pool, &info, 1) < 1 || !info.running)
@@ -75,5 +75,5 @@ TEST_REAL(workers_are_read_as_a_whole, "")
         CHECK(strcmp(info.place, is_resize ? "img.c:88" : "img.c:99") == 0);
         CHECK_INT(info.runs % 2, is_resize ? 1 : 0);
     }
-    CHECK_OK(hora_pool_free(pool));
+    CHECK(hora_pool_free(pool) >= 0); /* with whatever is queued */
 }

@@ -128,11 +128,11 @@ TEST_REAL(zone_refuses_bad_names, "")
     memset(long_name, 'a', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';
     hora_zone *zone = NULL;
-    const char *reason = NULL;
+    hora_error reason;
     for (size_t i = 0; i < sizeof no_names / sizeof no_names[0]; i++) {
-        reason = NULL;
+        reason = (hora_error){.code = 1};
         int error = hora_zone_new(no_names[i], NULL, &zone, &reason);
-        if (error != HORA_EINVAL || reason == NULL || zone != NULL)
+        if (error != HORA_EINVAL || reason.code != error || reason.message[0] == '\0' || zone != NULL)
             test_fail(__FILE__, __LINE__, "\"%s\": %s", no_names[i], hora_errname(error));
     }
     CHECK_ERROR(hora_zone_new(long_name, NULL, &zone, &reason), HORA_EINVAL);
@@ -150,9 +150,9 @@ TEST_REAL(zone_refuses_what_the_database_does_not_have, "")
         "europe/paris",    "Europe/Paris/Texas"};
     hora_zone *zone = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *reason = NULL;
+        hora_error reason = {.code = 1};
         int error = hora_zone_new(names[i], NULL, &zone, &reason);
-        if (error != HORA_ENOENT || reason == NULL)
+        if (error != HORA_ENOENT || reason.code != error || strstr(reason.message, names[i]) == NULL)
             test_fail(__FILE__, __LINE__, "%s: %s", names[i], hora_errname(error));
     }
     CHECK_ERROR(hora_zone_new("Europe/Paris", HORA_ZONE_OPTIONS(.folder = "/nowhere"), &zone, NULL), HORA_ENOENT);
@@ -261,7 +261,7 @@ TEST(zone_from_data_refuses, "")
 {
     struct image image;
     hora_zone *zone = NULL;
-    const char *reason = NULL;
+    hora_error reason;
     char long_name[300];
     memset(long_name, 'a', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';

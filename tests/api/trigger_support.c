@@ -7,31 +7,29 @@
 hora_ns moment(const char *text)
 {
     hora_instant instant = {0};
-    const char *reason = "no reason";
-    if (strcmp(text, "-") == 0)
+    hora_error reason;
+    if (strcmp(text, "-") == 0 || strcmp(text, "never") == 0)
         return HORA_NEVER;
-    if (strcmp(text, "never") == 0)
-        return HORA_FOREVER;
     if (hora_instant_parse(text, NULL, &instant, NULL, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", text, reason);
+        test_fail(__FILE__, __LINE__, "%s: %s", text, reason.message);
     return instant.ns;
 }
 
 hora_zone *a_zone(const char *name)
 {
     hora_zone *zone = NULL;
-    const char *reason = "no reason";
+    hora_error reason;
     if (hora_zone_new(name, NULL, &zone, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", name, reason);
+        test_fail(__FILE__, __LINE__, "%s: %s", name, reason.message);
     return zone;
 }
 
 hora_cron *a_cron(const char *text)
 {
     hora_cron *cron = NULL;
-    hora_cron_error error = {.text = "no reason"};
+    hora_error error;
     if (hora_cron_parse(text, NULL, &cron, &error) < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", text, error.text);
+        test_fail(__FILE__, __LINE__, "%s: %s", text, error.message);
     return cron;
 }
 
@@ -40,7 +38,7 @@ hora_trigger *a_cron_trigger(const char *text, const char *zone, const hora_cron
     hora_trigger *trigger = NULL;
     hora_cron *cron = a_cron(text);
     hora_zone *place = zone != NULL ? a_zone(zone) : NULL;
-    CHECK_OK(hora_trigger_new_cron(cron, place, options, &trigger));
+    CHECK_OK(hora_trigger_new_cron(cron, place, options, &trigger, NULL));
     CHECK_POINTER(hora_cron_unref(cron), NULL);
     CHECK_POINTER(hora_zone_unref(place), NULL);
     return trigger;
@@ -50,7 +48,8 @@ hora_trigger *a_periodic_trigger(hora_ns period, bool at_fixed_rate, hora_ns ini
 {
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_trigger_new_periodic(
-        period, HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = initial_delay), &trigger));
+        period, HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = initial_delay), &trigger,
+        NULL));
     return trigger;
 }
 
@@ -76,7 +75,8 @@ hora_trigger *an_instants_trigger(const char *moments)
 
 hora_trigger_context first_at(const char *now)
 {
-    return (hora_trigger_context){.clock = HORA_CLOCK_WALL,
+    return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
+                                  .clock = HORA_CLOCK_WALL,
                                   .now = moment(now),
                                   .last_planned = HORA_NEVER,
                                   .last_start = HORA_NEVER,
@@ -85,7 +85,8 @@ hora_trigger_context first_at(const char *now)
 
 hora_trigger_context ran_at(const char *planned, const char *now)
 {
-    return (hora_trigger_context){.clock = HORA_CLOCK_WALL,
+    return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
+                                  .clock = HORA_CLOCK_WALL,
                                   .now = moment(now),
                                   .last_planned = moment(planned),
                                   .last_start = moment(planned),
@@ -98,7 +99,7 @@ void check_moment(const char *file, int line, const char *what, hora_ns got, con
     char text[HORA_INSTANT_TEXT] = "never";
     if (got == moment(want))
         return;
-    if (got != HORA_FOREVER)
+    if (got != HORA_NEVER)
         hora_instant_format((hora_instant){got}, NULL, false, text, sizeof(text));
     test_fail(file, line, "%s: %s, not %s", what, text, want);
 }
@@ -109,7 +110,7 @@ void check_times(const char *file, int line, const hora_trigger *trigger, const 
     for (; *want != NULL; want++) {
         hora_ns next = hora_trigger_next(trigger, &context);
         check_moment(file, line, "the next time", next, *want);
-        if (next == HORA_FOREVER)
+        if (next == HORA_NEVER)
             return;
         context.now = context.last_planned = context.last_start = context.last_end = next;
         context.runs++;

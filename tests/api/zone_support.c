@@ -10,9 +10,9 @@
 hora_zone *zone_named(const char *name)
 {
     hora_zone *zone = NULL;
-    const char *reason = "";
+    hora_error reason;
     if (hora_zone_new(name, NULL, &zone, &reason) < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", name, reason);
+        test_fail(__FILE__, __LINE__, "%s: %s", name, reason.message);
     return zone;
 }
 

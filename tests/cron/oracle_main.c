@@ -124,12 +124,12 @@ static void check_several(const struct question *q, const hora_cron *cron, const
 static void check(const struct question *q, const hora_zone *zone)
 {
     hora_cron *cron;
-    hora_cron_error error;
+    hora_error error;
     hora_cron_options options = HORA_INIT(hora_cron_options);
     options.dialect = q->expression.is_crontab ? HORA_CRON_UNIX : HORA_CRON_SPRING;
     options.dst = q->dst;
     if (hora_cron_parse(q->expression.text, &options, &cron, &error) < 0) {
-        differ(q, error.text, false, 0, false, 0);
+        differ(q, error.message, false, 0, false, 0);
         return;
     }
     int64_t want = 0;
@@ -208,9 +208,9 @@ static void run_zone(const char *name, int64_t cases)
 {
     struct zone_table table;
     hora_zone *zone;
-    const char *reason = "";
-    if (hora_zone_new(name, NULL, &zone, &reason) < 0) {
-        (void)printf("%s: hora does not take the zone: %s\n", name, reason);
+    hora_error error;
+    if (hora_zone_new(name, NULL, &zone, &error) < 0) {
+        (void)printf("%s: hora does not take the zone: %s\n", name, error.message);
         totals.failures++;
         return;
     }

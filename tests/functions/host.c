@@ -56,13 +56,13 @@ static void *load(const char *path)
 /* The functions of the libraries: those of the plugin by its export, and by its own scan; of the others none. */
 static int use_libraries(hora_registrar *registrar, void *plugin, void *without_export, void *dependent)
 {
-    hora_registrar_error error;
+    hora_error error;
     REQUIRE(plugin != NULL && without_export != NULL && dependent != NULL);
     REQUIRE(hora_registrar_scan_library(registrar, plugin, &error) == 2);
     REQUIRE(hora_registrar_find(registrar, "plugged") != NULL);
     REQUIRE(hora_registrar_find(registrar, "plugged_too") != NULL);
     REQUIRE(hora_registrar_scan_library(registrar, without_export, &error) == HORA_ENOENT);
-    REQUIRE(strcmp(error.text, "scheduled functions: there is no such thing") == 0);
+    REQUIRE(strcmp(error.message, "scheduled functions: there is no such thing") == 0);
     REQUIRE(hora_registrar_scan_library(registrar, dependent, &error) == HORA_ENOENT); /* they are not its own */
 
     int (*scan)(hora_registrar *registrar);
@@ -70,7 +70,7 @@ static int use_libraries(hora_registrar *registrar, void *plugin, void *without_
     REQUIRE(symbol != NULL);
     memcpy(&scan, &symbol, sizeof scan);
     hora_registrar *other;
-    REQUIRE(hora_registrar_new(NULL, &other) == 0);
+    REQUIRE(hora_registrar_new(NULL, &other, NULL) == 0);
     REQUIRE(scan(other) == 2);
     REQUIRE(hora_registrar_find(other, "at_once") == NULL);
     REQUIRE(hora_registrar_free(other) == 0);
@@ -85,15 +85,15 @@ static int use_libraries(hora_registrar *registrar, void *plugin, void *without_
 
 static int use_program(hora_registrar *registrar)
 {
-    hora_registrar_error error;
+    hora_error error;
     int found = hora_registrar_scan(registrar, &error);
     if (found != 3)
-        fprintf(stderr, "found %d: %s\n", found, found < 0 ? error.text : "not 3");
+        fprintf(stderr, "found %d: %s\n", found, found < 0 ? error.message : "not 3");
     REQUIRE(found == 3);
     REQUIRE(hora_registrar_find(registrar, "at_once") != NULL);
     REQUIRE(hora_registrar_find(registrar, "off") != NULL);
     REQUIRE(hora_registrar_find(registrar, "elsewhere") != NULL);
-    REQUIRE(hora_registrar_bind(registrar, NULL) == 0);
+    REQUIRE(hora_registrar_bind(registrar, NULL, NULL) == 0);
     REQUIRE(hora_latch_await(all_ran) == 0);
     return 0;
 }
@@ -104,8 +104,8 @@ int main(int argc, char **argv)
     hora_registrar *registrar;
     for (int i = 0; i < 3 && argc > 3; i++)
         libraries[i] = load(argv[i + 1]);
-    REQUIRE(hora_latch_new(2, NULL, &all_ran) == 0);
-    REQUIRE(hora_registrar_new(NULL, &registrar) == 0);
+    REQUIRE(hora_latch_new(2, NULL, &all_ran, NULL) == 0);
+    REQUIRE(hora_registrar_new(NULL, &registrar, NULL) == 0);
     REQUIRE(use_program(registrar) == 0);
     REQUIRE(argc <= 3 || use_libraries(registrar, libraries[0], libraries[1], libraries[2]) == 0);
     REQUIRE(hora_registrar_free(registrar) == 0); /* before the code of its functions goes */

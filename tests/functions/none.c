@@ -7,7 +7,7 @@
 int main(void)
 {
     hora_registrar *registrar;
-    if (hora_registrar_new(NULL, &registrar) < 0)
+    if (hora_registrar_new(NULL, &registrar, NULL) < 0)
         return 1;
     int found = hora_registrar_scan(registrar, NULL);
     return hora_registrar_free(registrar) < 0 || found != 0;

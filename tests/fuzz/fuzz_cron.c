@@ -30,13 +30,19 @@ static const hora_zone *new_york(void)
     return zone;
 }
 
-static void check_refusal(const char *text, const hora_cron_error *error)
+static void check_refusal(const char *text, const hora_error *error)
 {
-    size_t length = strlen(text);
-    require(error->field >= HORA_CRON_WHOLE && error->field <= HORA_CRON_FIELD_WEEKDAY);
-    require(error->position <= length && error->length <= length - error->position);
-    require(memchr(error->text, '\0', sizeof error->text) != NULL && error->text[0] != '\0');
-    for (const char *c = error->text; *c != '\0'; c++)
+    static const char *const fields[] = {"cron", "second", "minute", "hour", "day", "month", "weekday"};
+    int length = (int)strlen(text);
+    bool is_field = false;
+    require(error->code == HORA_EINVAL && error->field != NULL);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        is_field = is_field || strcmp(error->field, fields[i]) == 0;
+    require(is_field);
+    require(error->offset >= 0 && error->offset <= length);
+    require(error->length >= 0 && error->length <= length - error->offset);
+    require(memchr(error->message, '\0', sizeof error->message) != NULL && error->message[0] != '\0');
+    for (const char *c = error->message; *c != '\0'; c++)
         require(*c >= ' ' && *c <= '~');
 }
 
@@ -99,7 +105,7 @@ static void check_quick(const char *text, hora_cron_dialect dialect)
 static void check_expression(const char *text, const hora_cron_options *options, hora_instant from)
 {
     hora_cron *cron = NULL;
-    hora_cron_error error;
+    hora_error error;
     check_quick(text, options->dialect);
     int result = hora_cron_parse(text, options, &cron, &error);
     if (result < 0) {
@@ -107,6 +113,7 @@ static void check_expression(const char *text, const hora_cron_options *options,
         check_refusal(text, &error);
         return;
     }
+    require(error.code == 0);
     check_normal_form(cron, options);
     check_words(cron);
     check_times(cron, new_york(), from);

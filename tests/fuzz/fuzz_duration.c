@@ -20,10 +20,14 @@ static void check_text(const char *text, hora_ns unit)
     hora_ns duration = 0;
     hora_ns again = 0;
     char normal[MOST_BYTES];
-    const char *reason = NULL;
+    hora_error reason;
     int error = hora_duration_parse(text, unit, &duration, &reason);
+    require(reason.code == error);
     if (error < 0) {
-        require((error == HORA_EINVAL || error == HORA_ERANGE) && reason != NULL);
+        require(error == HORA_EINVAL || error == HORA_ERANGE);
+        require(memchr(reason.message, '\0', sizeof reason.message) != NULL && reason.message[0] != '\0');
+        require(reason.offset >= -1 && reason.offset <= (int)strlen(text));
+        require(reason.length >= 0 && (reason.offset < 0 || reason.length <= (int)strlen(text) - reason.offset));
         return;
     }
     int length = hora_duration_format(duration, normal, sizeof normal);

@@ -57,13 +57,14 @@ static void check_zone(const hora_zone *zone)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hora_zone *zone = NULL;
-    const char *reason = NULL;
+    hora_error reason;
     static const uint8_t nothing;
     int error = hora_zone_from_data("Fuzz", data != NULL ? data : &nothing, size, &zone, &reason);
+    require(reason.code == error);
     if (error == 0)
         check_zone(zone);
     else
-        require((error == HORA_EBADMSG || error == HORA_ENOTSUP) && reason != NULL && zone == NULL);
+        require((error == HORA_EBADMSG || error == HORA_ENOTSUP) && reason.message[0] != '\0' && zone == NULL);
     hora_zone_unref(zone);
     return 0;
 }

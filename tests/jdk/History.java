@@ -134,7 +134,7 @@ final class History {
         switch (what) {
             case "array" -> new ArrayBlockingQueue<Element>(size);
             case "linked" -> new LinkedBlockingQueue<Element>(size);
-            case "priority" -> new PriorityBlockingQueue<>(size, BY_RANK);
+            case "priority" -> new PriorityBlockingQueue<>(size == 0 ? 11 : size, BY_RANK); // 0: hora takes the JDK's default
             default -> new CountDownLatch(size);
         }
         return "ok";

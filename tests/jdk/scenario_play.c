@@ -178,7 +178,7 @@ static int schedule_spelled_out(struct play *p, const struct line *call, const h
     }
     spec.initial_delay = delay;
     spec.failure = p->mutant == FAILURE_GOES_ON ? HORA_FAILURE_CONTINUE : HORA_FAILURE_STOP;
-    return hora_scheduler_schedule_with(p->scheduler, task, &spec, ret_future);
+    return hora_scheduler_schedule_with(p->scheduler, task, &spec, ret_future, NULL);
 }
 
 static void schedule(struct play *p, const struct line *call, struct answer *answer)
@@ -214,7 +214,10 @@ static void say_futures(struct answer *answer, hora_future **futures, int count)
     for (int i = 0; i < count; i++) {
         const struct actor *a = hora_future_task(futures[i])->arg;
         say(answer, "%s%s%d", i > 0 ? " " : "", hora_future_is_cancelled(futures[i]) ? "-" : "", a->id);
-        if (i > 0 && hora_future_compare_due(futures[i - 1], futures[i]) >= 0)
+        int order = 0;
+        if (i > 0)
+            must(hora_future_compare_due(futures[i - 1], futures[i], &order) == 0, "tasks cannot be compared");
+        if (i > 0 && order >= 0)
             say(answer, " out of order");
     }
     say(answer, "]");
@@ -224,13 +227,15 @@ static void show_pool(struct play *p, struct answer *answer)
 {
     void *items[MOST_TASKS + 1];
     hora_future *futures[MOST_TASKS + 1];
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     int count = hora_queue_snapshot(hora_pool_queue(p->scheduler), items, MOST_TASKS + 1);
     must(count >= 0 && count <= MOST_TASKS, "the queue shows no sensible contents");
     for (int i = 0; i < count; i++)
         futures[i] = items[i];
     say(answer, "queue ");
     say_futures(answer, futures, count);
+    for (int i = 0; i < count; i++)
+        hora_future_unref(futures[i]); /* a snapshot of a pool's queue holds references */
     must(hora_pool_get_stats(p->scheduler, &stats) == 0, "there are no statistics");
     say(answer, " tasks %" PRId64 " completed %" PRId64 " active %d", stats.tasks, stats.completed, stats.active);
     if (hora_pool_is_terminated(p->scheduler))
@@ -358,7 +363,7 @@ static void perform(struct play *p, const struct line *call, struct answer *answ
         say(answer, "queue %d",
             hora_pool_purge(p->scheduler) < 0 ? -1 : hora_queue_size(hora_pool_queue(p->scheduler)));
     else if (is(call, "core"))
-        say_code(answer, hora_pool_set_core_threads(p->scheduler, (int)number_in(call, 1)));
+        say_code(answer, hora_pool_set_core_threads(p->scheduler, (int)number_in(call, 1), NULL));
     else if (is(call, "delayed") || is(call, "periodic") || is(call, "on_cancel"))
         set_policy(p, call, answer);
     else if (is(call, "shutdown"))
@@ -444,7 +449,7 @@ static void start(struct play *p)
     const struct line *first = &p->scenario->lines[0];
     must(pthread_mutex_init(&p->one_at_a_time, NULL) == 0, "no mutex");
     trace_init(&p->trace);
-    must(hora_virtual_clock_new(NULL, &p->clock) == 0, "no clock");
+    must(hora_virtual_clock_new(NULL, &p->clock, NULL) == 0, "no clock");
     p->view = hora_virtual_clock_view(p->clock, HORA_CLOCK_MONOTONIC);
     int core = (int)number_in(first, 2);
     const hora_scheduler_options *options =
@@ -500,7 +505,7 @@ static void clean_up(struct play *p)
 {
     for (int i = 0; i < p->waiter_count; i++)
         pthread_join(p->waiters[i].thread, NULL);
-    must(hora_pool_free(p->scheduler) == 0, "the scheduler could not be freed");
+    must(hora_pool_free(p->scheduler) >= 0, "the scheduler could not be freed");
     for (int i = 1; i <= MOST_TASKS; i++)
         hora_future_unref(p->tasks[i].future);
     must(hora_virtual_clock_free(p->clock) == 0, "the clock could not be freed");

@@ -137,23 +137,24 @@ static int new_queue(struct subject *s, const struct call *first_line)
     int size = (int)first_line->numbers[4];
     switch (s->kind) {
     case ARRAY:
-        return hora_queue_new_array(size, HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
+        return hora_queue_new_array(size, HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue, NULL);
     case LINKED:
-        return hora_queue_new_linked(size, HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
+        return hora_queue_new_linked(size, HORA_QUEUE_OPTIONS(.clock = clock), &s->queue, NULL);
     case SYNCHRONOUS:
-        return hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue);
+        return hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue, NULL);
     case PRIORITY:
-        return hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks), &s->queue);
+        return hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks), &s->queue,
+                                       NULL);
     case LATCH:
-        return hora_latch_new(size, HORA_LATCH_OPTIONS(.clock = clock), &s->latch);
+        return hora_latch_new(size, HORA_LATCH_OPTIONS(.clock = clock), &s->latch, NULL);
     case DELAY:
         break;
     }
     if (s->due == STATED)
-        return hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &s->queue);
+        return hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock), &s->queue, NULL);
     return hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = clock, .remaining = remaining_delay, .arg = s,
                                                    .compare = s->due == FIXED ? compare_ranks : NULL),
-                                &s->queue);
+                                &s->queue, NULL);
 }
 
 struct subject *subject_new(const struct call *first_line)
@@ -169,7 +170,7 @@ struct subject *subject_new(const struct call *first_line)
     s->ties = strcmp(first_line->words[4], "ties") == 0;
     if (s->kind == DELAY && strcmp(first_line->words[5], "fixed") != 0)
         s->due = strcmp(first_line->words[5], "stated") == 0 ? STATED : ASKED;
-    if ((s->with_workers || s->due != FIXED) && hora_virtual_clock_new(NULL, &s->clock) < 0)
+    if ((s->with_workers || s->due != FIXED) && hora_virtual_clock_new(NULL, &s->clock, NULL) < 0)
         abort();
     for (int i = 1; i <= LAST_ELEMENT; i++)
         elements[i] = (struct element){i, rank_of(s, i), s};
@@ -411,13 +412,13 @@ static void construct(struct subject *s, const struct call *call, struct answer 
     int room = (int)call->numbers[2];
     (void)s;
     if (strcmp(call->words[1], "array") == 0)
-        say_done(answer, hora_queue_new_array(room, NULL, &queue));
+        say_done(answer, hora_queue_new_array(room, NULL, &queue, NULL));
     else if (strcmp(call->words[1], "linked") == 0)
-        say_done(answer, hora_queue_new_linked(room, NULL, &queue));
+        say_done(answer, hora_queue_new_linked(room, NULL, &queue, NULL));
     else if (strcmp(call->words[1], "priority") == 0)
-        say_done(answer, hora_queue_new_priority(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue));
+        say_done(answer, hora_queue_new_priority(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue, NULL));
     else
-        say_done(answer, hora_latch_new(room, NULL, &latch));
+        say_done(answer, hora_latch_new(room, NULL, &latch, NULL));
     hora_queue_free(queue);
     hora_latch_free(latch);
 }

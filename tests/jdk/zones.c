@@ -88,9 +88,9 @@ int main(int argc, char **argv)
     while (fgets(name, sizeof name, stdin) != NULL) {
         name[strcspn(name, "\n")] = '\0';
         hora_zone *zone;
-        const char *reason;
-        if (hora_zone_new(name, options, &zone, &reason) < 0)
-            fail(name, reason);
+        hora_error error;
+        if (hora_zone_new(name, options, &zone, &error) < 0)
+            fail(name, error.message);
         print_zone(zone, name);
         hora_zone_unref(zone);
     }

@@ -212,7 +212,7 @@ static void history_of_a_scheduler(enum times times)
                               {.what = "start", .bound = BY_SHARDS},
                               {.what = NULL}};
     memcpy(scheduler_tallies, tallies, sizeof tallies);
-    MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
+    MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = view), &scheduler, NULL) == 0);
     for (int i = 0; i < elements; i++)
@@ -244,9 +244,9 @@ static void history_of_a_delay_queue(enum times times)
     hora_queue *queue;
     void *item;
     struct tally tallies[] = {{.what = "put", .bound = BY_RUNS}, {.what = "poll", .bound = BY_RUNS}, {.what = NULL}};
-    MUST(hora_virtual_clock_new(NULL, &vclock) == 0);
+    MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
-    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue) == 0);
+    MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue, NULL) == 0);
     for (int round = 0; round < 2; round++) {
         for (int i = hora_queue_size(queue); i < elements; i++) {
             begin();
@@ -288,7 +288,7 @@ static void history_of_a_pool(const char *name, int capacity, bool submits)
                               {.what = NULL}};
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = capacity), &pool, NULL) == 0);
     for (int round = 0; round < 2; round++) {
-        MUST(hora_latch_new(1, NULL, &gate) == 0 && hora_latch_new(1, NULL, &arrived) == 0);
+        MUST(hora_latch_new(1, NULL, &gate, NULL) == 0 && hora_latch_new(1, NULL, &arrived, NULL) == 0);
         MUST(hora_pool_execute(pool, HORA_TASK(hold, NULL)) == 0);
         MUST(hora_latch_await(arrived) == 0); /* else the queue has room for one less */
         MUST(hora_pool_execute(pool, HORA_TASK(from_now_on, NULL)) == 0);

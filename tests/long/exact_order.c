@@ -257,7 +257,7 @@ static void open_world(int threads)
     atomic_store(&workers_seen, 0);
     atomic_store(&start_count, 0);
     atomic_store(&total_count, timer_count);
-    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock) == 0);
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) == 0);
     view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     origin = hora_clock_now(view);
     MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, NULL) == 0);
@@ -267,7 +267,7 @@ static void close_world(void)
 {
     for (int64_t i = 0; i < timer_count / KEPT; i++)
         (void)hora_future_unref(kept[i]);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     MUST(hora_pool_get_stats(scheduler, &stats) == 0);
     MUST(stats.accepted == atomic_load(&total_count) && stats.done == atomic_load(&start_count));
     MUST(stats.cancelled == cancelled_count && stats.queued == 0);

@@ -88,11 +88,10 @@ static int run_and_execute(void *arg, void **ret_result)
     return run(own, ret_result);
 }
 
-static void after(hora_pool *own, hora_future *future, int code, void *context)
+static void after(hora_pool *own, const hora_run_info *info, void *context)
 {
     (void)own;
-    (void)future;
-    (void)code;
+    (void)info;
     (void)context;
 }
 
@@ -134,12 +133,12 @@ static void count_all(struct totals *totals, long left)
 
 static void use_pool(const hora_pool_options *options, struct totals *totals)
 {
-    const char *reason = "";
+    hora_error reason;
     memset(&records, 0, sizeof records);
     handed_back = (hora_future_list)HORA_FUTURE_LIST_INIT;
     ends_with = SUBMITTERS * TASKS / 2 + rand() % (SUBMITTERS * TASKS / 2);
     calls = 0;
-    must(hora_pool_new(options, &pool, &reason), reason);
+    must(hora_pool_new(options, &pool, &reason), reason.message);
     (void)pthread_barrier_wait(&start);
     (void)pthread_barrier_wait(&end);
     must(hora_pool_await_termination_for(pool, HORA_FOREVER), "await_termination");
@@ -156,7 +155,6 @@ enum configuration { HOOK, BOUNDED, LINKED, ARRAY, STEERED, PLAIN, CONFIGURATION
 
 static void use_configuration(enum configuration what, struct totals *totals)
 {
-    hora_oversight oversight = HORA_INIT(hora_oversight);
     hora_pool_options options = HORA_INIT(hora_pool_options);
     options.core_threads = WORKERS;
     if (what == HOOK)
@@ -164,12 +162,11 @@ static void use_configuration(enum configuration what, struct totals *totals)
     else if (what == BOUNDED)
         options.queue_capacity = CAPACITY;
     else if (what == LINKED)
-        must(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &options.queue), "hora_queue_new_linked");
+        must(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &options.queue, NULL), "hora_queue_new_linked");
     else if (what == ARRAY)
-        must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue), "hora_queue_new_array");
-    oversight.steered = true;
+        must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue, NULL), "hora_queue_new_array");
     if (what == STEERED)
-        options.oversight = &oversight;
+        options.admission = HORA_ADMISSION();
     use_pool(&options, totals);
     if (options.queue != NULL)
         must(hora_queue_free(options.queue), "hora_queue_free");

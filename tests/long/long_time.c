@@ -27,11 +27,11 @@ static hora_scheduler *scheduler;
 
 static void open_world(int threads)
 {
-    const char *reason = "no reason";
-    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock) == 0);
+    hora_error error;
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) == 0);
     view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, &reason) < 0)
-        fail(__FILE__, __LINE__, reason);
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, &error) < 0)
+        fail(__FILE__, __LINE__, error.message);
 }
 
 static void close_world(void)
@@ -158,8 +158,8 @@ static void start_mixed(struct task *task, int threads, int64_t seconds)
     spec.next = task->kind == NEXT ? next_of : NULL;
     spec.next_arg = task->kind == NEXT ? task : NULL;
     spec.initial_delay = task->kind == NEXT ? 0 : delay;
-    MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task), &spec, NULL) ==
-         0);
+    MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task), &spec, NULL,
+                                      NULL) == 0);
 }
 
 /* How often it must have run by now. */

@@ -104,7 +104,7 @@ static size_t memory_above(size_t now)
 
 static void look_at_memory(hora_pool *pool)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     size_t now = memory_above(memory_now());
     MUST(hora_pool_get_stats(pool, &stats) == 0);
     size_t most = atomic_load(&memory_most);
@@ -197,7 +197,7 @@ static struct sums add_up(void)
 /* Rule 1, as the pool counts, and by rule of rejection what cannot have happened. */
 static void check_counts(const struct sums *sums)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     MUST(hora_pool_get_stats(pool, &stats) == 0);
     MUST(stats.queued == 0 && stats.active == 0);
     MUST(stats.accepted ==

@@ -99,7 +99,8 @@ static void schedule(struct timer *timer, uint64_t draw)
     if (at_moments) {
         hora_ns moment = (hora_clock_now(line) - origin + delay) / HORA_MS(2) + 1;
         hora_instant at = {origin + moment * HORA_MS(2)};
-        error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at), &timer->future);
+        error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at), &timer->future,
+                                             NULL);
     } else {
         error = hora_scheduler_schedule(scheduler, HORA_TASK(run, timer), delay, &timer->future);
     }
@@ -140,7 +141,7 @@ static void check_times(void)
     early = cancelled = 0;
     for (int i = 0; i < timer_count; i++) {
         struct timer *timer = &timers[i];
-        hora_schedule_info info;
+        hora_schedule_info info = HORA_INIT(hora_schedule_info);
         MUST((timer->started != 0) != timer->cancelled);
         MUST(hora_future_get_schedule_info(timer->future, &info) == 0);
         timer->due = info.last_planned;

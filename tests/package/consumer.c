@@ -13,7 +13,7 @@ int main(void)
     static char text[] = "hora";
 
     options.clock = hora_clock_system(HORA_CLOCK_MONOTONIC);
-    if (hora_queue_new_array(1, &options, &queue) < 0)
+    if (hora_queue_new_array(1, &options, &queue, NULL) < 0)
         return 1;
     if (hora_queue_put(queue, text) < 0 || hora_queue_take(queue, &item) < 0 || item != text)
         return 2;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "books.h"
 #include "sys/sim/sim.h"
 
 enum { MOST_RUNS = 6 };
@@ -77,24 +78,23 @@ void jobs_drop(void *arg)
 
 void jobs_begin(const hora_scheduler_options *options)
 {
-    const char *why = "";
+    hora_error why;
     hora_scheduler_options own = *options;
-    hora_oversight steered = HORA_INIT(hora_oversight);
-    steered.steered = true;
-    if (getenv("HORA_TEST_STEERED") != NULL && !own.keep_cancelled) /* without terms all is as ever */
-        own.oversight = &steered;
+    const hora_admission admission = HORA_INIT(hora_admission);
+    if (getenv("HORA_TEST_STEERED") != NULL && !own.keep_cancelled) /* without task options all is as ever */
+        own.admission = &admission;
     for (int i = 0; i < JOBS; i++)
         jobs[i] = (struct job){0};
     int error = hora_scheduler_new(&own, &scheduler, &why);
     if (error < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why);
+        test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why.message);
     jobs_start = hora_clock_now(NULL);
     jobs_wall_start = hora_clock_now(hora_clock_system(HORA_CLOCK_WALL));
 }
 
 void jobs_end(void)
 {
-    CHECK_OK(hora_pool_free(scheduler));
+    free_pool(scheduler);
 }
 
 static hora_future *accepted(int error, hora_future *const *future)

@@ -19,20 +19,20 @@ int kinds_new(enum kind kind, const hora_clock *clock, void (*drop)(void *item),
     options.drop = drop;
     switch (kind) {
     case ARRAY:
-        return hora_queue_new_array(1, &options, ret_queue);
+        return hora_queue_new_array(1, &options, ret_queue, NULL);
     case LINKED:
-        return hora_queue_new_linked(1, &options, ret_queue);
+        return hora_queue_new_linked(1, &options, ret_queue, NULL);
     case FAIR:
         options.fair = true;
-        return hora_queue_new_synchronous(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue, NULL);
     case UNFAIR:
-        return hora_queue_new_synchronous(&options, ret_queue);
+        return hora_queue_new_synchronous(&options, ret_queue, NULL);
     case PRIORITY:
         options.compare = by_value;
-        return hora_queue_new_priority(1, &options, ret_queue);
+        return hora_queue_new_priority(1, &options, ret_queue, NULL);
     case DELAY:
     case KINDS:
     default:
-        return hora_queue_new_delay(&options, ret_queue);
+        return hora_queue_new_delay(&options, ret_queue, NULL);
     }
 }

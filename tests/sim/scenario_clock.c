@@ -26,8 +26,8 @@ static void work_until_closed(void *arg)
 SCENARIO(settle_waits_for_the_woken)
 {
     int work = 0;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     test_thread *worker = test_thread_start(vclock, work_until_closed, NULL);
     for (int i = 1; i <= 2; i++) {
         CHECK_OK(hora_queue_put(queue, &work));
@@ -50,8 +50,8 @@ static void await_span(void *arg)
 SCENARIO(advance_wakes_what_is_due)
 {
     int over = 0;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = view()), &latch));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = view()), &latch, NULL));
     test_thread *waiter = test_thread_start(vclock, await_span, &over);
     CHECK_OK(hora_virtual_clock_settle(vclock));
     CHECK_OK(hora_virtual_clock_advance(vclock, SPAN - 1));
@@ -77,7 +77,7 @@ SCENARIO(advance_to_next_stops_at_each)
     hora_ns spans[] = {10, 30};
     hora_ns by = 0;
     work_done = 0;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *threads[] = {test_thread_start(vclock, sleep_for, &spans[0]),
                               test_thread_start(vclock, sleep_for, &spans[1])};
     for (int i = 1; i <= 2; i++) {
@@ -107,7 +107,7 @@ static void settle_interrupted(void *arg)
 SCENARIO(settle_can_be_interrupted)
 {
     int error = 1;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     CHECK_OK(hora_virtual_clock_expect(vclock, 1));
     test_thread *settler = test_thread_start(NULL, settle_interrupted, &error);
     CHECK_OK(hora_thread_interrupt(test_thread_handle(settler)));

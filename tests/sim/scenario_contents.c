@@ -67,12 +67,12 @@ static void follow_model(void)
 
 SCENARIO(array_follows_a_plain_list)
 {
-    CHECK_OK(hora_queue_new_array(CAPACITY, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(CAPACITY, NULL, &queue, NULL));
     follow_model();
 }
 
 SCENARIO(linked_follows_a_plain_list)
 {
-    CHECK_OK(hora_queue_new_linked(CAPACITY, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(CAPACITY, NULL, &queue, NULL));
     follow_model();
 }

@@ -4,8 +4,9 @@
  * Told are: as many beginnings as runs, an end for each, and of each task that was refused that it was, once. */
 #include <stdatomic.h>
 
-#include <hora/oversight.h>
+#include <hora/event.h>
 
+#include "books.h"
 #include "harness.h"
 #include "sys/sim/sim.h"
 
@@ -13,56 +14,51 @@ static hora_pool *pool;
 static atomic_int runs, drops;
 static atomic_int started, done, failed, rejected, skipped, stepped, thread_failures;
 
-#define COUNTS(name)                                                                  \
-    static void count_##name(hora_pool *told, const hora_event *event, void *context) \
-    {                                                                                 \
-        (void)event;                                                                  \
-        (void)context;                                                                \
-        CHECK_POINTER(told, pool);                                                    \
-        name++;                                                                       \
+#define COUNTS(name)                                                              \
+    static void count_##name(hora_pool *told, const hora_event *event, void *arg) \
+    {                                                                             \
+        (void)event;                                                              \
+        (void)arg;                                                                \
+        CHECK_POINTER(told, pool);                                                \
+        name++;                                                                   \
     }
 COUNTS(started)
 COUNTS(done)
 COUNTS(failed)
 COUNTS(rejected)
 
-static void count_thread_failed(hora_pool *told, const hora_event *event, void *context)
+static void count_thread_failed(hora_pool *told, const hora_event *event, void *arg)
 {
     (void)told;
-    (void)context;
+    (void)arg;
     CHECK(event->code < 0);
     thread_failures++;
 }
 
-static void count_skipped(hora_pool *told, const hora_event *event, void *context)
+static void count_skipped(hora_pool *told, const hora_event *event, void *arg)
 {
-    (void)context;
+    (void)arg;
     CHECK_POINTER(told, pool);
     skipped += (int)event->count;
 }
 
 /* Asks for something that takes the locks: none is held. */
-static void count_stepped(hora_pool *told, const hora_event *event, void *context)
+static void count_stepped(hora_pool *told, const hora_event *event, void *arg)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     (void)event;
-    (void)context;
+    (void)arg;
     CHECK_OK(hora_pool_get_stats(told, &stats));
     stepped++;
 }
 
-static hora_oversight oversight(void)
+/* One that counts, from zero. */
+static hora_listener counting(void)
 {
     runs = drops = started = done = failed = rejected = skipped = stepped = thread_failures = 0;
-    hora_oversight options = HORA_INIT(hora_oversight);
-    options.listener = (hora_listener){.started = count_started,
-                                       .done = count_done,
-                                       .failed = count_failed,
-                                       .rejected = count_rejected,
-                                       .skipped = count_skipped,
-                                       .thread_failed = count_thread_failed,
-                                       .clock_stepped = count_stepped};
-    return options;
+    return *HORA_LISTENER(.started = count_started, .done = count_done, .failed = count_failed,
+                          .rejected = count_rejected, .skipped = count_skipped, .thread_failed = count_thread_failed,
+                          .clock_stepped = count_stepped);
 }
 
 static int work(void *arg, void **ret_result)
@@ -102,9 +98,9 @@ static int execute(hora_run_fn run)
 
 static void submit_meets_shutdown(const hora_pool_options *options)
 {
-    hora_oversight own = oversight();
+    hora_listener own = counting();
     hora_pool_options all = *options;
-    all.oversight = &own;
+    all.listener = &own;
     CHECK_OK(hora_pool_new(&all, &pool, NULL));
     test_thread *other = test_thread_start(NULL, shut_down, NULL);
     int refused = 0;
@@ -133,9 +129,9 @@ LARGE_SCENARIO(events_of_tasks_that_wait_for_room)
 /* Which of them is dropped depends on who comes first; each is told of once. */
 LARGE_SCENARIO(events_of_tasks_that_are_dropped)
 {
-    hora_oversight own = oversight();
+    hora_listener own = counting();
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1,
-                                             .reject = HORA_REJECT_DISCARD_OLDEST, .oversight = &own),
+                                             .reject = HORA_REJECT_DISCARD_OLDEST, .listener = &own),
                            &pool, NULL));
     test_thread *other = test_thread_start(NULL, shut_down, NULL);
     for (int i = 0; i < 3; i++)
@@ -151,20 +147,20 @@ LARGE_SCENARIO(events_of_tasks_that_are_dropped)
 
 /* ---- threads that end ---- */
 
-static void after(hora_pool *told, hora_future *future, int code, void *context)
+static void after(hora_pool *told, const hora_run_info *run, void *arg)
 {
     (void)told;
-    (void)future;
-    (void)context;
-    if (code == 0)
+    (void)arg;
+    CHECK(!run->submitted);
+    if (run->code == 0)
         hora__sim_exit_thread();
 }
 
 /* The first ends its thread, the hook after the second one does so. */
 LARGE_SCENARIO(events_of_threads_that_end)
 {
-    hora_oversight own = oversight();
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own, .after = after), &pool, NULL));
+    hora_listener own = counting();
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = &own, .after = after), &pool, NULL));
     CHECK_OK(execute(end_thread));
     CHECK_OK(execute(work));
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
@@ -172,7 +168,7 @@ LARGE_SCENARIO(events_of_threads_that_end)
     CHECK_INT(started, 2);
     CHECK_INT(failed, 1);
     CHECK_INT(done, 1);
-    CHECK_OK(hora_pool_free(pool));
+    CHECK_INT(hora_pool_free(pool), 1); /* the first one */
 }
 
 static void cancel(void *arg)
@@ -183,9 +179,9 @@ static void cancel(void *arg)
 /* Either it runs, and both are told, or it does not, and none is. */
 LARGE_SCENARIO(events_of_a_task_that_is_cancelled)
 {
-    hora_oversight own = oversight();
+    hora_listener own = counting();
     hora_future *future = NULL;
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &own), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = &own), &pool, NULL));
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(work, NULL, .drop = count_drop), &future));
     test_thread *other = test_thread_start(NULL, cancel, future);
     test_thread_join(other);
@@ -208,21 +204,21 @@ static void leap(void *arg)
 /* Time goes by, the clock is set and the scheduler stopped: what is told of skipped times is what the series counts. */
 LARGE_SCENARIO(events_of_a_series_that_is_late)
 {
-    hora_oversight own = oversight();
+    hora_listener own = counting();
     hora_virtual_clock *clock;
     hora_future *series = NULL;
-    CHECK_OK(hora_virtual_clock_new(NULL, &clock));
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &own,
+    CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &own,
                                                        .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)),
                                 &pool, NULL));
     CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(work, NULL, .drop = count_drop),
                                           HORA_SCHEDULE(.fixed_rate = HORA_SECONDS(1), .missed = HORA_MISSED_ONCE),
-                                          &series));
+                                          &series, NULL));
     test_thread *other = test_thread_start(NULL, leap, clock);
     test_thread_join(other);
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));
     CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     CHECK_OK(hora_future_get_schedule_info(series, &info));
     CHECK_INT(skipped, info.skipped);
     CHECK_INT(started, runs);
@@ -230,7 +226,7 @@ LARGE_SCENARIO(events_of_a_series_that_is_late)
     CHECK(stepped <= 1);
     CHECK_INT(drops, 1);
     (void)hora_future_unref(series);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     CHECK_OK(hora_virtual_clock_free(clock));
 }
 
@@ -238,9 +234,9 @@ LARGE_SCENARIO(events_of_a_series_that_is_late)
 
 SWEEP(events_survive)
 {
-    hora_oversight own = oversight();
+    hora_listener own = counting();
     pool = NULL;
-    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = &own), &pool, NULL);
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .listener = &own), &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM);
     if (error < 0)
         return;
@@ -250,14 +246,13 @@ SWEEP(events_survive)
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         in += error == 0;
     }
-    hora_pool_stats stats = {0};
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     error = hora_pool_shutdown(pool);
     CHECK(error == 0 || error == HORA_ENOMEM);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     if (stats.threads == 0)
         CHECK(hora_pool_shutdown_now(pool, NULL) <= 0);
-    error = hora_pool_free(pool);
-    CHECK_OK(error);
+    free_pool(pool);
     CHECK_INT(drops, in);
     CHECK_INT(started, runs);
     CHECK_INT(done, runs);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "books.h"
 #include "harness.h"
 
 static hora_pool *pool;
@@ -85,7 +86,7 @@ static void explain_meets_free(const hora_pool_options *options, hora_queue *que
     begin(options);
     hora_future *first = submit(), *second = submit();
     test_thread *other = test_thread_start(NULL, explain_once, second);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     if (queue != NULL)
         CHECK_OK(hora_queue_free(queue));
     test_thread_join(other);
@@ -103,13 +104,13 @@ LARGE_SCENARIO(explain_meets_the_end_of_its_pool)
 LARGE_SCENARIO(explain_meets_the_end_of_its_queue)
 {
     hora_queue *queue = NULL;
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     explain_meets_free(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue), queue);
 }
 
 LARGE_SCENARIO(explain_meets_the_end_of_a_watched_pool)
 {
-    explain_meets_free(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()), NULL);
+    explain_meets_free(HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), NULL);
 }
 
 static void run_by_hand(void *future)
@@ -137,7 +138,7 @@ static void cancel(void *future)
 
 LARGE_SCENARIO(explain_meets_cancel_and_run)
 {
-    begin(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.measured = true)));
+    begin(HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
     hora_future *first = submit(), *second = submit();
     test_thread *canceller = test_thread_start(NULL, cancel, second);
     test_thread *other = test_thread_start(NULL, explain_twice, second);
@@ -155,7 +156,7 @@ LARGE_SCENARIO(explain_meets_a_series)
     hora_future *series = NULL, *once = NULL;
     begun = ended = 0;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &series));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &series, NULL));
     CHECK_OK(hora_scheduler_schedule(pool, &task, 5, &once));
     test_thread *other = test_thread_start(NULL, explain_twice, series);
     explain(once);
@@ -203,7 +204,7 @@ static void dump_into(void *arg)
 
 LARGE_SCENARIO(dump_meets_everything)
 {
-    begin(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true)));
+    begin(HORA_POOL_OPTIONS(.core_threads = 2, .metrics = HORA_METRICS()));
     test_thread *other = test_thread_start(NULL, dump_into, &pages[1]);
     hora_future *first = submit(), *second = submit();
     CHECK_OK(hora_pool_execute(pool, &task));
@@ -214,7 +215,7 @@ LARGE_SCENARIO(dump_meets_everything)
     CHECK_OK(hora_pool_shutdown(pool));
     dump_into(&pages[0]);
     test_thread_join(other);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     CHECK_INT(begun, ended);
     (void)hora_future_unref(first);
     (void)hora_future_unref(second);
@@ -224,16 +225,16 @@ LARGE_SCENARIO(dump_meets_a_scheduler)
 {
     hora_future *future = NULL;
     begun = ended = 0;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT()), &pool, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), &pool, NULL));
     test_thread *other = test_thread_start(NULL, dump_into, &pages[1]);
     CHECK_OK(hora_scheduler_schedule(pool, &task, 5, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &future));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &future, NULL));
     dump_into(&pages[0]);
     test_thread *canceller = test_thread_start(NULL, cancel, future);
     dump_into(&pages[0]);
     test_thread_join(canceller);
     test_thread_join(other);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     (void)hora_future_unref(future);
 }
 
@@ -256,11 +257,12 @@ LARGE_SCENARIO(explain_and_dump_meet_steering)
 {
     hora_class *narrow = NULL;
     hora_future *futures[3] = {NULL, NULL, NULL};
-    begin(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)));
+    begin(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()));
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_pool_submit_with(
-            pool, &task, HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0), &futures[i]));
+        CHECK_OK(hora_pool_submit_with(pool, &task,
+                                       HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0),
+                                       &futures[i], NULL));
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
     explain(futures[1]);
@@ -268,7 +270,7 @@ LARGE_SCENARIO(explain_and_dump_meet_steering)
     dump_into(&pages[0]);
     explain(futures[2]);
     test_thread_join(canceller);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     test_thread_join(other);
     for (int i = 0; i < 3; i++) {
         explain(futures[i]);
@@ -282,13 +284,12 @@ LARGE_SCENARIO(explain_and_dump_meet_a_steered_scheduler)
     hora_class *narrow = NULL;
     hora_future *futures[3] = {NULL, NULL, NULL};
     begun = ended = 0;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)),
-                                &pool, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL));
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++) {
-        const hora_task_options *terms = HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
+        const hora_task_options *options = HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
         CHECK_OK(hora_scheduler_schedule_with(
-            pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 1 + i % 2, .options = terms), &futures[i]));
+            pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 1 + i % 2, .options = options), &futures[i], NULL));
     }
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
@@ -296,7 +297,7 @@ LARGE_SCENARIO(explain_and_dump_meet_a_steered_scheduler)
     dump_into(&pages[0]);
     explain(futures[2]);
     test_thread_join(canceller);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     test_thread_join(other);
     for (int i = 0; i < 3; i++) {
         explain(futures[i]);
@@ -310,7 +311,7 @@ SWEEP(explain_and_dump_survive_every_failure)
 {
     hora_future *future = NULL;
     begun = ended = 0;
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT()), &pool, NULL) < 0)
+    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .watchdog = HORA_WATCHDOG()), &pool, NULL) < 0)
         return;
     (void)hora_pool_prestart_all(pool);
     int error = hora_pool_submit(pool, &task, &future);
@@ -322,6 +323,6 @@ SWEEP(explain_and_dump_survive_every_failure)
     CHECK(error == 0 || (error == HORA_ENOMEM && pages[0].length == 0));
     CHECK_OK(hora_pool_shutdown(pool));
     CHECK_OK(hora_pool_shutdown_now(pool, NULL)); /* it may have no thread */
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     (void)hora_future_unref(future);
 }

@@ -53,7 +53,7 @@ static void use(hora_queue *queue, enum kind kind)
 static void survive(enum kind kind)
 {
     hora_virtual_clock *clock = NULL;
-    if (refused(hora_virtual_clock_new(NULL, &clock)))
+    if (refused(hora_virtual_clock_new(NULL, &clock, NULL)))
         return;
     hora_queue *queue = NULL;
     if (!refused(kinds_new(kind, hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC), count_drop, &queue))) {
@@ -91,7 +91,7 @@ static void put_one(void *arg)
 /* A blocking take in a thread whose record, or whose partner, cannot be had. */
 SWEEP(blocking_take_survives)
 {
-    if (refused(hora_queue_new_linked(1, NULL, &shared)))
+    if (refused(hora_queue_new_linked(1, NULL, &shared, NULL)))
         return;
     test_thread *producer = test_thread_start(NULL, put_one, NULL);
     void *item = NULL;
@@ -111,7 +111,7 @@ static int count_visit(void *item, void *context)
 SWEEP(for_each_survives)
 {
     hora_queue *queue;
-    if (refused(hora_queue_new_array(4, NULL, &queue)))
+    if (refused(hora_queue_new_array(4, NULL, &queue, NULL)))
         return;
     for (int i = 0; i < 4; i++)
         CHECK_OK(hora_queue_offer(queue, &kinds_values[i]));
@@ -129,7 +129,7 @@ SWEEP(handles_and_attachment_survive)
     if (!refused(hora_thread_self(&self)))
         (void)hora_thread_unref(self);
     hora_virtual_clock *clock;
-    if (refused(hora_virtual_clock_new(NULL, &clock)))
+    if (refused(hora_virtual_clock_new(NULL, &clock, NULL)))
         return;
     if (!refused(hora_virtual_clock_attach(clock)))
         CHECK_OK(hora_virtual_clock_detach(clock));

@@ -228,7 +228,7 @@ SCENARIO(future_callback_is_called_once)
     told = 0;
     CHECK_OK(hora_future_new_promise(NULL, &future));
     test_thread *other = test_thread_start(NULL, complete, &completed);
-    CHECK_OK(hora_future_on_done(future, tell, &told));
+    CHECK_OK(hora_future_on_done(future, tell, &told, NULL));
     test_thread_join(other);
     CHECK_INT(told, 1);
     (void)hora_future_unref(future);
@@ -315,7 +315,7 @@ SWEEP(future_survives_every_failure)
         CHECK_INT(drops, 0);
         return;
     }
-    bool registered = !refused(hora_future_on_done(future, tell, &told));
+    bool registered = !refused(hora_future_on_done(future, tell, &told, NULL));
     int ran = hora_future_run(future);
     CHECK(ran == 1 || ran == HORA_ENOMEM);
     CHECK_INT(told, registered && ran == 1 ? 1 : 0);

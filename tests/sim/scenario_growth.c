@@ -4,8 +4,9 @@
  * Time is the simulator's: it passes when nobody can run. */
 #include <stdatomic.h>
 
-#include <hora/oversight.h>
+#include <hora/event.h>
 
+#include "books.h"
 #include "harness.h"
 #include "sys/sim/sim.h"
 
@@ -15,9 +16,9 @@ static hora_pool *pool;
 static hora_latch *gate;
 static atomic_int runs, grown, shrunk;
 
-static void count_resized(hora_pool *told, const hora_event *event, void *context)
+static void count_resized(hora_pool *told, const hora_event *event, void *arg)
 {
-    (void)context;
+    (void)arg;
     CHECK_POINTER(told, pool);
     CHECK(event->why != NULL);
     CHECK_INT(event->threads - event->threads_before, event->threads > event->threads_before ? 1 : -1);
@@ -31,12 +32,9 @@ static void count_resized(hora_pool *told, const hora_event *event, void *contex
 static int open_pool(void)
 {
     runs = grown = shrunk = 0;
-    hora_oversight own = HORA_INIT(hora_oversight);
-    own.growth.wait_bound = BOUND;
-    own.listener.resized = count_resized;
-    return hora_pool_new(
-        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = HORA_SECONDS(1), .oversight = &own), &pool,
-        NULL);
+    return hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = HORA_SECONDS(1),
+                                           .listener = HORA_LISTENER(.resized = count_resized), .grow_after = BOUND),
+                         &pool, NULL);
 }
 
 static int wait_at_gate(void *arg, void **ret_result)
@@ -64,7 +62,7 @@ static void execute(hora_run_fn body)
 /* The only thread waits for what only the second task does: unless somebody looks, this never ends. */
 LARGE_SCENARIO(growth_frees_a_pool_that_waits_for_itself)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
     CHECK_OK(open_pool());
     execute(wait_at_gate);
     execute(open_gate);
@@ -92,7 +90,7 @@ static int nothing(void *arg, void **ret_result)
 /* The watch may just be about to fall asleep when the second task comes. */
 LARGE_SCENARIO(growth_wakes_again)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
     CHECK_OK(open_pool());
     execute(nothing);
     execute(nothing);
@@ -138,7 +136,7 @@ LARGE_SCENARIO(growth_meets_stop)
     CHECK_OK(hora_clock_sleep(NULL, BOUND));
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));
     CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     CHECK(grown - shrunk <= 1); /* it may have grown more often, if this thread has slept for longer */
     CHECK(shrunk <= grown);
 }
@@ -153,7 +151,7 @@ SWEEP(growth_survives)
         error = hora_pool_execute(pool, HORA_TASK(sleep_long, NULL));
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     }
-    hora_pool_stats stats = {0};
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     error = hora_clock_sleep(NULL, 3 * BOUND);
     CHECK(error == 0 || error == HORA_ENOMEM);
     error = hora_pool_shutdown(pool);
@@ -161,6 +159,6 @@ SWEEP(growth_survives)
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     if (stats.threads == 0)
         CHECK(hora_pool_shutdown_now(pool, NULL) <= 0);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
     CHECK(grown <= 1);
 }

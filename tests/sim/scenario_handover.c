@@ -32,11 +32,10 @@ static void drop(void *arg)
     ((struct record *)arg)->drops++;
 }
 
-static void after(hora_pool *own, hora_future *future, int code, void *context)
+static void after(hora_pool *own, const hora_run_info *info, void *context)
 {
     (void)own;
-    (void)future;
-    (void)code;
+    (void)info;
     (void)context;
 }
 
@@ -144,8 +143,8 @@ static void execute_third(void *arg)
 
 static void goes_on_after_the_end(const hora_pool_options *options)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &has_run));
-    CHECK_OK(hora_latch_new(1, NULL, &has_answer));
+    CHECK_OK(hora_latch_new(1, NULL, &has_run, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &has_answer, NULL));
     begin(options);
     test_thread *other = test_thread_start(NULL, execute_third, NULL);
     execute(0);
@@ -170,20 +169,18 @@ static void with_queue(int (*make)(const hora_queue_options *options, hora_queue
 
 static int linked(const hora_queue_options *options, hora_queue **ret_queue)
 {
-    return hora_queue_new_linked(HORA_UNBOUNDED, options, ret_queue);
+    return hora_queue_new_linked(HORA_UNBOUNDED, options, ret_queue, NULL);
 }
 
 static int array(const hora_queue_options *options, hora_queue **ret_queue)
 {
-    return hora_queue_new_array(TASKS, options, ret_queue);
+    return hora_queue_new_array(TASKS, options, ret_queue, NULL);
 }
 
 static void steered(const hora_pool_options *options, void (*meet)(const hora_pool_options *options))
 {
-    hora_oversight oversight = HORA_INIT(hora_oversight);
     hora_pool_options own = *options;
-    oversight.steered = true;
-    own.oversight = &oversight;
+    own.admission = HORA_ADMISSION();
     meet(&own);
 }
 

@@ -157,7 +157,7 @@ static void overfill(bool one_taker)
     int kept = 0;
     hora_executor executor = {.execute = keep, .arg = &kept};
     reset();
-    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue, NULL));
     CHECK_OK(hora_completion_service_new(&executor, queue, &shared_service));
     for (int i = 0; i < 2; i++)
         CHECK_OK(hora_completion_service_submit(shared_service, WORK(i), NULL));
@@ -194,7 +194,7 @@ static hora_group *shared_group;
 /* The last one is done while the group is waited for; then it is freed at once. */
 SCENARIO(group_wait_meets_completion)
 {
-    CHECK_OK(hora_group_new(NULL, &shared_group));
+    CHECK_OK(hora_group_new(NULL, &shared_group, NULL));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
         CHECK_OK(hora_group_add(shared_group, promises[i]));
@@ -220,7 +220,7 @@ static void wait_for_group(void *arg)
 /* Cancelling all and completing one: one of them wins, and the waiter is released. */
 SCENARIO(group_cancel_meets_completion)
 {
-    CHECK_OK(hora_group_new(NULL, &shared_group));
+    CHECK_OK(hora_group_new(NULL, &shared_group, NULL));
     CHECK_OK(hora_future_new_promise(NULL, &promises[0]));
     CHECK_OK(hora_group_add(shared_group, promises[0]));
     test_thread *canceller = test_thread_start(NULL, wait_for_group, NULL);
@@ -241,7 +241,7 @@ static void cancel_group(void *arg)
 SCENARIO(group_cancel_of_two_threads_counts_each_once)
 {
     int cancelled[2] = {0};
-    CHECK_OK(hora_group_new(NULL, &shared_group));
+    CHECK_OK(hora_group_new(NULL, &shared_group, NULL));
     CHECK_OK(hora_future_new_promise(NULL, &promises[0]));
     CHECK_OK(hora_group_add(shared_group, promises[0]));
     test_thread *other = test_thread_start(NULL, cancel_group, &cancelled[0]);
@@ -387,7 +387,7 @@ SWEEP(pool_invoke_survives)
     hora_pool *pool;
     hora_future *futures[MOST];
     void *result = NULL;
-    if (refused(hora_pool_new_fixed(1, NULL, &pool)))
+    if (refused(hora_pool_new_fixed(1, NULL, &pool, NULL)))
         return;
     reset();
     /* A pool whose thread could not be started lets its tasks wait: so there is a limit. */
@@ -439,7 +439,7 @@ SWEEP(completion_survives)
         use_service(service);
         CHECK_OK(hora_completion_service_free(service));
     }
-    if (refused(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare), &queue)))
+    if (refused(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare), &queue, NULL)))
         return;
     if (!refused(hora_completion_service_new(&here, queue, &service))) {
         use_service(service);
@@ -473,7 +473,7 @@ SWEEP(group_survives)
     hora_group *group;
     hora_future *promise;
     reset();
-    if (refused(hora_group_new(NULL, &group)))
+    if (refused(hora_group_new(NULL, &group, NULL)))
         return;
     for (int i = 0; i < 2; i++)
         accepted[i] = !refused(hora_group_submit(group, &executor, WORK(i), NULL));

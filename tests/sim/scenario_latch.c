@@ -22,7 +22,7 @@ static void count_down(void *arg)
 /* The last of two count-downs releases both waiters, each with one wake-up at most. */
 SCENARIO(latch_releases_all)
 {
-    CHECK_OK(hora_latch_new(2, NULL, &latch));
+    CHECK_OK(hora_latch_new(2, NULL, &latch, NULL));
     test_thread *threads[] = {test_thread_start(NULL, await, NULL), test_thread_start(NULL, await, NULL)};
     count_down(NULL);
     count_down(NULL);
@@ -36,7 +36,7 @@ SCENARIO(latch_releases_all)
 /* Counting down more often than the count, from several threads, leaves it at zero. */
 SCENARIO(latch_stays_at_zero)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     test_thread *other = test_thread_start(NULL, count_down, NULL);
     count_down(NULL);
     test_thread_join(other);
@@ -55,7 +55,7 @@ static void sleep_and_count_down(void *arg)
 /* Time-out and count-down at the same moment: either may win, but never early, and never neither. */
 SCENARIO(latch_timeout_meets_count_down)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     hora_ns start = hora_clock_now(NULL);
     test_thread *other = test_thread_start(NULL, sleep_and_count_down, NULL);
     int error = hora_latch_await_for(latch, SPAN);
@@ -71,7 +71,7 @@ SCENARIO(latch_timeout_meets_count_down)
 /* A timed wait that nobody ends lasts exactly its time. */
 SCENARIO(latch_timeout_is_exact)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     hora_ns start = hora_clock_now(NULL);
     CHECK_ERROR(hora_latch_await_for(latch, SPAN), HORA_ETIMEDOUT);
     hora_ns waited = hora_clock_now(NULL) - start;
@@ -97,7 +97,7 @@ static void await_interrupted(void *arg)
 SCENARIO(latch_interrupt_meets_count_down)
 {
     int outcome = 1;
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     test_thread *waiter = test_thread_start(NULL, await_interrupted, &outcome);
     test_thread *counter = test_thread_start(NULL, count_down, NULL);
     CHECK_OK(hora_thread_interrupt(test_thread_handle(waiter)));
@@ -110,7 +110,7 @@ SCENARIO(latch_interrupt_meets_count_down)
 SCENARIO(latch_interrupted_waiter_leaves_nothing)
 {
     int outcome = 1;
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     test_thread *waiter = test_thread_start(NULL, await_interrupted, &outcome);
     CHECK_OK(hora_thread_interrupt(test_thread_handle(waiter)));
     test_thread_join(waiter);
@@ -122,7 +122,7 @@ SCENARIO(latch_interrupted_waiter_leaves_nothing)
 /* Who has awaited may free, although the thread that counted down may still be inside its call. */
 SCENARIO(latch_free_right_after_await)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     test_thread *other = test_thread_start(NULL, count_down, NULL);
     CHECK_OK(hora_latch_await(latch));
     CHECK_OK(hora_latch_free(latch));
@@ -132,9 +132,9 @@ SCENARIO(latch_free_right_after_await)
 /* A latch that is waited for cannot be freed, and goes on working. */
 SCENARIO(latch_free_refused_while_waited_for)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     hora_virtual_clock *clock;
-    CHECK_OK(hora_virtual_clock_new(NULL, &clock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
     test_thread *waiter = test_thread_start(clock, await, NULL);
     CHECK_OK(hora_virtual_clock_settle(clock));
     CHECK_ERROR(hora_latch_free(latch), HORA_EBUSY);
@@ -147,7 +147,7 @@ SCENARIO(latch_free_refused_while_waited_for)
 SWEEP(latch_survives_every_failure)
 {
     latch = NULL;
-    int error = hora_latch_new(1, NULL, &latch);
+    int error = hora_latch_new(1, NULL, &latch, NULL);
     if (error == 0) {
         test_thread *other = test_thread_start(NULL, count_down, NULL);
         int left = other != NULL ? 0 : 1;

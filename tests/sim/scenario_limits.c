@@ -5,6 +5,7 @@
  * outcome says so, its argument is dropped exactly once, and an interrupt never reaches another task. */
 #include <stdatomic.h>
 
+#include "books.h"
 #include "harness.h"
 
 enum { SPAN = 1000 };
@@ -13,39 +14,40 @@ static hora_pool *pool;
 static atomic_int runs, drops, told, stuck, interrupts;
 static _Atomic hora_ns stuck_at;
 
-static void count_told(hora_pool *whose, const hora_event *event, void *context)
+static void count_told(hora_pool *whose, const hora_event *event, void *arg)
 {
     (void)event;
-    (void)context;
+    (void)arg;
     CHECK_POINTER(whose, pool);
     told++;
 }
 
-static void count_stuck(hora_pool *whose, const hora_event *event, void *context)
+static void count_stuck(hora_pool *whose, const hora_event *event, void *arg)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     (void)event;
-    (void)context;
+    (void)arg;
     CHECK_OK(hora_pool_get_stats(whose, &stats)); /* no lock is held */
     stuck_at = hora_clock_now(NULL);
     stuck++;
 }
 
-static hora_oversight oversight(void)
+/* One that counts, from zero. */
+static hora_listener counting(void)
 {
     runs = drops = told = stuck = interrupts = 0;
     stuck_at = 0;
-    hora_oversight options = HORA_INIT(hora_oversight);
-    options.listener = (hora_listener){.expired = count_told, .stuck = count_stuck};
-    return options;
+    return *HORA_LISTENER(.expired = count_told, .stuck = count_stuck);
 }
 
 /* Whether it could be made: in a sweep it may fail. */
 static bool try_begin(int threads, hora_ns stuck_after)
 {
-    hora_oversight options = oversight();
-    options.stuck_after = stuck_after;
-    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .oversight = &options), &pool, NULL);
+    hora_listener listener = counting();
+    int error =
+        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .watchdog = HORA_WATCHDOG(.stuck_after = stuck_after),
+                                        .listener = &listener),
+                      &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     return error == 0;
 }
@@ -57,13 +59,13 @@ static void begin(int threads)
 
 static void begin_scheduler(void)
 {
-    hora_oversight options = oversight();
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    hora_listener listener = counting();
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL));
 }
 
 static void end(void)
 {
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
 }
 
 static void count_drop(void *arg)
@@ -113,10 +115,10 @@ static int take_a_long_while(void *arg, void **ret_result)
     return 0;
 }
 
-static hora_future *submit(hora_run_fn run, const hora_task_options *terms)
+static hora_future *submit(hora_run_fn run, const hora_task_options *options)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, NULL, .drop = count_drop), terms, &future));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, NULL, .drop = count_drop), options, &future, NULL));
     return future;
 }
 
@@ -141,7 +143,7 @@ static int begin_in_time(void *arg, void **ret_result)
 }
 
 /* The worker comes to the task at the moment at which it expires. */
-MEDIUM_SCENARIO(limit_start_by_meets_begin)
+MEDIUM_SCENARIO(limit_start_within_meets_begin)
 {
     begin(1);
     hora_future *first = submit(take_a_while, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
@@ -189,7 +191,8 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &first));
     came = hora_clock_now(NULL);
     CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(begin_in_time, NULL, .drop = count_drop),
-                                          HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.start_within = SPAN)), &second));
+                                          HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.start_within = SPAN)), &second,
+                                          NULL));
     int outcome = outcome_of(second);
     CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
     CHECK_OK(outcome_of(first));
@@ -197,12 +200,12 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_INT(drops, 2);
 }
 
-/* The same on a pool that is steered: what was begun too late gives its key back. */
+/* The same on a pool with admission: what was begun too late gives its key back. */
 MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
 {
-    hora_oversight options = oversight();
-    options.steered = true;
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    hora_listener listener = counting();
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(), .listener = &listener),
+                           &pool, NULL));
     hora_future *futures[3];
     futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.key = 7));
     came = hora_clock_now(NULL);
@@ -218,7 +221,7 @@ MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
 }
 
 /* A run that ends at the moment at which it should be done. */
-MEDIUM_SCENARIO(limit_done_by_meets_the_end)
+MEDIUM_SCENARIO(limit_finish_within_meets_the_end)
 {
     begin(1);
     hora_future *future = submit(take_a_while, HORA_TASK_OPTIONS(.finish_within = SPAN));
@@ -243,7 +246,7 @@ static void cancel(void *future)
 }
 
 /* In the queue, and cancelled, or taken, at that moment. */
-MEDIUM_SCENARIO(limit_done_by_meets_cancel)
+MEDIUM_SCENARIO(limit_finish_within_meets_cancel)
 {
     begin(1);
     hora_future *first = submit(take_a_while, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
@@ -281,7 +284,8 @@ SCENARIO(limit_run_for_never_meets_the_next_run)
     hora_future *future;
     CHECK_OK(hora_scheduler_schedule_with(
         pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
-        HORA_SCHEDULE(.fixed_delay = 1, .count = 2, .options = HORA_TASK_OPTIONS(.run_limit = SPAN + 1)), &future));
+        HORA_SCHEDULE(.fixed_delay = 1, .count = 2, .options = HORA_TASK_OPTIONS(.run_limit = SPAN + 1)), &future,
+        NULL));
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact())
         CHECK_INT(interrupts, 0);
@@ -342,7 +346,7 @@ SCENARIO(limit_replaced_worker_is_waited_for)
     lasts = 2L * SPAN;
     ended = 0;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_while_and_say, &lasts, .drop = count_drop),
-                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL, NULL));
     hora_future *future = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     CHECK_OK(hora_future_get(future, NULL));
     (void)hora_future_unref(future);
@@ -375,7 +379,7 @@ SCENARIO(limit_replaced_worker_takes_nothing)
     static hora_ns lasts;
     lasts = SPAN + 1;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop),
-                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL, NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(take_turns, NULL)));
     CHECK_OK(hora_pool_shutdown(pool));
@@ -463,7 +467,7 @@ SWEEP(limits_survive_every_failure)
             hora_pool_submit_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
                                   HORA_TASK_OPTIONS(.start_within = SPAN, .finish_within = 2L * SPAN,
                                                     .run_limit = SPAN / 2, .stuck_after = 1, .replace_stuck = i == 0),
-                                  NULL);
+                                  NULL, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }
@@ -475,26 +479,27 @@ SWEEP(limits_survive_every_failure)
 
 SWEEP(limits_of_a_scheduler_survive_every_failure)
 {
-    hora_oversight options = oversight();
-    int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL);
+    hora_listener listener = counting();
+    int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error < 0)
         return;
     int accepted = 0;
     for (int i = 0; i < 3; i++) {
         hora_schedule spec = HORA_INIT(hora_schedule);
-        hora_task_options terms = HORA_INIT(hora_task_options);
-        terms.start_within = SPAN;
-        terms.finish_within = i == 0 ? 2L * SPAN : 0;
-        terms.run_limit = SPAN / 2;
+        hora_task_options limits = HORA_INIT(hora_task_options);
+        limits.start_within = SPAN;
+        limits.finish_within = i == 0 ? 2L * SPAN : 0;
+        limits.run_limit = SPAN / 2;
         spec.fixed_rate = i == 0 ? 0 : SPAN;
         spec.count = i == 0 ? 0 : 2;
         if (i == 2) {
             spec.overlap = HORA_OVERLAP_ALLOW;
             spec.overlap_max = 2;
         }
-        spec.options = &terms;
-        error = hora_scheduler_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec, NULL);
+        spec.options = &limits;
+        error =
+            hora_scheduler_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec, NULL, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }
@@ -508,9 +513,9 @@ SWEEP(limits_of_a_scheduler_survive_every_failure)
 static atomic_int dumps_written;
 static int dump_depth; /* of the one that is being written */
 
-static int note_dump(const char *text, size_t length, void *context)
+static int note_dump(const char *text, size_t length, void *arg)
 {
-    (void)context;
+    (void)arg;
     for (size_t i = 0; i < length; i++) {
         dump_depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
         if (text[i] == '}' && dump_depth == 0)
@@ -529,9 +534,7 @@ static void request(void *arg)
 SCENARIO(request_meets_request)
 {
     dumps_written = dump_depth = 0;
-    hora_oversight options = HORA_INIT(hora_oversight);
-    options.dump = note_dump;
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .dump = note_dump), &pool, NULL));
     test_thread *other = test_thread_start(NULL, request, NULL);
     request(NULL);
     test_thread_join(other);
@@ -542,12 +545,12 @@ SCENARIO(request_meets_request)
 static hora_latch *two_dumps;
 
 /* Asks for another one in the middle of the first. */
-static int request_again(const char *text, size_t length, void *context)
+static int request_again(const char *text, size_t length, void *arg)
 {
     int before = dumps_written;
     if (dump_depth == 0 && before == 0)
         request(NULL);
-    CHECK_OK(note_dump(text, length, context));
+    CHECK_OK(note_dump(text, length, arg));
     if (dumps_written > before)
         CHECK_OK(hora_latch_count_down(two_dumps));
     return 0;
@@ -556,10 +559,8 @@ static int request_again(const char *text, size_t length, void *context)
 SCENARIO(request_during_a_dump)
 {
     dumps_written = dump_depth = 0;
-    hora_oversight options = HORA_INIT(hora_oversight);
-    options.dump = request_again;
-    CHECK_OK(hora_latch_new(2, NULL, &two_dumps));
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL));
+    CHECK_OK(hora_latch_new(2, NULL, &two_dumps, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .dump = request_again), &pool, NULL));
     request(NULL);
     CHECK_OK(hora_latch_await(two_dumps));
     end();
@@ -568,9 +569,7 @@ SCENARIO(request_during_a_dump)
 
 SWEEP(requests_survive_every_failure)
 {
-    hora_oversight options = HORA_INIT(hora_oversight);
-    options.dump = note_dump;
-    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &options), &pool, NULL);
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .dump = note_dump), &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error < 0)
         return;

@@ -7,7 +7,7 @@
 
 #include <hora/explain.h>
 #include <hora/latch.h>
-#include <hora/measure.h>
+#include <hora/metrics.h>
 
 #include "harness.h"
 #include "oversee/names.h"
@@ -25,7 +25,7 @@ static int work(void *arg, void **ret_result)
 
 static void open(hora_pool_options options)
 {
-    options.oversight = HORA_OVERSIGHT(.measured = true);
+    options.metrics = HORA_METRICS();
     CHECK_OK(hora_pool_new(&options, &pool, NULL));
 }
 
@@ -34,8 +34,8 @@ static void open(hora_pool_options options)
 /* All that came has been done, and is measured. */
 static void check_end(int tasks, int named)
 {
-    hora_counts counts;
-    hora_distribution runs;
+    hora_counts counts = HORA_INIT(hora_counts);
+    hora_distribution runs = HORA_INIT(hora_distribution);
     CHECK_OK(hora_pool_shutdown(pool));
     CHECK_OK(hora_pool_await_termination_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_get_counts(pool, NULL, &counts));
@@ -52,11 +52,11 @@ static void check_end(int tasks, int named)
 
 static void read_again_and_again(void *arg)
 {
-    hora_counts before = {.struct_size = 0};
+    hora_counts before = HORA_INIT(hora_counts);
     (void)arg;
     for (int i = 0; i < READINGS; i++) {
-        hora_counts now;
-        hora_distribution runs;
+        hora_counts now = HORA_INIT(hora_counts);
+        hora_distribution runs = HORA_INIT(hora_distribution);
         CHECK_OK(hora_pool_get_distribution(pool, NULL, HORA_METRIC_RUN, &runs));
         CHECK_OK(hora_pool_get_counts(pool, NULL, &now));
         CHECK(runs.count <= now.done + now.failed);
@@ -130,9 +130,9 @@ static int stand_at_gate(void *arg, void **ret_result)
 /* Each run has its number as a name: who reads a part of one and a part of another sees it. */
 SCENARIO(what_a_worker_runs_is_read_whole)
 {
-    hora_worker_info info;
-    CHECK_OK(hora_latch_new(1, NULL, &arrived));
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    hora_worker_info info = HORA_INIT(hora_worker_info);
+    CHECK_OK(hora_latch_new(1, NULL, &arrived, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
     OPEN(.core_threads = 1);
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(stand_at_gate, NULL, .name = "1")));
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(work, NULL, .name = "2")));

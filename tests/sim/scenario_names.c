@@ -160,7 +160,7 @@ static int submit_to_scheduler(const hora_task *task)
 
 LARGE_SCENARIO(names_are_dumped_while_the_task_is_cancelled)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true), &pool, NULL));
     dump_meets_cancel(submit_to_pool);
     CHECK_OK(hora_latch_free(gate));
@@ -187,9 +187,8 @@ LARGE_SCENARIO(names_are_told_while_the_task_is_cancelled)
 {
     hora_task task = task_of(&cargo);
     CHECK_OK(hora_future_new(&task, &future));
-    hora_oversight oversight = HORA_INIT(hora_oversight);
-    oversight.listener.rejected = check_event;
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .oversight = &oversight), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.rejected = check_event)),
+                           &pool, NULL));
     CHECK_OK(hora_pool_shutdown(pool));
     test_thread *other = test_thread_start(NULL, cancel, hora_future_ref(future));
     CHECK_ERROR(hora_pool_execute_future(pool, future), HORA_EREJECTED);

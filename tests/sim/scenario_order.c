@@ -121,7 +121,7 @@ LARGE_SCENARIO(order_of_run_and_callback)
 {
     begin(1);
     hora_future *future = submit(0);
-    CHECK_OK(hora_future_on_done(future, on_done, NULL));
+    CHECK_OK(hora_future_on_done(future, on_done, NULL, NULL));
     (void)hora_future_unref(future);
     end();
 }
@@ -140,7 +140,7 @@ static void count_down(void *arg)
 SCENARIO(order_of_latch)
 {
     begin_words();
-    CHECK_OK(hora_latch_new(1, NULL, &latch));
+    CHECK_OK(hora_latch_new(1, NULL, &latch, NULL));
     test_thread *other = test_thread_start(NULL, count_down, NULL);
     if (hora_latch_count(latch) == 0)
         CHECK_INT(hora__counter_read(&sent[0]), 1);
@@ -204,7 +204,7 @@ SCENARIO(order_of_queue)
 {
     void *item;
     begin_words();
-    CHECK_OK(hora_queue_new_array(1, NULL, &queue));
+    CHECK_OK(hora_queue_new_array(1, NULL, &queue, NULL));
     test_thread *other = test_thread_start(NULL, put, &sent[0]);
     CHECK_OK(hora_queue_take(queue, &item));
     CHECK_INT(hora__counter_read(item), 1);
@@ -214,6 +214,11 @@ SCENARIO(order_of_queue)
 
 /* ---- timers ---- */
 
+static int check_sent_by_timer(void *arg)
+{
+    return check_sent(arg, NULL);
+}
+
 /* Once a timer is not pending, its memory is the caller's, who may use it for something else: the simulator checks that all uses of the
  * word before come before this. */
 LARGE_SCENARIO(order_of_timer)
@@ -221,7 +226,7 @@ LARGE_SCENARIO(order_of_timer)
     hora_timer timer;
     begin_words();
     hora__atomic *pending = &hora__timeout_of_timer(&timer)->pending;
-    CHECK_OK(hora_timer_init(&timer, check_sent, &sent[0]));
+    CHECK_OK(hora_timer_init(&timer, check_sent_by_timer, &sent[0]));
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
     CHECK_INT(hora_pool_prestart_all(pool), 1);
     hora__counter_set(&sent[0], 1);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "books.h"
 #include "harness.h"
 
 enum { SPAN = 1000 };
@@ -38,21 +39,20 @@ static void count_drop(void *arg)
 
 static void begin(const hora_pool_options *options)
 {
-    const char *why = "";
+    hora_error why;
     hora_pool_options own = *options;
-    hora_oversight steered = HORA_INIT(hora_oversight);
-    steered.steered = true;
+    const hora_admission admission = HORA_INIT(hora_admission);
     if (getenv("HORA_TEST_STEERED") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
-        own.oversight = &steered; /* without terms all is as ever */
+        own.admission = &admission; /* without task options all is as ever */
     runs = drops = 0;
     int error = hora_pool_new(&own, &pool, &why);
     if (error < 0)
-        test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why);
+        test_fail(__FILE__, __LINE__, "%s: %s", hora_errname(error), why.message);
 }
 
 static void end(void)
 {
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
 }
 
 static hora_future *submit(hora_run_fn run)
@@ -162,16 +162,26 @@ LARGE_SCENARIO(pool_keep_alive_meets_submit)
 static void resize(void *arg)
 {
     (void)arg;
-    CHECK_OK(hora_pool_set_max_threads(pool, 3));
-    CHECK_OK(hora_pool_set_core_threads(pool, 2));
-    CHECK_OK(hora_pool_set_core_threads(pool, 0));
-    CHECK_OK(hora_pool_set_max_threads(pool, 1));
+    CHECK_OK(hora_pool_set_max_threads(pool, 3, NULL));
+    CHECK_OK(hora_pool_set_core_threads(pool, 2, NULL));
+    CHECK_OK(hora_pool_set_core_threads(pool, 0, NULL));
+    CHECK_OK(hora_pool_set_max_threads(pool, 1, NULL));
 }
 
-LARGE_SCENARIO(pool_resize_meets_work)
+/* Without a bound of the queue the largest number of threads follows that of the core. */
+static void resize_unbounded(void *arg)
 {
-    begin(HORA_POOL_OPTIONS(.core_threads = 1));
-    test_thread *other = test_thread_start(NULL, resize, NULL);
+    (void)arg;
+    CHECK_ERROR(hora_pool_set_max_threads(pool, 3, NULL), HORA_EINVAL);
+    CHECK_OK(hora_pool_set_core_threads(pool, 2, NULL));
+    CHECK_OK(hora_pool_set_core_threads(pool, 0, NULL));
+    CHECK_OK(hora_pool_set_max_threads(pool, 1, NULL));
+}
+
+static void resize_meets_work(const hora_pool_options *options, void (*resizes)(void *arg))
+{
+    begin(options);
+    test_thread *other = test_thread_start(NULL, resizes, NULL);
     for (int i = 0; i < 3; i++) {
         hora_future *future = submit(work);
         if (i == 1)
@@ -182,6 +192,16 @@ LARGE_SCENARIO(pool_resize_meets_work)
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_INT(runs, 3);
     end();
+}
+
+LARGE_SCENARIO(pool_resize_meets_work)
+{
+    resize_meets_work(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 3), resize);
+}
+
+LARGE_SCENARIO(pool_resize_without_a_bound_meets_work)
+{
+    resize_meets_work(HORA_POOL_OPTIONS(.core_threads = 1), resize_unbounded);
 }
 
 static int sleep_for_ever(void *arg, void **ret_result)
@@ -262,7 +282,7 @@ LARGE_SCENARIO(pool_callback_submits)
     hora_future *second = NULL;
     begin(HORA_POOL_OPTIONS(.core_threads = 1));
     hora_future *first = submit(work);
-    CHECK_OK(hora_future_on_done(first, submit_again, &second));
+    CHECK_OK(hora_future_on_done(first, submit_again, &second, NULL));
     CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
     CHECK_OK(hora_future_get(first, NULL));
     (void)hora_future_unref(first);
@@ -333,13 +353,15 @@ LARGE_SCENARIO(pool_shutdown_meets_waiting_submitter)
 }
 
 /* Quiet means: nothing queued, nothing running. */
-LARGE_SCENARIO(pool_quiesce_waits_for_all)
+LARGE_SCENARIO(pool_await_idle_waits_for_all)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 2));
     for (int i = 0; i < 3; i++)
         submit_one(NULL);
-    CHECK_OK(hora_pool_await_idle_for(pool, HORA_FOREVER));
-    CHECK_INT(hora_pool_active_count(pool), 0);
+    CHECK_OK(hora_pool_await_idle(pool));
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    CHECK_INT(stats.active, 0);
     CHECK_INT(runs, 3);
     CHECK_INT(drops, 3);
     end();
@@ -422,8 +444,8 @@ static int bring_when_told(void *arg, void **ret_result)
 /* The same for the descriptor: a worker that has done something else must not show that all is done. */
 LARGE_SCENARIO(pool_idle_descriptor_sees_what_a_task_brings)
 {
-    CHECK_OK(hora_latch_new(1, NULL, &may_bring));
-    CHECK_OK(hora_latch_new(1, NULL, &is_checked));
+    CHECK_OK(hora_latch_new(1, NULL, &may_bring, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &is_checked, NULL));
     begin(HORA_POOL_OPTIONS(.core_threads = 3));
     CHECK_INT(hora_pool_prestart_all(pool), 3);
     idle_fd = hora_pool_idle_fd(pool);
@@ -440,7 +462,7 @@ LARGE_SCENARIO(pool_idle_descriptor_sees_what_a_task_brings)
 /* What has ended has come. */
 LARGE_SCENARIO(pool_stats_know_that_what_ended_came)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     (void)begin_with_another(2);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     CHECK(stats.done <= stats.accepted);

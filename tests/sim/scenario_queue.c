@@ -327,7 +327,7 @@ static void take_closed(void *arg)
 static void free_right_after_close(enum kind kind)
 {
     int done = 0;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     CHECK_OK(kinds_new(kind, hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC), NULL, &queue));
     test_thread *taker = test_thread_start(vclock, take_closed, &done);
     CHECK_OK(hora_virtual_clock_settle(vclock));
@@ -345,7 +345,7 @@ static void takers_are_served_in_order(enum kind kind)
 {
     void *got[2] = {NULL, NULL};
     begin(kind);
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *threads[2];
     for (int i = 0; i < 2; i++) {
         threads[i] = test_thread_start(vclock, take_into, &got[i]);
@@ -365,7 +365,7 @@ ON_ALL(takers_are_served_in_order)
 static void putters_are_served_in_order(enum kind kind)
 {
     begin(kind);
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     if (kind == ARRAY || kind == LINKED)
         put(&kinds_values[0]);
     test_thread *threads[2];

@@ -58,7 +58,7 @@ static void begin(void)
 {
     clear();
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL));
-    CHECK_OK(hora_registrar_new(NULL, &registrar));
+    CHECK_OK(hora_registrar_new(NULL, &registrar, NULL));
 }
 
 /* The first `count` items were declared. */
@@ -80,7 +80,7 @@ static bool is_scheduled(hora_registration *registration)
 
 static void bind_it(void *ret_error)
 {
-    *(int *)ret_error = hora_registrar_bind(registrar, scheduler);
+    *(int *)ret_error = hora_registrar_bind(registrar, scheduler, NULL);
 }
 
 static void close_it(void *arg)
@@ -122,7 +122,7 @@ SCENARIO(registrar_bind_meets_close)
     CHECK_INT(items[1].drops, 1);
     CHECK_INT(hora_queue_size(hora_pool_queue(scheduler)), 0);
     CHECK_ERROR(hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_rate = FAR), NULL, NULL), HORA_ECLOSED);
-    CHECK_ERROR(hora_registrar_bind(registrar, scheduler), HORA_ECLOSED);
+    CHECK_ERROR(hora_registrar_bind(registrar, scheduler, NULL), HORA_ECLOSED);
     end(2);
 }
 
@@ -132,7 +132,7 @@ LARGE_SCENARIO(registrar_bind_of_its_own_meets_close)
     begin();
     (void)declare(0, 0);
     test_thread *closer = test_thread_start(NULL, close_it, NULL);
-    int error = hora_registrar_bind(registrar, NULL);
+    int error = hora_registrar_bind(registrar, NULL, NULL);
     test_thread_join(closer);
     CHECK(error == 0 || error == HORA_ECLOSED);
     CHECK_INT(items[0].drops, 1);
@@ -205,7 +205,7 @@ SCENARIO(registrar_two_binds)
 SCENARIO(registrar_add_meets_close)
 {
     begin();
-    CHECK_OK(hora_registrar_bind(registrar, scheduler));
+    CHECK_OK(hora_registrar_bind(registrar, scheduler, NULL));
     test_thread *closer = test_thread_start(NULL, close_it, NULL);
     int error = hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.fixed_rate = FAR, .initial_delay = UNREACHED),
                                    NULL, NULL);
@@ -288,7 +288,7 @@ static void note(int i, int error)
 
 static void declare_all(void)
 {
-    hora_registrar_error error;
+    hora_error error;
     hora_trigger *trigger = NULL;
     note(0,
          hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.cron = "* * * * * *", .zone = "UTC"), NULL, &error));
@@ -296,7 +296,7 @@ static void declare_all(void)
     note(2, hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_delay = FAR), NULL, &error));
     note(3, hora_registrar_add(registrar, ITEM(3), HORA_DECLARATION(.initial_delay = UNREACHED), NULL, &error));
     note(4, hora_registrar_add(registrar, ITEM(4), HORA_DECLARATION(.cron = "-"), NULL, &error));
-    if (hora_trigger_new_periodic(FAR, NULL, &trigger) == 0)
+    if (hora_trigger_new_periodic(FAR, NULL, &trigger, NULL) == 0)
         note(5, hora_registrar_add(registrar, ITEM(5), HORA_DECLARATION(.trigger = trigger), NULL, &error));
     (void)hora_trigger_unref(trigger);
     CHECK_INT(items[4].drops, owned[4]);
@@ -306,7 +306,7 @@ static bool begin_short(void)
 {
     clear();
     memset(owned, 0, sizeof owned);
-    int error = hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = resolve), &registrar);
+    int error = hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = resolve), &registrar, NULL);
     CHECK(error == 0 || is_shortage(error));
     return error == 0;
 }
@@ -336,12 +336,12 @@ SWEEP(registrar_survives_bind)
     if (!begin_short())
         return;
     declare_all();
-    int error = hora_registrar_bind(registrar, NULL);
+    int error = hora_registrar_bind(registrar, NULL, NULL);
     CHECK(error == 0 || is_shortage(error));
     for (int i = 0; i < ITEMS && error < 0; i++)
         CHECK(i == 4 || (items[i].runs == 0 && items[i].drops == 0));
     if (error < 0)
-        error = hora_registrar_bind(registrar, NULL);
+        error = hora_registrar_bind(registrar, NULL, NULL);
     CHECK(error == 0 || is_shortage(error));
     note(6, hora_registrar_add(registrar, ITEM(6), HORA_DECLARATION(.fixed_rate = FAR), NULL, NULL));
     end_short();
@@ -355,7 +355,7 @@ SWEEP(registrar_survives_bind_to_a_scheduler)
         return;
     if (begin_short()) {
         declare_all();
-        error = hora_registrar_bind(registrar, scheduler);
+        error = hora_registrar_bind(registrar, scheduler, NULL);
         CHECK(error == 0 || is_shortage(error));
         for (int i = 0; i < ITEMS && error < 0; i++)
             CHECK(i == 4 || (items[i].runs == 0 && items[i].drops == 0));
@@ -381,12 +381,12 @@ SWEEP(registrar_survives_functions)
         do_nothing, "second", "", 1, {.struct_size = sizeof(hora_declaration), .cron = "@daily", .zone = "+01:00"}};
     const hora_scheduled_function *functions[] = {&first, &second};
     const hora_scheduled_functions both = {functions, functions + 2};
-    hora_registrar_error error;
+    hora_error error;
     if (!begin_short())
         return;
     int before = hora_registrar_add_functions(registrar, &both, &error);
     CHECK(before == 2 || is_shortage(before));
-    int bound = hora_registrar_bind(registrar, NULL);
+    int bound = hora_registrar_bind(registrar, NULL, NULL);
     CHECK(bound == 0 || is_shortage(bound));
     int after = hora_registrar_add_functions(registrar, &both, &error);
     CHECK(after == 2 || is_shortage(after));

@@ -49,7 +49,7 @@ static void check_sleeper(int i, int done)
 /* Two sleepers, apart and together; the end is a moment of both. */
 SCENARIO(run_goes_from_moment_to_moment)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *threads[] = {start_sleeper(0, 10, 2), start_sleeper(1, 20, 1)};
     CHECK_OK(hora_virtual_clock_run(vclock, 20));
     CHECK_INT(hora_clock_now(view()), 20);
@@ -63,7 +63,7 @@ SCENARIO(run_goes_from_moment_to_moment)
 /* Both are due at once, and one of them goes on to its next moment: not before the other has been there too. */
 SCENARIO(run_does_not_outrun_the_second_sleeper)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *threads[] = {start_sleeper(0, 10, 2), start_sleeper(1, 10, 2)};
     CHECK_OK(hora_virtual_clock_run(vclock, 15));
     CHECK_INT(hora_clock_now(view()), 15);
@@ -91,7 +91,7 @@ static void run_once(void *arg)
 SCENARIO(run_can_be_interrupted)
 {
     int error = 1;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *sleeper = start_sleeper(0, 10, 2);
     test_thread *runner = test_thread_start(NULL, run_once, &error);
     CHECK_OK(hora_thread_interrupt(test_thread_handle(runner)));
@@ -127,8 +127,8 @@ static void sleep_and_put(void *arg)
 /* What a moment sets in motion belongs to it: the taker, too, sees each at its time. */
 SCENARIO(run_waits_for_consequences)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
-    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
     sleepers[0] = (struct sleeper){.period = 10};
     test_thread *taker = test_thread_start(vclock, take_and_note, &sleepers[0]);
     test_thread *putter = test_thread_start(vclock, sleep_and_put, NULL);
@@ -156,7 +156,7 @@ static void settle(void *arg)
 /* Others may move the clock or settle meanwhile: the end stays, nobody is woken early, and nobody waits for ever. */
 SCENARIO(run_meets_advance)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *sleeper = start_sleeper(0, 10, 1);
     test_thread *other = test_thread_start(NULL, advance, NULL);
     CHECK_OK(hora_virtual_clock_run(vclock, 20));
@@ -173,7 +173,7 @@ SCENARIO(run_meets_advance)
 
 SCENARIO(run_meets_settle)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *sleeper = start_sleeper(0, 10, 2);
     test_thread *other = test_thread_start(vclock, settle, NULL);
     CHECK_OK(hora_virtual_clock_run(vclock, 20));
@@ -193,7 +193,7 @@ static void run_if_free(void *arg)
 SCENARIO(run_meets_run)
 {
     int error = 1;
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *sleeper = start_sleeper(0, 10, 1);
     test_thread *runner = test_thread_start(NULL, run_if_free, &error);
     int own = hora_virtual_clock_run(vclock, 30);
@@ -210,7 +210,7 @@ SCENARIO(run_meets_run)
 /* However many threads or however much memory there is. */
 SWEEP(run_survives)
 {
-    if (hora_virtual_clock_new(NULL, &vclock) < 0)
+    if (hora_virtual_clock_new(NULL, &vclock, NULL) < 0)
         return;
     test_thread *thread = start_sleeper(0, 10, 2);
     int error = hora_virtual_clock_run(vclock, 20);

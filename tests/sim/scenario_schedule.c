@@ -49,7 +49,7 @@ static void live_through_failures(hora_run_fn run, const hora_schedule *spec, in
         return;
     }
     hora_future *future = NULL;
-    error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future);
+    error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error == 0) {
         void *result;
@@ -91,7 +91,7 @@ LARGE_SCENARIO(schedule_with_overlap_is_cancelled_while_a_run_begins)
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL));
     CHECK_OK(hora_scheduler_schedule_with(
         scheduler, HORA_TASK(count_run, NULL, .drop = count_drop),
-        HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future));
+        HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future, NULL));
     test_thread *canceller = test_thread_start(NULL, cancel_it, future);
     test_thread_join(canceller);
     CHECK(hora_future_is_cancelled(future));

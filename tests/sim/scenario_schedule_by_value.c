@@ -43,7 +43,7 @@ static int all_runs(void)
 
 static hora_pool_stats stats(void)
 {
-    hora_pool_stats all;
+    hora_pool_stats all = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &all));
     return all;
 }
@@ -232,8 +232,10 @@ LARGE_SCENARIO(schedule_by_value_meets_a_look)
         void *items[JOBS];
         int count = hora_queue_snapshot(queue, items, JOBS);
         CHECK(count == 2 || count == 3);
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
             CHECK(hora_future_task(items[i])->run == jobs_run);
+            jobs_unref(items[i]); /* they are references */
+        }
         if (round == 0)
             test_thread_join(other);
     }

@@ -39,7 +39,7 @@ SCENARIO(scheduler_lead_passes_when_leader_times_out)
 static void resize_down(void *arg)
 {
     (void)arg;
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 1));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 1, NULL));
 }
 
 /* Interrupted by a resize, which may send either away. */
@@ -159,7 +159,7 @@ SCENARIO(scheduler_cancel_meets_cancel)
 /* The only worker lingers for a task; that is cancelled, so it is to go, and the scheduler rests without any thread. */
 SCENARIO(scheduler_last_task_is_cancelled)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = KEEP));
     struct jobs_target target = {.future = jobs_once(0, 1000)};
     jobs_cancel(&target);
@@ -200,8 +200,8 @@ SCENARIO(scheduler_without_core_meets_keep_alive)
 static void resize(void *arg)
 {
     (void)arg;
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 2));
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 0));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 2, NULL));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 0, NULL));
 }
 
 /* Up and down, while tasks are due and to come. */
@@ -216,7 +216,7 @@ SCENARIO(scheduler_resize_meets_work)
     jobs_check(0, 1);
     jobs_check(1, 1);
     jobs_sleep_until(1000);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK(stats.threads == 0 || !test_is_exact());
     jobs_end();
@@ -227,12 +227,12 @@ LARGE_SCENARIO(scheduler_lingerer_is_relieved_by_another)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = KEEP));
     jobs_unref(jobs_once(0, 10));
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 2));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 2, NULL));
     jobs_unref(jobs_once(1, 10));
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 0));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 0, NULL));
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     jobs_sleep_until(1000);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK(stats.threads == 0 || !test_is_exact());
     jobs_end();
@@ -285,8 +285,8 @@ SCENARIO(scheduler_schedule_meets_shutdown_without_core)
 static hora_future *once_by_rules(int i, hora_ns delay)
 {
     hora_future *future;
-    int error = hora_scheduler_schedule_with(scheduler, JOB(i),
-                                             HORA_SCHEDULE(.initial_delay = delay, .grace = HORA_SECONDS(1)), &future);
+    int error = hora_scheduler_schedule_with(
+        scheduler, JOB(i), HORA_SCHEDULE(.initial_delay = delay, .grace = HORA_SECONDS(1)), &future, NULL);
     CHECK(error == 0 || error == HORA_EREJECTED);
     return error == 0 ? future : NULL;
 }

@@ -86,39 +86,36 @@ SWEEP(scheduler_survives_series)
 /* All that a schedule can ask for. */
 static int failures_told;
 
-static void note_failure(hora_scheduler *from, hora_future *future, int code, bool ends, void *context)
+static void note_failure(hora_scheduler *from, const hora_event *event, void *arg)
 {
     (void)from;
-    (void)future;
-    (void)code;
-    (void)ends;
-    (void)context;
+    (void)event;
+    (void)arg;
     failures_told++;
 }
 
 SWEEP(scheduler_survives_every_feature)
 {
     hora_future *future = NULL;
-    if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2)))
+    if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .listener = HORA_LISTENER(.failed = note_failure))))
         return;
     jobs[0].most = 2;
     jobs[0].takes = 15;
     note(0, hora_scheduler_schedule_with(scheduler, JOB(0),
                                          HORA_SCHEDULE(.fixed_rate = 10, .count = 3, .overlap = HORA_OVERLAP_ALLOW,
-                                                       .overlap_max = 2, .slack = 5, .end = {jobs_wall_start + 500},
-                                                       .failed = note_failure),
-                                         &future));
+                                                       .overlap_max = 2, .slack = 5, .end = {jobs_wall_start + 500}),
+                                         &future, NULL));
     CHECK((future != NULL) == owned[0]);
     note(1, hora_scheduler_schedule_with(
                 scheduler, JOB(1),
-                HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000), NULL));
+                HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000), NULL, NULL));
     jobs[2].fails_at = 1;
     note(2, hora_scheduler_schedule_with(scheduler, JOB(2),
                                          HORA_SCHEDULE(.initial_delay = 5, .failure = HORA_FAILURE_BACK_OFF,
                                                        .back_off = 10, .clock = HORA_CLOCK_BOOTTIME),
-                                         NULL));
+                                         NULL, NULL));
     wait_for_all();
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     if (future != NULL) {
         CHECK_OK(hora_future_get_schedule_info(future, &info));
         CHECK_INT(info.running, 0);
@@ -164,6 +161,8 @@ static void use_and_shut_down(bool keeps, bool stops)
     void *items[JOBS];
     int seen = hora_queue_snapshot(hora_pool_queue(scheduler), items, JOBS);
     CHECK(seen == accepted || seen == HORA_ENOMEM || !test_is_exact());
+    for (int i = 0; i < seen; i++)
+        jobs_unref(items[i]); /* they are references */
     if (futures[0] != NULL)
         CHECK(hora_future_cancel(futures[0], false) >= 0);
     int purged = hora_pool_purge(scheduler);
@@ -226,9 +225,9 @@ SWEEP(scheduler_survives_resizing)
         return;
     note(0, hora_scheduler_schedule(scheduler, JOB(0), 0, NULL));
     note(1, hora_scheduler_schedule(scheduler, JOB(1), 20, NULL));
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 2));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 2, NULL));
     note(2, hora_scheduler_schedule(scheduler, JOB(2), 0, NULL));
-    CHECK_OK(hora_pool_set_core_threads(scheduler, 0));
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 0, NULL));
     wait_for_all();
     end();
 }
@@ -246,9 +245,9 @@ SWEEP(scheduler_survives_growing)
     note(0, hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(0), 0, 5, NULL));
     for (int i = 0; i < MANY; i++) {
         hora_future *future = NULL;
-        int error =
-            hora_scheduler_schedule_with(scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
-                                         HORA_SCHEDULE(.initial_delay = 1000, .slack = i % 2 == 0 ? 10 : 0), &future);
+        int error = hora_scheduler_schedule_with(scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
+                                                 HORA_SCHEDULE(.initial_delay = 1000, .slack = i % 2 == 0 ? 10 : 0),
+                                                 &future, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         if (error == 0)
             futures[taken_on++] = future;

@@ -139,10 +139,10 @@ SCENARIO(series_stop_meets_run)
     stop_meets_put_back(8);
 }
 
-static int shut_down_before(hora_pool *pool, hora_future *future, void *context)
+static int shut_down_before(hora_pool *pool, const hora_run_info *run, void *arg)
 {
-    (void)future;
-    if (*(int *)context == 1)
+    CHECK(run->submitted && run->future != NULL);
+    if (*(int *)arg == 1)
         CHECK_OK(hora_pool_shutdown(pool));
     else
         CHECK_OK(hora_pool_shutdown_now(pool, NULL));
@@ -225,7 +225,7 @@ static int cancel_itself(void *arg, void **ret_result)
 SCENARIO(series_cancels_itself)
 {
     struct own_handle own;
-    CHECK_OK(hora_latch_new(1, NULL, &own.known));
+    CHECK_OK(hora_latch_new(1, NULL, &own.known, NULL));
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     CHECK_OK(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
     CHECK_OK(hora_latch_count_down(own.known));
@@ -257,25 +257,27 @@ SCENARIO(series_changes_workers)
 
 /* ---- how it ends ---- */
 
-/* A failure ends it, and everybody is told once. */
+/* A failure ends it, and everybody is told once: before the future is done, unless that was cancelled. */
 static int told;
 static bool told_end;
 
-static void note_failure(hora_scheduler *from, hora_future *future, int code, bool ends, void *context)
+static void note_failure(hora_scheduler *from, const hora_event *event, void *arg)
 {
     CHECK_POINTER(from, scheduler);
-    CHECK_POINTER(context, &told);
-    CHECK_INT(code, JOB_CODE);
-    CHECK(!ends || hora_future_is_done(future));
+    CHECK_POINTER(arg, &told);
+    CHECK_INT(event->code, JOB_CODE);
+    CHECK_INT(event->failures_in_a_row, 1);
+    CHECK(!hora_future_is_done(event->future) || hora_future_is_cancelled(event->future));
     told++;
-    told_end = ends;
+    told_end = event->ends;
 }
 
 SCENARIO(series_failure_meets_cancel)
 {
     told = 0;
     struct jobs_target target = {.interrupt = false};
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .failed = note_failure, .arg = &told));
+    jobs_begin(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
     jobs[0].fails_at = 1;
     schedule_series(0, true, &target.future);
     jobs_cancel(&target);
@@ -291,15 +293,14 @@ SCENARIO(series_failure_meets_cancel)
 SCENARIO(series_backs_off)
 {
     hora_future *future;
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     told = 0;
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
+    jobs_begin(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
     jobs[0].fails_at = 1;
-    CHECK_OK(
-        hora_scheduler_schedule_with(scheduler, JOB(0),
-                                     HORA_SCHEDULE(.fixed_rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF,
-                                                   .back_off = 25, .failed = note_failure, .failed_context = &told),
-                                     &future));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, JOB(0),
+        HORA_SCHEDULE(.fixed_rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF, .back_off = 25), &future, NULL));
     CHECK_OK(hora_future_get(future, NULL));
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.runs, 2);
@@ -309,6 +310,7 @@ SCENARIO(series_backs_off)
     if (test_is_exact())
         CHECK_INT(jobs[0].starts[1], 30);
     CHECK_INT(told, 1);
+    CHECK(!told_end);
     jobs_unref(future);
     jobs_end();
     jobs_check(0, 2);
@@ -319,8 +321,8 @@ SCENARIO(series_count_meets_cancel)
 {
     struct jobs_target target = {.interrupt = false};
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(
-        hora_scheduler_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &target.future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0), HORA_SCHEDULE(.fixed_rate = 10, .count = 2),
+                                          &target.future, NULL));
     jobs_sleep_until(10);
     jobs_cancel(&target);
     void *result = NULL;
@@ -337,7 +339,7 @@ SCENARIO(series_count_meets_cancel)
 /* A run ends its thread: the series is abandoned, and its worker replaced. */
 SCENARIO(series_run_ends_its_thread)
 {
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].exits_at = 2;
     hora_future *future = jobs_rate(0, 0, 10);
@@ -410,7 +412,7 @@ SCENARIO(series_in_a_group)
     hora_future *future;
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     hora_executor executor = hora_pool_executor(scheduler);
-    CHECK_OK(hora_group_new(NULL, &group));
+    CHECK_OK(hora_group_new(NULL, &group, NULL));
     schedule_series(0, true, &future);
     CHECK_OK(hora_group_add(group, future));
     CHECK_OK(hora_group_submit(group, &executor, JOB(1), NULL));

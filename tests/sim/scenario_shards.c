@@ -201,7 +201,7 @@ static void post_now(void *arg)
 SCENARIO(shards_post_is_not_overtaken)
 {
     hora_virtual_clock *clock;
-    CHECK_OK(hora_virtual_clock_new(NULL, &clock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
     begin(clock);
     CHECK_OK(hora_virtual_clock_advance(vclock, 1)); /* beyond what was taken */
     hora_ns start = now();

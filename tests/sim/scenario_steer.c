@@ -7,7 +7,7 @@
 
 static hora_schedule_info info_of(hora_future *future)
 {
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     return info;
 }
@@ -361,7 +361,7 @@ static hora_future *start_series(const hora_schedule *spec)
 {
     hora_future *future = NULL;
     was_asked = false;
-    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0), spec, &future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(0), spec, &future, NULL));
     return future;
 }
 

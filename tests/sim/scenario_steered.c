@@ -4,6 +4,7 @@
  * The oracle is in the tasks themselves: each counts how many of its class, of its key and of all run at the same time. */
 #include <stdatomic.h>
 
+#include "books.h"
 #include "harness.h"
 
 enum { SPAN = 1000, MOST = 8 };
@@ -77,8 +78,8 @@ static void reset(int core_threads)
 static void begin(int core_threads)
 {
     reset(core_threads);
-    CHECK_OK(hora_pool_new(
-        HORA_POOL_OPTIONS(.core_threads = core_threads, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL));
+    CHECK_OK(
+        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()), &pool, NULL));
 }
 
 static void make_narrow(int most)
@@ -91,7 +92,7 @@ static void submit(int i, hora_class *of, uint64_t key, int number)
 {
     runs[i] = (struct run){.of = of, .key = key, .number = number};
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                   HORA_TASK_OPTIONS(.task_class = of, .key = key), &runs[i].future));
+                                   HORA_TASK_OPTIONS(.task_class = of, .key = key), &runs[i].future, NULL));
 }
 
 static void forget(int count)
@@ -163,9 +164,11 @@ LARGE_SCENARIO(steered_reserve_is_kept)
 /* There are never more than the pool has threads for, also if workers come and go. */
 LARGE_SCENARIO(steered_tasks_have_a_thread_each)
 {
-    begin(1);
+    reset(1);
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = MOST, .admission = HORA_ADMISSION()),
+                           &pool, NULL));
     CHECK_OK(hora_pool_prestart(pool) < 0 ? -1 : 0);
-    CHECK_OK(hora_pool_set_max_threads(pool, 2));
+    CHECK_OK(hora_pool_set_max_threads(pool, 2, NULL));
     for (int i = 0; i < 3; i++)
         submit(i, NULL, 0, 0);
     all_run(3);
@@ -267,9 +270,9 @@ LARGE_SCENARIO(steered_class_is_widened_for_those_who_wait)
     hora_future *first;
     begin(2);
     make_narrow(1);
-    CHECK_OK(hora_latch_new(1, NULL, &gate));
+    CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate), HORA_TASK_OPTIONS(.task_class = narrow),
-                                   &first));
+                                   &first, NULL));
     submit(0, narrow, 0, 0);
     widen(NULL);
     CHECK_OK(hora_future_get(runs[0].future, NULL));
@@ -321,7 +324,8 @@ LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
     submit(0, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL),
-                                   HORA_TASK_OPTIONS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer));
+                                   HORA_TASK_OPTIONS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer,
+                                   NULL));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -348,7 +352,7 @@ static int let_go(void *arg, void **ret_result)
 
 static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key)
 {
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future, NULL));
 }
 
 /* What has run out of turn frees its key, and whoever ran it goes on with something else: so another one is told, which has looked and found
@@ -357,8 +361,8 @@ LARGE_SCENARIO(steered_key_is_free_after_a_run_out_of_turn)
 {
     begin(2);
     for (int i = 0; i < 2; i++)
-        CHECK_OK(hora_latch_new(1, NULL, &latches[i]));
-    CHECK_OK(hora_latch_new(1, NULL, &ready));
+        CHECK_OK(hora_latch_new(1, NULL, &latches[i], NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &ready, NULL));
     submit_other(3, wait_for_the_gate, latches[0], 0);
     submit_other(2, wait_for_first_and_second, latches[1], 0);
     submit_other(0, let_go, latches[0], 7);
@@ -379,9 +383,8 @@ static void begin_scheduler(int core_threads)
 {
     begin(core_threads);
     CHECK_OK(hora_pool_free(pool));
-    CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .oversight = HORA_OVERSIGHT(.steered = true)), &pool,
-        NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()),
+                                &pool, NULL));
 }
 
 static void schedule(int i, hora_ns delay, hora_class *of, uint64_t key, int number)
@@ -390,7 +393,7 @@ static void schedule(int i, hora_ns delay, hora_class *of, uint64_t key, int num
     CHECK_OK(hora_scheduler_schedule_with(
         pool, HORA_TASK(work, &runs[i], .drop = count_drop),
         HORA_SCHEDULE(.initial_delay = delay, .options = HORA_TASK_OPTIONS(.task_class = of, .key = key)),
-        &runs[i].future));
+        &runs[i].future, NULL));
 }
 
 LARGE_SCENARIO(steered_scheduler_keeps_limit_and_key)
@@ -440,7 +443,7 @@ static hora_future *series(hora_class *of, bool overlaps)
                                                         .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
                                                         .overlap_max = overlaps ? 3 : 0,
                                                         .options = HORA_TASK_OPTIONS(.task_class = of)),
-                                          &future));
+                                          &future, NULL));
     return future;
 }
 
@@ -529,8 +532,8 @@ LARGE_SCENARIO(steered_scheduler_task_awaited_by_its_own_pool)
     schedule(1, SPAN, NULL, 7, 0);
     schedule(0, SPAN, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
-    CHECK_OK(
-        hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL), HORA_TASK_OPTIONS(.task_class = narrow), &outer));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL), HORA_TASK_OPTIONS(.task_class = narrow),
+                                   &outer, NULL));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -557,7 +560,7 @@ static void use_without(void)
     for (int i = 0; i < 3; i++) {
         runs[i] = (struct run){.key = 7, .number = i};
         if (!is_lack(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                           HORA_TASK_OPTIONS(.task_class = one, .key = 7), &runs[i].future)))
+                                           HORA_TASK_OPTIONS(.task_class = one, .key = 7), &runs[i].future, NULL)))
             accepted++;
     }
     if (!is_lack(hora_future_new(HORA_TASK(work, &runs[3], .drop = count_drop), &future))) {
@@ -567,7 +570,7 @@ static void use_without(void)
             drops--;
     }
     (void)hora_future_unref(future);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     CHECK(stats.accepted >= accepted); /* a series counts its runs, too, if they overlap */
     forget(3);
@@ -576,28 +579,27 @@ static void use_without(void)
 SWEEP(steered_pool_survives_every_failure)
 {
     reset(2);
-    if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool,
-                              NULL)))
+    if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
         return;
     use_without();
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
 }
 
 SWEEP(steered_scheduler_survives_every_failure)
 {
     reset(2);
     limit = 3;
-    if (is_lack(hora_scheduler_new(
-            HORA_SCHEDULER_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.steered = true)), &pool, NULL)))
+    if (is_lack(
+            hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
         return;
     hora_future *future = NULL;
     (void)is_lack(hora_scheduler_schedule_with(pool, HORA_TASK(beat, NULL),
                                                HORA_SCHEDULE(.fixed_rate = SPAN, .overlap = HORA_OVERLAP_ALLOW,
                                                              .overlap_max = 2, .options = HORA_TASK_OPTIONS(.key = 7)),
-                                               &future));
+                                               &future, NULL));
     use_without();
     if (future != NULL)
         CHECK(hora_future_cancel(future, false) != HORA_CANCEL_TOO_LATE);
     (void)hora_future_unref(future);
-    CHECK_OK(hora_pool_free(pool));
+    free_pool(pool);
 }

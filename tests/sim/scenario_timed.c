@@ -221,7 +221,7 @@ SCENARIO(timed_put_meets_the_descriptor)
 {
     void *item;
     hora_virtual_clock *clock;
-    CHECK_OK(hora_virtual_clock_new(NULL, &clock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
     CHECK_OK(kinds_new(DELAY, hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC), NULL, &queue));
     start = hora_clock_now(hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)) - 5;
     hora__atomic_init(&has_put, 0);

@@ -52,7 +52,7 @@ static void begin(const hora_scheduler_options *options)
 
 static hora_pool_stats stats(void)
 {
-    hora_pool_stats now;
+    hora_pool_stats now = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &now));
     return now;
 }

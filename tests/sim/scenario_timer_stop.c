@@ -50,7 +50,7 @@ static void begin(const hora_scheduler_options *options)
 
 static hora_pool_stats stats(void)
 {
-    hora_pool_stats now;
+    hora_pool_stats now = HORA_INIT(hora_pool_stats);
     CHECK_OK(hora_pool_get_stats(scheduler, &now));
     return now;
 }
@@ -186,11 +186,11 @@ LARGE_SCENARIO(timer_stop_meets_restarts_on_two_workers)
     end();
 }
 
-static int nothing_before(hora_pool *pool, hora_future *future, void *context)
+static int nothing_before(hora_pool *pool, const hora_run_info *run, void *context)
 {
     (void)pool;
     (void)context;
-    CHECK(future == NULL);
+    CHECK(run->future == NULL && run->task != NULL);
     return 0;
 }
 
@@ -198,8 +198,9 @@ static int nothing_before(hora_pool *pool, hora_future *future, void *context)
 LARGE_SCENARIO(timer_stop_on_schedulers_that_see_timers)
 {
     for (int steered = 0; steered < 2; steered++) {
-        const hora_oversight *oversight = steered ? HORA_OVERSIGHT(.steered = true) : NULL;
-        begin_running(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = nothing_before, .oversight = oversight), 0);
+        begin_running(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = nothing_before,
+                                             .admission = steered ? HORA_ADMISSION() : NULL),
+                      0);
         CHECK_OK(start(1, 1));
         CHECK_OK(start(2, FAR));
         CHECK_OK(hora_sleep(4));
@@ -214,7 +215,7 @@ LARGE_SCENARIO(timer_stop_on_schedulers_that_see_timers)
 /* With one thread what is due waits for the run that goes on, and its end is counted. */
 MEDIUM_SCENARIO(timer_runs_end_on_a_steered_scheduler)
 {
-    begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .oversight = HORA_OVERSIGHT(.steered = true)));
+    begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()));
     for (int i = 0; i < 3; i++)
         CHECK_OK(start(i, i == 0 ? 0 : 2));
     quiesce();

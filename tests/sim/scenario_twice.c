@@ -37,10 +37,10 @@ static void end_thread(void)
 }
 
 /* The second worker that comes here meets a future that runs. */
-static int before(hora_pool *pool, hora_future *future, void *context)
+static int before(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;
-    (void)future;
+    (void)info;
     (void)context;
     if (hooks++ == 1)
         end_thread();
@@ -48,11 +48,10 @@ static int before(hora_pool *pool, hora_future *future, void *context)
 }
 
 /* The first that comes here has met one. */
-static void after(hora_pool *pool, hora_future *future, int code, void *context)
+static void after(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;
-    (void)future;
-    (void)code;
+    (void)info;
     (void)context;
     if (hooks++ == 0)
         end_thread();
@@ -64,8 +63,8 @@ static void meets_twice(const hora_pool_options *options)
     hora_future *future;
     void *result = NULL;
     runs = drops = hooks = 0;
-    CHECK_OK(hora_latch_new(1, NULL, &has_begun));
-    CHECK_OK(hora_latch_new(1, NULL, &is_met));
+    CHECK_OK(hora_latch_new(1, NULL, &has_begun, NULL));
+    CHECK_OK(hora_latch_new(1, NULL, &is_met, NULL));
     CHECK_OK(hora_pool_new(options, &pool, NULL));
     CHECK_OK(hora_future_new(HORA_TASK(run, &runs, .drop = drop), &future));
     for (int i = 0; i < 2; i++)
@@ -92,11 +91,10 @@ MEDIUM_SCENARIO(future_met_by_a_thread_that_ends_before_it)
 }
 
 /* It has run, and the hook after that ends the thread: the other entry is still the pool's, so a cancel or a wait finds its owner. */
-static void end_first_thread(hora_pool *pool, hora_future *future, int code, void *context)
+static void end_first_thread(hora_pool *pool, const hora_run_info *info, void *context)
 {
     (void)pool;
-    (void)future;
-    (void)code;
+    (void)info;
     (void)context;
     if (hooks++ == 0)
         hora__sim_exit_thread();

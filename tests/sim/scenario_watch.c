@@ -46,7 +46,7 @@ static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool wa
 /* A step that comes before, while or after the thread goes to sleep ends its wait. */
 SCENARIO(watch_sees_a_virtual_step)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC), HORA_FOREVER, true);
     CHECK_OK(hora_virtual_clock_step_wall(vclock, -1));
     test_thread_join(thread);
@@ -57,7 +57,7 @@ SCENARIO(watch_sees_a_virtual_step)
 /* A suspend wakes who watches, on whatever line it waits, and with a deadline too. Who does not watch sleeps on. */
 SCENARIO(watch_is_woken_alone)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     const hora_clock *clock = hora_virtual_clock_view(vclock, HORA_CLOCK_BOOTTIME);
     test_thread *threads[] = {begin(0, clock, AHEAD, true), begin(1, clock, AHEAD, false)};
     CHECK_OK(hora_virtual_clock_settle(vclock));
@@ -78,7 +78,7 @@ SCENARIO(watch_is_woken_alone)
 /* Time that only passes is no step; and one that is taken back again need not be noticed, nor may it end the wait for good. */
 SCENARIO(watch_lets_time_pass)
 {
-    CHECK_OK(hora_virtual_clock_new(NULL, &vclock));
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
     test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_WALL), AHEAD, true);
     CHECK_OK(hora_virtual_clock_settle(vclock));
     CHECK_OK(hora_virtual_clock_advance(vclock, AHEAD - 1));

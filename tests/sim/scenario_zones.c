@@ -29,7 +29,8 @@ static void begin(int core)
     put(0);
     CHECK_OK(hora_zone_new("zone", HORA_ZONE_OPTIONS(.folder = folder.path), &zone, NULL));
     CHECK_OK(hora_cron_parse("0 * * * * *", NULL, &cron, NULL));
-    CHECK_OK(hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), &trigger));
+    CHECK_OK(
+        hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), &trigger, NULL));
     (void)hora_cron_unref(cron);
     (void)hora_zone_unref(zone);
     put(30);
@@ -46,8 +47,8 @@ static hora_future *every_minute(int i, int64_t count)
 {
     hora_future *future;
     jobs[i].on_wall = true;
-    CHECK_OK(
-        hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.trigger = trigger, .count = count), &future));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.trigger = trigger, .count = count), &future,
+                                          NULL));
     return future;
 }
 
@@ -277,7 +278,7 @@ static void compose(hora_trigger *first, hora_trigger *second, hora_zone *zone)
             hora_calendar_new(zone,
                               HORA_CALENDAR_OPTIONS(.weekdays = 1 << 7, .dates = &(hora_date){0, 1, 1}, .date_count = 1,
                                                     .windows = &(hora_calendar_window){0, 60, 0}, .window_count = 1),
-                              &calendar)))
+                              &calendar, NULL)))
         (void)refused(hora_trigger_new_excluding(first, calendar, &excluding));
     (void)hora_calendar_unref(calendar);
     (void)hora_trigger_unref(either);
@@ -292,9 +293,9 @@ SWEEP(triggers_survive)
     hora_trigger *first = NULL, *second = NULL, *third = NULL;
     if (!refused(hora_cron_parse("0 * * * * *", NULL, &cron, NULL)) &&
         !refused(hora_zone_new("Europe/Berlin", NULL, &zone, NULL))) {
-        (void)refused(hora_trigger_new_cron(cron, zone, NULL, &first));
+        (void)refused(hora_trigger_new_cron(cron, zone, NULL, &first, NULL));
         (void)refused(hora_trigger_new_instants(&(hora_instant){1}, 1, &second));
-        (void)refused(hora_trigger_new_periodic(1, NULL, &third));
+        (void)refused(hora_trigger_new_periodic(1, NULL, &third, NULL));
         if (first != NULL && second != NULL)
             compose(first, second, zone);
     }
@@ -316,13 +317,14 @@ SWEEP(schedule_with_cron_survives)
         return;
     hora_future *future = NULL;
     int error = hora_scheduler_schedule_with(
-        scheduler, JOB(0), HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future);
+        scheduler, JOB(0), HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future, NULL);
     bool accepted = !refused(error);
     CHECK((future != NULL) == accepted);
     (void)refused(hora_scheduler_refresh_zones(scheduler));
     int another = hora_scheduler_schedule_with(
         scheduler, JOB(1),
-        HORA_SCHEDULE(.cron = "0 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), NULL);
+        HORA_SCHEDULE(.cron = "0 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), NULL,
+        NULL);
     bool other = !refused(another);
     if (accepted) {
         error = hora_future_get_for(future, HORA_SECONDS(5), NULL);
@@ -347,9 +349,10 @@ SWEEP(refresh_zones_survives)
         jobs[i] = (struct job){0};
     if (!refused(hora_cron_parse("0 0 0 1 1 *", NULL, &cron, NULL)) &&
         !refused(hora_zone_new("zone", HORA_ZONE_OPTIONS(.folder = folder.path), &zone, NULL)) &&
-        !refused(hora_trigger_new_cron(cron, zone, NULL, &made)) &&
+        !refused(hora_trigger_new_cron(cron, zone, NULL, &made, NULL)) &&
         !refused(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL))) {
-        bool accepted = !refused(hora_schedule_with_trigger(scheduler, JOB(0), made, &future));
+        bool accepted = !refused(hora_scheduler_schedule_with(
+            scheduler, JOB(0), HORA_SCHEDULE(.trigger = made, .missed = HORA_MISSED_BURST), &future, NULL));
         put(30);
         int result = hora_scheduler_refresh_zones(scheduler);
         CHECK(result >= 0 || result == HORA_ENOMEM);

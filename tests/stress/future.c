@@ -53,7 +53,7 @@ static void call_back(struct kept kept)
     if (kept.record == NULL)
         return;
     atomic_fetch_add_explicit(&kept.record->callbacks, 1, memory_order_relaxed);
-    int result = hora_future_on_done(kept.future, record_done, kept.record);
+    int result = hora_future_on_done(kept.future, record_done, kept.record, NULL);
     if (result < 0)
         atomic_fetch_sub_explicit(&kept.record->callbacks, 1, memory_order_relaxed);
 }
@@ -246,7 +246,7 @@ void group_make(void)
     if (object == NULL)
         return;
     (void)snprintf(object->text, sizeof object->text, "group %d", object->number);
-    if (hora_group_new(NULL, &object->group) < 0) {
+    if (hora_group_new(NULL, &object->group, NULL) < 0) {
         object->group = NULL;
         object_put(object);
         return;

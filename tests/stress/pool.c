@@ -20,19 +20,19 @@ static const char *queue_random(hora_pool_options *options, struct object *objec
     const char *text = NULL;
     switch (random_below(10)) {
     case 0:
-        result = hora_queue_new_array(capacity, NULL, &object->queue);
+        result = hora_queue_new_array(capacity, NULL, &object->queue, NULL);
         text = "own array queue";
         break;
     case 1:
-        result = hora_queue_new_linked(one_in(2) ? capacity : HORA_UNBOUNDED, NULL, &object->queue);
+        result = hora_queue_new_linked(one_in(2) ? capacity : HORA_UNBOUNDED, NULL, &object->queue, NULL);
         text = "own linked queue";
         break;
     case 2:
-        result = hora_queue_new_synchronous(NULL, &object->queue);
+        result = hora_queue_new_synchronous(NULL, &object->queue, NULL);
         text = "own synchronous queue";
         break;
     case 3:
-        result = hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_pointers), &object->queue);
+        result = hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_pointers), &object->queue, NULL);
         text = "own priority queue";
         break;
     case 4:
@@ -89,14 +89,13 @@ void pool_make(void)
     if (object == NULL)
         return;
     hora_pool_options options = *HORA_POOL_OPTIONS(.arg = object);
-    hora_oversight oversight;
+    struct observers observers;
     doing("hora_pool_new");
     options_random(&options, object);
-    if (oversight_random(object, &oversight)) {
-        options.oversight = &oversight;
-        if (oversight.steered && options.queue == NULL)
-            options.spin = 0, options.keep_cancelled = false;
-    }
+    observers_random(object, &observers);
+    OBSERVE(&options, &observers);
+    if (observers.has_admission && options.queue == NULL)
+        options.spin = 0, options.keep_cancelled = false;
     atomic_store(&object->may_drop,
                  object->refuses || (options.reject != HORA_REJECT_ABORT && options.reject != HORA_REJECT_BLOCK));
     if (hora_pool_new(&options, &object->pool, NULL) < 0) { /* an option set that is refused, or memory */
@@ -104,7 +103,7 @@ void pool_make(void)
         object_put(object);
         return;
     }
-    if (options.oversight != NULL && oversight.steered)
+    if (observers.has_admission)
         classes_make(object);
     object_publish(object);
 }
@@ -116,7 +115,7 @@ static void submit_with(struct object *object, struct record *record, const hora
     hora_task_options terms;
     hora_future *future = NULL;
     terms_random(object, record, &terms);
-    if (record_answer(record, hora_pool_submit_with(object->pool, task, &terms, &future)) >= 0)
+    if (record_answer(record, hora_pool_submit_with(object->pool, task, &terms, &future, NULL)) >= 0)
         future_keep(future, record);
 }
 
@@ -196,14 +195,13 @@ static int swallow(const char *text, size_t length, void *context)
 void pool_look(hora_pool *pool)
 {
     char text[200];
-    hora_pool_stats stats;
-    hora_worker_info workers[8];
-    hora_counts counts;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    hora_worker_info workers[8] = {HORA_INIT(hora_worker_info)};
+    hora_counts counts = HORA_INIT(hora_counts);
     doing("looking at a pool");
     (void)hora_pool_get_stats(pool, &stats);
     (void)hora_pool_describe(pool, text, sizeof text);
     (void)hora_pool_workers(pool, workers, 8);
-    (void)hora_pool_active_count(pool);
     if (one_in(4))
         (void)!hora_pool_dump(pool, swallow, NULL);
     if (one_in(4))
@@ -221,20 +219,20 @@ static void set_something(struct object *object)
     doing("the setters of a pool");
     switch (random_below(6)) {
     case 0:
-        (void)hora_pool_set_core_threads(pool, (int)random_below(4));
+        (void)hora_pool_set_core_threads(pool, (int)random_below(4), NULL);
         break;
     case 1:
-        (void)hora_pool_set_max_threads(pool, 1 + (int)random_below(5));
+        (void)hora_pool_set_max_threads(pool, 1 + (int)random_below(5), NULL);
         break;
     case 2:
-        (void)hora_pool_set_keep_alive(pool, random_ns(HORA_MS(1)));
+        (void)hora_pool_set_keep_alive(pool, random_ns(HORA_MS(1)), NULL);
         break;
     case 3:
-        (void)hora_pool_set_core_time_out(pool, one_in(2));
+        (void)hora_pool_set_core_time_out(pool, one_in(2), NULL);
         break;
     case 4:
         atomic_store(&object->may_drop, true);
-        (void)hora_pool_set_reject(pool, (hora_reject)random_below(4), NULL);
+        (void)hora_pool_set_reject(pool, (hora_reject)random_below(4), NULL, NULL, NULL);
         break;
     default:
         (void)hora_pool_prestart(pool);
@@ -378,7 +376,7 @@ void pool_retire(struct object *object)
 
 static void check_books(struct object *object)
 {
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_pool_get_stats(object->pool, &stats) < 0 || !hora_pool_is_terminated(object->pool))
         return;
     int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned + stats.handed_back +

@@ -33,24 +33,24 @@ void queue_make(void)
     doing("making a queue");
     switch (kind) {
     case 0:
-        result = hora_queue_new_array(capacity, &options, &object->queue);
+        result = hora_queue_new_array(capacity, &options, &object->queue, NULL);
         break;
     case 1:
-        result = hora_queue_new_linked(one_in(2) ? capacity : HORA_UNBOUNDED, &options, &object->queue);
+        result = hora_queue_new_linked(one_in(2) ? capacity : HORA_UNBOUNDED, &options, &object->queue, NULL);
         break;
     case 2:
     case 3:
         options.fair = kind == 3;
-        result = hora_queue_new_synchronous(&options, &object->queue);
+        result = hora_queue_new_synchronous(&options, &object->queue, NULL);
         break;
     case 4:
         options.compare = compare_numbers;
-        result = hora_queue_new_priority(capacity, &options, &object->queue);
+        result = hora_queue_new_priority(capacity, &options, &object->queue, NULL);
         break;
     default:
         object->is_delay = kind == 5;
         options.remaining = kind == 6 ? remaining : NULL;
-        result = hora_queue_new_delay(&options, &object->queue);
+        result = hora_queue_new_delay(&options, &object->queue, NULL);
     }
     if (result < 0) {
         object->queue = NULL;

@@ -13,7 +13,7 @@ void scheduler_make(void)
     if (object == NULL)
         return;
     hora_scheduler_options options = *HORA_SCHEDULER_OPTIONS(.arg = object);
-    hora_oversight oversight;
+    struct observers observers;
     doing("hora_scheduler_new");
     options.core_threads = (int)random_below(4);
     options.core_time_out = one_in(3);
@@ -33,18 +33,17 @@ void scheduler_make(void)
                    options.after ? " after" : "", options.thread_factory ? " factory" : "",
                    options.keep_cancelled ? " keep-cancelled" : "", options.cancel_delayed ? " cancel-delayed" : "",
                    options.continue_periodic ? " continue-periodic" : "");
-    if (one_in(2) && oversight_random(object, &oversight)) {
-        options.oversight = &oversight;
-        if (oversight.steered)
-            options.keep_cancelled = false;
-    }
+    observers_random(object, &observers);
+    OBSERVE(&options, &observers);
+    if (observers.has_admission)
+        options.keep_cancelled = false;
     atomic_store(&object->may_drop, object->refuses || options.cancel_delayed || options.reject != HORA_REJECT_ABORT);
     if (hora_scheduler_new(&options, &object->pool, NULL) < 0) {
         object->pool = NULL;
         object_put(object);
         return;
     }
-    if (options.oversight != NULL && oversight.steered)
+    if (observers.has_admission)
         classes_make(object);
     object_publish(object);
 }
@@ -60,7 +59,7 @@ static hora_ns delay_random(void)
 static hora_ns next_time(const hora_trigger_context *context, void *arg)
 {
     (void)arg;
-    return context->runs >= 5 ? HORA_FOREVER : context->now + 1000 * (context->runs + 1);
+    return context->runs >= 5 ? HORA_NEVER : context->now + 1000 * (context->runs + 1);
 }
 
 static void spec_when(hora_schedule *spec, struct record *record, hora_trigger *trigger)
@@ -101,7 +100,7 @@ static int schedule_with(struct object *object, struct record *record, const hor
     hora_schedule spec = *HORA_SCHEDULE(.missed = (hora_missed)random_below(3));
     hora_trigger *trigger = NULL;
     hora_task_options terms;
-    if (hora_trigger_new_periodic(1 + random_ns(HORA_US(200)), NULL, &trigger) < 0)
+    if (hora_trigger_new_periodic(1 + random_ns(HORA_US(200)), NULL, &trigger, NULL) < 0)
         trigger = NULL;
     spec_when(&spec, record, trigger);
     atomic_store_explicit(&record->excused, 1, memory_order_relaxed);
@@ -114,7 +113,7 @@ static int schedule_with(struct object *object, struct record *record, const hor
     spec.back_off = spec.failure == HORA_FAILURE_BACK_OFF ? HORA_US(50) : 0;
     spec.stop_after = record->most != 1 && one_in(4) ? 2 : 0;
     spec.slack = one_in(8) ? HORA_US(50) : 0;
-    int result = hora_scheduler_schedule_with(object->pool, task, &spec, ret_future);
+    int result = hora_scheduler_schedule_with(object->pool, task, &spec, ret_future, NULL);
     (void)hora_trigger_unref(trigger);
     return result;
 }
@@ -152,7 +151,8 @@ static void schedule_one(struct object *object)
 static void steer_one(struct object *object)
 {
     struct kept kept = future_borrow(), other = future_borrow();
-    hora_schedule_info info;
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
+    int order;
     hora_ns delay;
     if (kept.future == NULL || kept.record == NULL) {
         (void)hora_future_unref(kept.future);
@@ -181,7 +181,7 @@ static void steer_one(struct object *object)
     default:
         (void)!hora_future_get_schedule_info(kept.future, &info);
         (void)!hora_future_delay(kept.future, &delay);
-        (void)hora_future_compare_due(kept.future, other.future);
+        (void)!hora_future_compare_due(kept.future, other.future, &order);
         (void)hora_future_is_periodic(kept.future);
         if (object->classes[0] != NULL)
             (void)hora_future_set_class(kept.future, object->classes[random_below(2)]);

@@ -18,8 +18,8 @@ static int run_quickly(void *arg, void **ret_result)
 
 void shutdown_make(void)
 {
-    static const char *const kinds[] = {"unbounded, after hook", "bounded", "own linked queue",
-                                        "own array queue",       "steered", "measured"};
+    static const char *const kinds[] = {"unbounded, after hook", "bounded",   "own linked queue",
+                                        "own array queue",       "admission", "metrics"};
     struct object *object = object_new(OBJECT_SHUTDOWN);
     if (object == NULL)
         return;
@@ -31,12 +31,12 @@ void shutdown_make(void)
     options.after = kind == 0 ? hook_after : NULL;
     options.queue_capacity = kind == 1 ? 64 << random_below(6) : 0;
     if (kind == 2)
-        result = hora_queue_new_linked(HORA_UNBOUNDED, NULL, &object->queue);
+        result = hora_queue_new_linked(HORA_UNBOUNDED, NULL, &object->queue, NULL);
     else if (kind == 3)
-        result = hora_queue_new_array(64 << random_below(6), NULL, &object->queue);
+        result = hora_queue_new_array(64 << random_below(6), NULL, &object->queue, NULL);
     options.queue = object->queue;
-    hora_oversight oversight = *HORA_OVERSIGHT(.steered = kind == 4, .measured = kind == 5);
-    options.oversight = kind >= 4 ? &oversight : NULL;
+    options.admission = kind == 4 ? HORA_ADMISSION() : NULL;
+    options.metrics = kind == 5 ? HORA_METRICS() : NULL;
     (void)snprintf(object->text, sizeof object->text, "pool %d (%d threads, %s)", object->number, options.core_threads,
                    kinds[kind]);
     if (result < 0 || hora_pool_new(&options, &object->pool, NULL) < 0) {

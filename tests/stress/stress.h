@@ -179,13 +179,35 @@ void pool_look(hora_pool *pool);
 void pool_dispose(hora_future *future); /* what was handed back, with its reference */
 void pool_stop_and_dispose(struct object *pool);
 
-/* The callbacks of pools and schedulers, and their oversight; false: none is given. */
-int hook_before(hora_pool *pool, hora_future *future, void *context);
-void hook_after(hora_pool *pool, hora_future *future, int code, void *context);
+/* What is switched on in a pool or scheduler; what `has_` denies is not. */
+struct observers {
+    bool has_metrics, has_admission, has_watchdog, has_listener, has_hooks;
+    hora_metrics metrics;
+    hora_admission admission;
+    hora_watchdog watchdog;
+    hora_listener listener;
+    hora_context_hooks hooks;
+    hora_ns grow_after;
+};
+
+/* Put observers into options, of a pool or of a scheduler. They must live until the call that takes the options returns. */
+#define OBSERVE(options, o)                                                 \
+    do {                                                                    \
+        (options)->metrics = (o)->has_metrics ? &(o)->metrics : NULL;       \
+        (options)->admission = (o)->has_admission ? &(o)->admission : NULL; \
+        (options)->watchdog = (o)->has_watchdog ? &(o)->watchdog : NULL;    \
+        (options)->listener = (o)->has_listener ? &(o)->listener : NULL;    \
+        (options)->context_hooks = (o)->has_hooks ? &(o)->hooks : NULL;     \
+        (options)->grow_after = (o)->grow_after;                            \
+    } while (0)
+
+/* The callbacks of pools and schedulers, and what observes them. */
+int hook_before(hora_pool *pool, const hora_run_info *run, void *context);
+void hook_after(hora_pool *pool, const hora_run_info *run, void *context);
 void hook_terminated(hora_pool *pool, void *context);
 int hook_reject(hora_pool *pool, hora_future *future, void *context);
 int hook_factory(void (*run)(void *arg), void *arg, const char *name, void *context);
-bool oversight_random(struct object *object, hora_oversight *ret_oversight);
+void observers_random(struct object *object, struct observers *ret_observers);
 void terms_random(struct object *object, struct record *record, hora_task_options *ret_terms);
 void classes_make(struct object *object);
 const char *reject_name(hora_reject reject);

@@ -31,13 +31,14 @@ static int start(struct cell *cell, struct object *scheduler, hora_ns delay)
     return result;
 }
 
-static int cancel(struct cell *cell)
+/* With `waits` its function is not running any more afterwards. It takes the lock of the cell only if that is free. */
+static int cancel(struct cell *cell, bool waits)
 {
     if (cell->record == NULL)
         return HORA_CANCEL_TOO_LATE;
     atomic_store_explicit(&cell->record->excused, 1, memory_order_relaxed);
-    int answer = hora_timer_cancel(&cell->timer);
-    record_tell(cell->record, "cancel answered", answer);
+    int answer = waits ? hora_timer_stop(&cell->timer) : hora_timer_cancel(&cell->timer);
+    record_tell(cell->record, waits ? "stop answered" : "cancel answered", answer);
     if (answer == HORA_CANCEL_REMOVED)
         atomic_fetch_sub_explicit(&cell->record->starts, 1, memory_order_relaxed);
     return answer;
@@ -68,7 +69,7 @@ static bool renew(struct cell **ret_cell, struct object *scheduler)
     struct cell *cell = &cells[(uint32_t)record->number % TIMERS];
     (void)pthread_mutex_lock(&cell->lock);
     (void)record_answer(record, 0);
-    (void)cancel(cell);
+    (void)cancel(cell, true);
     (void)hora_timer_init(&cell->timer, fire, record);
     cell->record = record;
     *ret_cell = cell;
@@ -101,12 +102,12 @@ static void change_one(struct object *scheduler)
     if (cell->record != NULL && one_in(2)) {
         atomic_store_explicit(&cell->record->excused, 1, memory_order_relaxed);
         if (start(cell, scheduler, random_ns(HORA_US(300))) < 0)
-            (void)cancel(cell); /* with some errors it is still pending where it was */
+            (void)cancel(cell, false); /* it is still pending where it was */
         before = cell->scheduler;
         cell->scheduler = scheduler;
         atomic_fetch_add(&scheduler->refs, 1);
     } else {
-        (void)cancel(cell);
+        (void)cancel(cell, one_in(2));
         before = cell->scheduler;
         cell->scheduler = NULL;
     }
@@ -179,7 +180,7 @@ void timers_clear(void)
     for (int i = 0; i < TIMERS; i++) {
         struct cell *cell = &cells[i];
         (void)pthread_mutex_lock(&cell->lock);
-        (void)cancel(cell);
+        (void)cancel(cell, true);
         struct object *before = cell->scheduler;
         cell->scheduler = NULL;
         cell->record = NULL;

@@ -29,9 +29,9 @@ static bool next_line(FILE *file, char *line, size_t size)
 static hora_cron *parse(const char *text, hora_dst dst)
 {
     hora_cron *cron = NULL;
-    hora_cron_error error;
+    hora_error error;
     if (hora_cron_parse(text, HORA_CRON_OPTIONS(.dst = dst), &cron, &error) < 0)
-        test_fail(__FILE__, __LINE__, "%s", error.text);
+        test_fail(__FILE__, __LINE__, "%s", error.message);
     return cron;
 }
 
@@ -78,29 +78,42 @@ TEST_REAL(spellings_of_the_same_are_equal, "")
         (void)fclose(file);
 }
 
-/* A refusal names the field in which its position lies, and quotes what stands there. */
+/* The number of a field by its name, from 1 on; 0: the whole expression. */
+static int field_of(const char *name)
+{
+    static const char *const names[] = {"cron", "second", "minute", "hour", "day", "month", "weekday"};
+    for (int i = 0; i <= HORA_CRON_FIELD_WEEKDAY; i++)
+        if (name != NULL && strcmp(name, names[i]) == 0)
+            return i;
+    test_fail(__FILE__, __LINE__, "the field \"%s\" is none", name != NULL ? name : "NULL");
+    return 0;
+}
+
+/* A refusal names the field in which its offset lies, and quotes what stands there. */
 static void check_refused(const char *text)
 {
     hora_cron *cron = NULL;
-    hora_cron_error error = {.text = ""};
+    hora_error error;
     CHECK_ERROR(hora_cron_parse(text, NULL, &cron, &error), HORA_EINVAL);
     CHECK_POINTER(cron, NULL);
-    size_t end = error.position + error.length;
-    if (end > strlen(text) || strstr(error.text, "in \"") == NULL) {
-        test_fail(__FILE__, __LINE__, "\"%s\": %zu+%zu %s", text, error.position, error.length, error.text);
+    CHECK_ERROR(error.code, HORA_EINVAL);
+    int end = error.offset + error.length;
+    bool is_place = error.offset >= 0 && error.length >= 0 && end <= (int)strlen(text);
+    if (!is_place || strstr(error.message, "in \"") == NULL) {
+        test_fail(__FILE__, __LINE__, "\"%s\": %d+%d %s", text, error.offset, error.length, error.message);
         return;
     }
     int field = 0;
-    for (size_t i = 0; i < error.position; i++)
+    for (int i = 0; i < error.offset; i++)
         if (text[i] == ' ' && text[i + 1] != ' ')
             field++;
-    if (error.field != HORA_CRON_WHOLE && field + 1 != (int)error.field && error.length > 0)
-        test_fail(__FILE__, __LINE__, "\"%s\": field %d, but the position is in field %d", text, (int)error.field,
-                  field + 1);
+    int named = field_of(error.field);
+    if (named != 0 && field + 1 != named && error.length > 0)
+        test_fail(__FILE__, __LINE__, "\"%s\": field %d, but the offset is in field %d", text, named, field + 1);
     char piece[64];
-    (void)snprintf(piece, sizeof piece, "%.*s", (int)error.length, text + error.position);
-    if (strstr(error.text, piece) == NULL || memchr(piece, ',', error.length) != NULL)
-        test_fail(__FILE__, __LINE__, "\"%s\": %s", text, error.text);
+    (void)snprintf(piece, sizeof piece, "%.*s", error.length, text + error.offset);
+    if (strstr(error.message, piece) == NULL || memchr(piece, ',', (size_t)error.length) != NULL)
+        test_fail(__FILE__, __LINE__, "\"%s\": %s", text, error.message);
 }
 
 TEST_REAL(invalid_expressions_are_refused, "")
@@ -128,12 +141,13 @@ static void check_duration(const char *unit, const char *text, const char *want)
 {
     hora_ns duration;
     char got[64] = "error";
-    const char *reason = NULL;
+    hora_error reason;
     int error =
         hora_duration_parse(text, strcmp(unit, "SECONDS") == 0 ? HORA_SECONDS(1) : HORA_MS(1), &duration, &reason);
     if (error == 0)
         (void)hora_duration_format(duration, got, sizeof got);
-    CHECK((error == 0) == (reason == NULL));
+    CHECK_INT(reason.code, error);
+    CHECK(error == 0 || strstr(reason.message, "duration \"") == reason.message);
     if (strcmp(got, differs(text) ? "error" : want) != 0)
         test_fail(__FILE__, __LINE__, "%s: %s instead of %s", text, got, want);
 }

@@ -104,7 +104,7 @@ static void try_to_make_descriptors(void)
     CHECK_INT(event.fd, -1);
     CHECK_ERROR(hora_interrupt_fd(), HORA_EMFILE);
     hora_queue *queue;
-    CHECK_OK(hora_queue_new_delay(NULL, &queue));
+    CHECK_OK(hora_queue_new_delay(NULL, &queue, NULL));
     CHECK_ERROR(hora_queue_fd(queue), HORA_EMFILE);
     int value;
     CHECK_OK(hora_queue_put(queue, &value)); /* and the queue goes on working */

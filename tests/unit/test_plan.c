@@ -171,7 +171,7 @@ static hora_ns after_last_planned(const hora_trigger_context *context, void *arg
     for (int i = 0; i < times->count; i++)
         if (times->at[i] > context->last_planned)
             return times->at[i];
-    return HORA_FOREVER;
+    return HORA_NEVER;
 }
 
 /* Times at random distances, some of which may be 1; mostly followed by one that lies ahead, else by none. */
@@ -195,7 +195,7 @@ TEST(plan_asked_agrees_with_a_walk, "")
         hora_schedule spec = random_rules(15);
         spec.next = after_last_planned;
         spec.next_arg = &times;
-        hora_trigger_context context = {.now = now};
+        hora_trigger_context context = {.struct_size = sizeof context, .now = now};
         check_chance(&spec, now, hora__plan_asked(&spec, &context, times.at[0]), walk(&spec, &times, now));
     }
 }
@@ -215,7 +215,7 @@ TEST(plan_asked_is_content_with_an_answer_that_does_not_move_on, "")
         spec.missed_max = 3;
         spec.next = always_the_same;
         spec.next_arg = &answer;
-        hora_trigger_context context = {.now = 100};
+        hora_trigger_context context = {.struct_size = sizeof context, .now = 100};
         struct hora__chance chance = hora__plan_asked(&spec, &context, 5);
         CHECK(chance.runs);
         CHECK_INT(chance.planned, 5);
@@ -242,7 +242,7 @@ static struct hora__chance set_from_1970(const hora_schedule *rules_, hora_ns ev
     hora_schedule spec = *rules_;
     spec.next = next_multiple;
     spec.next_arg = &counting;
-    hora_trigger_context context = {.now = HORA_SECONDS(INT64_C(1800000000)) + 5};
+    hora_trigger_context context = {.struct_size = sizeof context, .now = HORA_SECONDS(INT64_C(1800000000)) + 5};
     struct hora__chance chance = hora__plan_asked(&spec, &context, every);
     CHECK(counting.calls < 1000000);
     CHECK(chance.skipped >= 100000);

@@ -12,10 +12,10 @@ static int do_nothing(void *arg)
 }
 
 /* A scheduler with a hook puts each timer into its heap at once, and so looks whether there is room. */
-static int before(hora_pool *pool, hora_future *future, void *context)
+static int before(hora_pool *pool, const hora_run_info *run, void *context)
 {
     (void)pool;
-    (void)future;
+    (void)run;
     (void)context;
     return 0;
 }
@@ -53,7 +53,7 @@ TEST_REAL(timer_of_a_full_scheduler_is_moved, "")
 {
     hora_scheduler *scheduler;
     hora_timer timer = HORA_TIMER_INIT(do_nothing, NULL);
-    hora_pool_stats stats;
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
     CHECK_OK(hora_scheduler_new(NULL, &scheduler, NULL));
     CHECK_OK(hora_timer_start(&timer, scheduler, HORA_HOURS(1)));

@@ -37,7 +37,7 @@ TEST(zones_are_read_once_for_all_tasks, "")
     }
     CHECK_INT(count_known(&s), 4);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&ticks[0]),
-                                             HORA_SCHEDULE(.cron = "@daily", .zone = "No/Where"), NULL),
+                                             HORA_SCHEDULE(.cron = "@daily", .zone = "No/Where"), NULL, NULL),
                 HORA_ENOENT);
     CHECK_INT(count_known(&s), 4);
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);

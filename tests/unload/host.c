@@ -87,7 +87,7 @@ static void load_use_unload(void)
 
 static void await_child(pid_t child, int want)
 {
-    int status;
+    int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child)
         fail("fork", child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != want)

@@ -49,8 +49,7 @@ static void *use_for_ever(void *pool)
 __attribute__((visibility("default"))) int plugin_keep_busy(plugin_start_fn start)
 {
     hora_pool *pool;
-    int error =
-        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .oversight = HORA_OVERSIGHT(.measured = true)), &pool, NULL);
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .metrics = HORA_METRICS()), &pool, NULL);
     for (int i = 0; error == 0 && i < 3; i++)
         error = start(use_for_ever, pool);
     return error == 0 ? plugin_use() : error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oversight.c - callbacks of pools and schedulers, their oversight, classes and terms, at random */
+/* observers.c - callbacks of pools and schedulers, what observes them, classes and task options, at random */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,16 +14,19 @@ static void tell(hora_future *future, const char *what, int value)
         record_tell(record, what, value);
 }
 
-int hook_before(hora_pool *pool, hora_future *future, void *context)
+int hook_before(hora_pool *pool, const hora_run_info *run, void *context)
 {
+    hora_future *future = run->future;
     struct object *object = context;
     (void)pool;
     tell(future, "before", 0);
     return object->refuses && one_in(64) ? 9 : 0;
 }
 
-void hook_after(hora_pool *pool, hora_future *future, int code, void *context)
+void hook_after(hora_pool *pool, const hora_run_info *run, void *context)
 {
+    hora_future *future = run->future;
+    int code = run->code;
     (void)pool;
     (void)context;
     tell(future, "after", code);
@@ -92,7 +95,7 @@ int hook_factory(void (*run)(void *arg), void *arg, const char *name, void *cont
     return 0;
 }
 
-/* ---- oversight ---- */
+/* ---- observers ---- */
 
 static void *capture(void *context)
 {
@@ -128,31 +131,43 @@ static void event(hora_pool *pool, const hora_event *told, void *context)
         (void)snprintf(text, sizeof text, "%s", told->task->name);
 }
 
-bool oversight_random(struct object *object, hora_oversight *ret_oversight)
+static hora_listener listener_random(void)
 {
-    if (one_in(2))
-        return false;
-    *ret_oversight = *HORA_OVERSIGHT(.measured = one_in(2), .steered = one_in(2));
+    hora_listener listener = HORA_INIT(hora_listener);
+    listener.started = listener.done = listener.failed = listener.rejected = event;
     if (one_in(3))
-        ret_oversight->hooks =
-            (hora_context_hooks){.capture = capture, .install = install, .release = release, .arg = object};
-    if (one_in(3))
-        ret_oversight->listener = (hora_listener){.started = event, .done = event, .failed = event, .rejected = event};
-    if (one_in(3))
-        ret_oversight->listener.expired = ret_oversight->listener.skipped = event;
-    if (one_in(4))
-        ret_oversight->stuck_after = HORA_MS(2);
-    if (one_in(4) && !ret_oversight->steered && object->kind == OBJECT_POOL)
-        ret_oversight->growth.wait_bound = HORA_US(100);
-    size_t length = strlen(object->text);
-    (void)snprintf(object->text + length, sizeof object->text - length, "%s%s%s%s%s%s",
-                   ret_oversight->measured ? " measured" : "", ret_oversight->steered ? " steered" : "",
-                   ret_oversight->hooks.capture ? " context" : "", ret_oversight->listener.started ? " listener" : "",
-                   ret_oversight->stuck_after ? " watched" : "", ret_oversight->growth.wait_bound ? " growth" : "");
-    return true;
+        listener.expired = listener.skipped = event;
+    return listener;
 }
 
-/* Those of a pool that is not steered are refused. */
+void observers_random(struct object *object, struct observers *o)
+{
+    *o = (struct observers){.metrics = HORA_INIT(hora_metrics),
+                            .admission = HORA_INIT(hora_admission),
+                            .watchdog = HORA_INIT(hora_watchdog),
+                            .listener = listener_random(),
+                            .hooks = HORA_INIT(hora_context_hooks)};
+    o->hooks.capture = capture;
+    o->hooks.install = install;
+    o->hooks.release = release;
+    o->hooks.arg = object;
+    o->watchdog.stuck_after = one_in(4) ? HORA_MS(2) : 0;
+    if (one_in(2))
+        return;
+    o->has_metrics = one_in(2);
+    o->has_admission = one_in(2);
+    o->has_watchdog = one_in(2);
+    o->has_listener = one_in(3);
+    o->has_hooks = one_in(3);
+    o->grow_after = one_in(4) && !o->has_admission && object->kind == OBJECT_POOL ? HORA_US(100) : 0;
+    size_t length = strlen(object->text);
+    (void)snprintf(object->text + length, sizeof object->text - length, "%s%s%s%s%s%s",
+                   o->has_metrics ? " metrics" : "", o->has_admission ? " admission" : "",
+                   o->has_hooks ? " context" : "", o->has_listener ? " listener" : "",
+                   o->has_watchdog ? " watchdog" : "", o->grow_after ? " grows" : "");
+}
+
+/* Those of a pool without admission are refused. */
 void classes_make(struct object *object)
 {
     hora_class_options options = {.struct_size = sizeof options, .name = "one", .limit = 1 + (int)random_below(2)};

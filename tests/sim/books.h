@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* books.h - the end of a pool that may have abandoned tasks */
+#ifndef HORA_TESTS_SIM_BOOKS_H
+#define HORA_TESTS_SIM_BOOKS_H
+
+#include <hora/pool.h>
+
+#include "harness.h"
+
+/* Free a pool, which says how many tasks it has abandoned in its whole life: those that its books had before, and more only if it had
+ * not ended yet. Where all tasks must have run, CHECK_OK(hora_pool_free(pool)) says so. */
+static inline void free_pool(hora_pool *pool)
+{
+    hora_pool_stats stats = HORA_INIT(hora_pool_stats);
+    CHECK_OK(hora_pool_get_stats(pool, &stats));
+    int abandoned = hora_pool_free(pool);
+    CHECK(abandoned >= stats.abandoned);
+    CHECK(stats.state != HORA_POOL_TERMINATED || abandoned == stats.abandoned);
+}
+
+#endif
