@@ -13,6 +13,7 @@
  *                   H2 nothing survives from one schedule to the next but counters. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ enum {
 };
 
 struct test_thread {
-    bool used;
+    atomic_bool used; /* a factory of a test may start threads while others are joined */
     hora__os_thread os;
     hora_virtual_clock *clock;
     void (*run)(void *arg);
@@ -124,7 +125,7 @@ static test_thread *could_not_start(test_thread *thread, int error)
 static test_thread *unused_thread(void)
 {
     for (int i = 0; i < MOST_THREADS; i++)
-        if (!current.threads[i].used)
+        if (!atomic_exchange(&current.threads[i].used, true))
             return &current.threads[i];
     hora__sim_fail("a test can have %d threads", MOST_THREADS);
 }
@@ -132,7 +133,12 @@ static test_thread *unused_thread(void)
 test_thread *test_thread_start(hora_virtual_clock *clock, void (*run)(void *arg), void *arg)
 {
     test_thread *thread = unused_thread();
-    *thread = (test_thread){.used = true, .clock = clock, .run = run, .arg = arg};
+    thread->clock = clock;
+    thread->run = run;
+    thread->arg = arg;
+    thread->ready = false;
+    thread->error = 0;
+    thread->handle = NULL;
     if (clock != NULL)
         CHECK_OK(hora_virtual_clock_expect(clock, 1));
     struct hora__thread_spec spec = {.run = enter, .arg = thread};

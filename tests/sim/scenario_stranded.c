@@ -12,8 +12,8 @@ enum { MOST_THREADS = 8 };
 static hora_pool *pool;
 static hora_latch *latch;
 static atomic_int runs, drops, attempts, made;
-static int failures; /* of the factory */
-static test_thread *threads[MOST_THREADS];
+static atomic_int failures; /* of the factory */
+static test_thread *_Atomic threads[MOST_THREADS];
 
 static int start_later(void (*run)(void *arg), void *arg, const char *name, void *context)
 {
