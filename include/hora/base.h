@@ -76,7 +76,8 @@ typedef int64_t hora_ns;
 #endif
 
 /* A struct written where it is used, as a pointer argument of a call: what HORA_POOL_OPTIONS(.core_threads
- * = 4) and its like are made of. In C++ this takes C++20, and the fields in their order; there it lives
+ * = 4) and its like are made of. In C it lives until the end of the enclosing block: do not keep one that
+ * stands in the branch of an if. In C++ this takes C++20, and the fields in their order; there it lives
  * until the call returns, and no longer. */
 #if !defined(__cplusplus)
 #define HORA__VALUE(type, ...)   {.struct_size = (uint32_t)sizeof(type), __VA_ARGS__}

@@ -165,8 +165,7 @@ static void use_configuration(enum configuration what, struct totals *totals)
         must(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &options.queue, NULL), "hora_queue_new_linked");
     else if (what == ARRAY)
         must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue, NULL), "hora_queue_new_array");
-    if (what == STEERED)
-        options.admission = HORA_ADMISSION();
+    options.admission = what == STEERED ? HORA_ADMISSION() : NULL;
     use_pool(&options, totals);
     if (options.queue != NULL)
         must(hora_queue_free(options.queue), "hora_queue_free");
