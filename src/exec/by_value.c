@@ -113,7 +113,8 @@ static bool prepare(struct hora__worker *worker)
     return true;
 }
 
-HORA__INLINE void run(struct hora__worker *worker)
+/* Each probe stands once: so no copy of this is made. */
+__attribute__((noinline)) void hora__worker_run_by_value(struct hora__worker *worker)
 {
     const hora_task *task = &worker->taken.task;
     void *result = NULL;
@@ -133,18 +134,13 @@ HORA__INLINE void run(struct hora__worker *worker)
         drop_result(task, result);
 }
 
-void hora__worker_run_by_value(struct hora__worker *worker)
-{
-    run(worker);
-}
-
 /* Apart, so that plain workers do not pay for it. */
 __attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
 {
     if (hora__cell_has_timer(&worker->taken))
         return worker->pool->kind->run_timer(worker);
     if (prepare(worker))
-        run(worker);
+        hora__worker_run_by_value(worker);
     return true;
 }
 

@@ -171,7 +171,6 @@ static bool says_when(const hora_schedule *rules)
 static int read_rules(struct reading *reading)
 {
     hora_schedule *rules = &reading->rules;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the last field is a pointer, and its size is meant */
     if (HORA__TAKE(hora_schedule, rules, reading->given.schedule) < 0)
         return refuse(reading, "schedule: struct_size is wrong: start from HORA_INIT(hora_schedule)");
     rules->struct_size = sizeof *rules;
@@ -343,7 +342,6 @@ static int read_task(struct reading *reading, const hora_declaration *declaratio
 {
     hora_declaration *given = &reading->given;
     const hora_task *task = reading->task;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the last field is a pointer, and its size is meant */
     bool is_wrong = HORA__TAKE(hora_declaration, given, declaration) < 0;
     given->name = unless_empty(given->name);
     reading->is_named = given->name != NULL;

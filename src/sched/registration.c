@@ -305,11 +305,11 @@ int hora_registration_next(hora_registration *registration, hora_instant *ret_ne
 
 int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome)
 {
-    struct look seen;
+    struct look seen = {.info = HORA_INIT(hora_schedule_info)};
     size_t size;
-    int found = HORA__SIZE_GIVEN(hora_outcome, ret_outcome, &size);
-    if (found == 0)
-        found = look(registration, &seen);
+    if (HORA__SIZE_GIVEN(hora_outcome, ret_outcome, &size) < 0)
+        return HORA_EINVAL;
+    int found = look(registration, &seen);
     if (found < 0)
         return found;
     hora_outcome outcome = HORA_INIT(hora_outcome);

@@ -358,9 +358,9 @@ int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_i
 {
     struct hora__scheduled *scheduled;
     size_t size;
-    int error = HORA__SIZE_GIVEN(hora_schedule_info, ret_info, &size);
-    if (error == 0)
-        error = hora__scheduled_enter(future, &scheduled);
+    if (HORA__SIZE_GIVEN(hora_schedule_info, ret_info, &size) < 0)
+        return HORA_EINVAL;
+    int error = hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
     hora_schedule_info info = {

@@ -262,7 +262,7 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timeout *timeout, struct ti
 __attribute__((noinline)) static int refuse(hora_pool *pool)
 {
     hora__counter_add(&pool->refused, 1);
-    HORA__PROBE(task_rejected, NULL, hora__timer_task.name, "the pool is shut down");
+    HORA__PROBE(timer_rejected, pool, "the pool is shut down");
     if (pool->overseer != NULL)
         pool->overseer->kind->rejected(pool->overseer, NULL, &hora__timer_task, "the pool is shut down");
     return HORA_EREJECTED;

@@ -123,9 +123,9 @@ bool hora__scheduler_run_timer(struct hora__worker *worker)
     if (hora__scheduler_look_at(pool)->shows_timers)
         return run_shown(worker);
     worker->stage = HORA__TASK_RUNS;
-    HORA__PROBE(plain_start, hora__timer_task.name);
+    HORA__PROBE(timer_start, worker->timer_run.timer);
     int code = worker->timer_run.function(worker->timer_run.arg);
-    HORA__PROBE(plain_done, hora__timer_task.name, code);
+    HORA__PROBE(timer_done, worker->timer_run.timer, code);
     end(worker, hora__ending_of_code(code));
     return true;
 }

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/inline.h"
 
@@ -188,7 +189,8 @@ static inline void *hora__atomic_pointer_load(const hora__atomic_pointer *a)
     HORA__ATOMIC_POINT();
     void *value = atomic_load(&a->value);
 #ifdef HORA_SIM
-    value = (void *)(intptr_t)HORA__WEAK_LOAD(a, (intptr_t)value, memory_order_seq_cst);
+    intptr_t seen = (intptr_t)HORA__WEAK_LOAD(a, (intptr_t)value, memory_order_seq_cst);
+    memcpy(&value, &seen, sizeof value);
 #endif
     return value;
 }
