@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steer.h - a plain pool whose tasks are steered, see hora/terms.h: its queue, and what its workers tell that
+/* steer.h - a plain pool whose tasks are steered, see hora/admission.h: its queue, and what its workers tell that
  *
  * The queue alone decides what begins when. A worker starts with a task only if that is the next of all, or if the queue is full and
  * the task may begin on another thread. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_steered.c - why a task that is steered does not begin: see explain.c, and hora/terms.h for the rules
+/* explain_steered.c - why a task that is steered does not begin: see explain.c, and hora/admission.h for the rules
  *
  * The gate says why, in one visit to the queue. Who runs the first task of a key is found after that, by a reference to its future. */
 #include <stddef.h>

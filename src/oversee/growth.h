@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* growth.h - threads that come and go with the load: see hora_growth */
+/* growth.h - threads that come and go with the load: see grow_after in hora/pool.h */
 #ifndef HORA_OVERSEE_GROWTH_H
 #define HORA_OVERSEE_GROWTH_H
 

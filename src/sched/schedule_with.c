@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_with.c - scheduling by a schedule (hora/schedule.h): what it says, as a plan for the first run and those after it */
+/* schedule_with.c - scheduling by a schedule (hora/scheduler.h): what it says, as a plan for the first run and those after it */
 #include <stddef.h>
 
 #include "base/first_release.h"

@@ -539,3 +539,42 @@ TEST(future_is_run_once_by_many, "CP-FT6")
     CHECK_JOB(&job, 1);
     hora_future_unref(future);
 }
+
+static void count_call(hora_future *future, void *arg)
+{
+    (void)future;
+    *(int *)arg += 1;
+}
+
+static void count_drop_of_callback(void *arg)
+{
+    *(int *)arg += 100;
+}
+
+/* After the callback, or instead of it if the future is never done. */
+TEST(future_on_done_drops_its_argument_once, "")
+{
+    int calls[3] = {0};
+    hora_future *future;
+
+    CHECK_OK(hora_future_new_promise(NULL, &future));
+    CHECK_OK(hora_future_on_done(future, count_call, &calls[0], count_drop_of_callback));
+    CHECK_INT(calls[0], 0);
+    CHECK_INT(hora_future_complete(future, NULL), 1);
+    CHECK_INT(calls[0], 101);
+    CHECK_OK(hora_future_on_done(future, count_call, &calls[1], count_drop_of_callback));
+    CHECK_INT(calls[1], 101);
+    CHECK_ERROR(hora_future_on_done(future, NULL, &calls[2], count_drop_of_callback), HORA_EINVAL);
+    (void)hora_future_unref(future);
+    CHECK_OK(hora_future_new_promise(NULL, &future));
+    CHECK_OK(hora_future_on_done(future, count_call, &calls[2], count_drop_of_callback));
+    (void)hora_future_unref(future);
+    CHECK_INT(calls[2], 100);
+}
+
+TEST(spans_may_have_a_fraction, "")
+{
+    CHECK_INT(HORA_SECONDS(0.5), 500000000);
+    CHECK_INT(HORA_MS(1.5), 1500000);
+    CHECK_INT(HORA_SECONDS(2), 2000000000);
+}

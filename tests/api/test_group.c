@@ -431,3 +431,23 @@ TEST_REAL(group_descriptor_is_readable_while_nothing_is_pending, "")
     }
     team_close(&t);
 }
+
+TEST(group_cancels_the_others_when_one_fails, "")
+{
+    hora_group *group;
+    hora_future *promises[3];
+
+    CHECK_OK(hora_group_new(HORA_GROUP_OPTIONS(.cancel_on_failure = true), &group, NULL));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(hora_future_new_promise(NULL, &promises[i]));
+        CHECK_OK(hora_group_add(group, promises[i]));
+    }
+    CHECK_INT(hora_future_complete(promises[0], NULL), 1);
+    CHECK_INT(hora_group_pending(group), 2); /* a success cancels none */
+    CHECK_INT(hora_future_fail(promises[1], CODE), 1);
+    CHECK_INT(hora_group_pending(group), 0);
+    CHECK(hora_future_is_cancelled(promises[2]));
+    CHECK_INT(hora_group_failed(group), 2);
+    release_futures(promises, 3);
+    CHECK_OK(hora_group_free(group));
+}
