@@ -593,3 +593,28 @@ TEST(completion_freed_early_lets_its_tasks_go_on, "")
     }
     venue_close(&d.v);
 }
+
+TEST_REAL(completion_descriptor_is_readable_while_a_future_can_be_taken, "")
+{
+    struct rig r;
+    struct job job = A_JOB(&r);
+    hora_completion_service *service;
+    hora_future *future;
+
+    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
+    hora_executor executor = hora_pool_executor(r.pool);
+    CHECK_OK(hora_completion_service_new(&executor, NULL, &service));
+    int fd = hora_completion_service_fd(service);
+    CHECK(fd >= 0);
+    CHECK(!is_readable(fd));
+    CHECK_OK(hora_completion_service_submit(service, JOB(&job), NULL));
+    settle(&r.f);
+    CHECK(is_readable(fd));
+    CHECK_INT(hora_completion_service_fd(service), fd);
+    CHECK_OK(hora_completion_service_poll(service, &future));
+    CHECK(!is_readable(fd));
+    (void)hora_future_unref(future);
+    CHECK_ERROR(hora_completion_service_fd(NULL), HORA_EINVAL);
+    CHECK_OK(hora_completion_service_free(service));
+    rig_close(&r);
+}

@@ -463,3 +463,19 @@ TEST(scheduler_delay_tells_how_long_a_task_is_overdue, "CP-STPE16")
     hora_future_unref(executed);
     rig_close(&r);
 }
+
+/* The names that a scheduler has of its own do what those of the pool do. */
+TEST(scheduler_has_an_end_of_its_own, "")
+{
+    hora_scheduler *scheduler;
+    hora_future_list list = HORA_FUTURE_LIST_INIT;
+
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL));
+    CHECK_OK(hora_scheduler_shutdown(scheduler));
+    CHECK(hora_pool_is_shutdown(scheduler));
+    CHECK_OK(hora_scheduler_close(scheduler));
+    CHECK_OK(hora_scheduler_close_for(scheduler, 0));
+    CHECK_OK(hora_scheduler_shutdown_now(scheduler, &list));
+    CHECK_INT(list.count, 0);
+    CHECK_OK(hora_scheduler_free(scheduler));
+}
