@@ -330,7 +330,7 @@ static inline int hora_scheduler_free(hora_scheduler *scheduler)
  *
  * A delay of zero or less: at once. Sums saturate: a delay beyond what time can count never ends, and
  * disturbs no other. `ret_future` may be NULL. The task takes
- * a quarter of the memory then, unless the scheduler has a before, after or failed hook, or somebody has
+ * a quarter of the memory then, unless the scheduler has a before or after hook, or a caller has
  * looked at its queue. For what is to be cancelled as a rule, like a timeout, hora/timer.h costs less
  * still.
  *

@@ -44,7 +44,7 @@
  * them have returned. A thread that calls hora_timer_stop must not hold a lock that the function takes:
  * the call would wait for ever.
  *
- * Schedulers. Timers work on every scheduler. A scheduler with hooks (before, after, decorate, failed), a
+ * Schedulers. Timers work on every scheduler. A scheduler with hooks (before, after, decorate), a
  * listener or metrics shows each run to them as a task named "timer", without a future: where they expect
  * a future they get NULL. Like the task of a future, a timer that a before hook refuses fails. decorate is
  * called by the worker, just before the run, since a timer has no memory for another task; what it returns
