@@ -2,7 +2,7 @@
 /* harness.h - how tests of hora are written
  *
  * Two worlds run the same test source: real threads (harness_real.c, linked with libhora) and the
- * simulator (harness_sim.c, linked with the library on src/sys/sim). Tests use only the public headers and this one, so
+ * simulator (harness_sim.c, linked with the library on tests/simulator). Tests use only the public headers and this one, so
  * they cannot tell the difference; in the simulator each is run under many seeded schedules.
  *
  *     TEST(name, "rows")      both worlds. rows: the conformance rows it covers, separated by spaces, such as

@@ -22,7 +22,7 @@
 #include "base/fault.h"
 #include "harness_faults.h"
 #include "harness_internal.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 #include "sys/thread.h"
 
 enum {

@@ -10,7 +10,7 @@
  *
  * In the simulated build each operation is first a point where another thread may run. There the weaker forms are points only
  * if the schedule simulates weak memory (--weak). Such a schedule also keeps a history of each word, and a
- * load returns any value that C17 allows it to return, but for what src/sys/sim/weak.c says it leaves out. So what the simulator
+ * load returns any value that C17 allows it to return, but for what tests/simulator/weak.c says it leaves out. So what the simulator
  * shows does not depend on the order that x86 gives. That is the only difference between the two builds of the code above src/sys. */
 #ifndef HORA_SYS_ATOMIC_H
 #define HORA_SYS_ATOMIC_H
@@ -23,7 +23,7 @@
 #include "base/inline.h"
 
 #ifdef HORA_SIM
-#include "sys/sim/weak.h"
+#include "simulator/weak.h"
 void hora__sim_point(void);
 #define HORA__ATOMIC_POINT()      hora__sim_point()
 #define HORA__WEAK_POINT()        (hora__sim_weak ? hora__sim_point() : (void)0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "books.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 enum { MOST_RUNS = 6 };
 

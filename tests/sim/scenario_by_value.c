@@ -6,7 +6,7 @@
 
 #include "books.h"
 #include "harness.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 enum { TASKS = 3 };
 

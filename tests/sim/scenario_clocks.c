@@ -4,7 +4,7 @@
  * On the simulated machine's own clocks. What is planned by the wall runs when the wall says so, whatever the other clocks show; nobody sleeps through
  * a step, and a series does not fall silent because of one. */
 #include "jobs.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 static const hora_ns SECOND = HORA_SECONDS(1);
 

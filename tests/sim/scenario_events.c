@@ -8,7 +8,7 @@
 
 #include "books.h"
 #include "harness.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 static hora_pool *pool;
 static atomic_int runs, drops;

@@ -8,7 +8,7 @@
 
 #include "books.h"
 #include "harness.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 #define BOUND HORA_MS(10)
 

@@ -5,7 +5,7 @@
 
 #include "base/fast.h"
 #include "jobs.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 static atomic_int accepted;
 

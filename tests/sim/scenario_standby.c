@@ -4,7 +4,7 @@
  * Whenever a worker is idle, what is due begins at its time, also if those who were to wake up for it are busy with something else. See
  * src/queue/standby.c; the jobs assert that they are punctual. */
 #include "jobs.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 static void begin(int core)
 {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "harness.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 static hora_latch *has_begun;
 static hora_latch *is_met;

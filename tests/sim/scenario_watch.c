@@ -4,7 +4,7 @@
 #include "sync/clock.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 enum { AHEAD = 1000 };
 

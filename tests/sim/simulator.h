@@ -11,7 +11,7 @@
 
 #include "sys/atomic.h"
 #include "sys/mutex.h"
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 #include "sys/thread.h"
 
 #define SECOND INT64_C(1000000000)

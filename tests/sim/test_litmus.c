@@ -13,8 +13,8 @@
 
 #include "sys/atomic.h"
 #include "sys/mutex.h"
-#include "sys/sim/sim.h"
-#include "sys/sim/weak.h"
+#include "simulator/sim.h"
+#include "simulator/weak.h"
 #include "sys/thread.h"
 
 enum { MOST_THREADS = 4, MOST_LOADS = 4, MOST_OUTCOMES = 32, RANDOM_SCHEDULES = 20000, BOUND = 4, MOST_DFS = 400000 };

@@ -7,7 +7,7 @@
  *                   edge too many would hide races. */
 #include "sys/futex.h"
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 void hora__futex_wait(hora__atomic *word, int32_t expected, enum hora__timeline timeline, int64_t deadline_ns)
 {

@@ -18,7 +18,7 @@
  *                   and with HORA_SIM_TSAN.
  * Invariants        D1 the first verdict of a run stays.
  *                   D2 after hora__sim_run no simulated thread, block or descriptor exists, whatever the verdict. */
-#include "sys/sim/sim.h"
+#include "simulator/sim.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 
 #include "base/fault.h"
 #include "sys/roster.h"
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { MOST_STEPS = 20000 };
 

@@ -15,7 +15,7 @@
 
 #include <hora/error.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { MOST_DESCRIPTORS = 256 };
 

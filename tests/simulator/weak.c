@@ -29,13 +29,13 @@
  * Invariants        K1 words[] lists exactly the words with a history; the newest store of each is what the memory holds, or
  *                      else the memory was written in another way since, and the history is forgotten.
  *                   K2 a thread's own entry in its clock grows with each operation; no other clock has a greater one. */
-#include "sys/sim/weak.h"
+#include "simulator/weak.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { MOST_STORES = 6, BUCKETS = 4096, LINE_SHIFT = 6, CHUNK = 256, MOST_CHUNKS = 4096 };
 

@@ -21,7 +21,7 @@
  *                   S2 with the same body, seed and switches, equal decisions give equal runs. */
 #include <assert.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { MOST_CHANGES = 16, FIRST_POINTS = 64, STICKINESS = 4, FRESHNESS = 4 };
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 #if defined(HORA_SIM_ASAN) || defined(HORA_SIM_TSAN)
 #define SANITIZED 1

@@ -11,8 +11,8 @@
 
 #include "sys/clock.h"
 #include "sys/mutex.h"
-#include "sys/sim/context.h"
-#include "sys/sim/sim.h"
+#include "simulator/context.h"
+#include "simulator/sim.h"
 
 enum { SIM_THREADS = 64, SIM_HELD = 8, SIM_NAME_SIZE = 16 };
 

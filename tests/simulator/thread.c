@@ -20,7 +20,7 @@
 #include <hora/error.h>
 
 #include "sys/fork.h"
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { SLOT_BITS = 6, EXIT_ROUNDS = 4 /* as with the destructors of pthread keys */ };
 

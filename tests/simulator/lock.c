@@ -13,7 +13,7 @@
 
 #include <hora/error.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { DESTROYED = -1 };
 

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { POISON = 0xdd, FENCE = 0xfd, DIRT = 0xb5, REST = 0xe7, UNIT = 16, FIRST_BLOCKS = 256 };
 

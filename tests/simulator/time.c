@@ -10,7 +10,7 @@
  *                   T2 after a jump no thread waits for a moment that has passed. */
 #include "sys/clock.h"
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 #define SECOND INT64_C(1000000000)
 

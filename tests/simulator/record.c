@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sys/sim/internal.h"
+#include "simulator/internal.h"
 
 enum { LETTERS = 25, FIRST_CAPACITY = 4096, MOST_DECISIONS = 100 * 1000 * 1000 };
 

@@ -12,7 +12,7 @@
  *                   race at all, since in truth nothing here is parallel.
  * Invariants        C1 `entered` says whether there are live frames on the stack.
  *                   C2 a fiber that was left in the middle is never used again: its call stack would only grow. */
-#include "sys/sim/context.h"
+#include "simulator/context.h"
 
 #include <stdint.h>
 #include <stdlib.h>
