@@ -82,7 +82,8 @@ class Results:
 
     def best_peer(self, metric, but=()):
         """The subject with the best median that is neither hora, in whatever way it is used, nor the machine itself, or None."""
-        there = [name for name in self.cells[metric] if not name.startswith("hora") and name not in FLOORS and name not in but]
+        there = [name for name in self.cells[metric]
+                 if not name.startswith(("hora", "before")) and name not in FLOORS and name not in but]
         choose = max if metric.better == "higher" else min
         return choose(there, key=lambda name: self.cells[metric][name].median()) if there else None
 
@@ -123,6 +124,18 @@ class Results:
                     values = self.ratios(metric, "hora", name)
                     compared = f"{times(statistics.median(values))} ({times(min(values))} to {times(max(values))})"
                 yield (metric.name, name, cell.text(), cell.spread(), metric.unit, metric.better, str(cell.quiet_runs()), compared)
+
+    def before_rows(self):
+        """Each use of hora beside the same use of the build that it is compared with."""
+        yield ("workload", "subject", "unit", "better", "now", "before", "now : before", "of passes")
+        for metric, cells in self.cells.items():
+            for name in cells:
+                before = name.replace("hora", "before")
+                if before == name or before not in cells:
+                    continue
+                values = self.ratios(metric, name, before)
+                yield (metric.name, name, metric.unit, metric.better, cells[name].text(), cells[before].text(),
+                       times(statistics.median(values)), f"{times(min(values))} to {times(max(values))}")
 
     def summary_rows(self):
         yield ("workload", "unit", "better", "hora", "jdk", "best peer", "", "hora : jdk", "hora : best", "the machine", "")

@@ -100,13 +100,16 @@ class Subject:
 class Programs:
     """What there is to run, and how. Says what is missing."""
 
-    def __init__(self, build, only_hora):
+    def __init__(self, build, only_hora, before=None):
         self.folder = build / "bench" / "programs"
+        self.before = before / "bench" / "programs" if before else None
+        if self.before and not self.before.is_dir():
+            sys.exit(f"bench: {self.before} has not been built")
         for needed in ("queues", "pools-hora", "timers-hora", "timers-hora-timer", "delay-hora", "cron-hora", "limits"):
             if not (self.folder / needed).exists():
                 sys.exit(f"bench: {self.folder / needed} has not been built")
-        self.only_hora = only_hora
-        self.classes = None if only_hora else compile_java(build / "bench" / "classes")
+        self.only_hora = only_hora or before is not None
+        self.classes = None if self.only_hora else compile_java(build / "bench" / "classes")
         self.missing = set()
         self.crons = {"hora": [self.folder / "cron-hora"]}  # those that answer; compare_crons adds to them
 
@@ -159,13 +162,20 @@ class Programs:
         self.crons[name] = command
         return f"Cron: {name} gives hora's answer to {len(ours & theirs)} of the {len(theirs)} questions that it can be asked."
 
+    def with_before(self, commands):
+        """Each of hora's commands, and beside it the same command of the build that it is compared with."""
+        if not self.before:
+            return commands
+        return commands | {name.replace("hora", "before"): [self.before / command[0].name, *command[1:]]
+                           for name, command in commands.items()}
+
     def commands(self, workload):
         """The command that measures this workload, for each subject."""
         kind = workload.split(".")[0]
         if kind == "limit":
             return {"limit": [self.folder / "limits", workload]}
         if kind == "cron":
-            return {name: [*command, workload] for name, command in self.crons.items()}
+            return self.with_before({name: [*command, workload] for name, command in self.crons.items()})
         if kind in ("W1", "W2"):
             own, peers, java = "pools-hora", POOLS, ("Pools", ["jdk", "jdk-fjp"])
         elif kind == "W8":
@@ -180,6 +190,8 @@ class Programs:
                 java[1].append("jdk-fair")
         has_timeouts = kind == "W3" or begins(workload, ["W6.memory"])
         commands = self.native("hora", "timers-hora-timer" if has_timeouts else own, None, workload)
+        if self.before:
+            return self.with_before(commands | (self.native("hora-future", own, None, workload) if has_timeouts else {}))
         if self.only_hora:
             return commands
         if kind == "W1":
