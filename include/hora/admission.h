@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/admission.h - admission control: which task may begin next, by class, key and priority
+/* hora/admission.h - admission control: which task may start next, by class, key and priority
  *
  *     hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 8, .admission = HORA_ADMISSION()), &pool, &error);
  *     hora_class *slow;
  *     hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2), &slow, &error);
- *     hora_pool_submit_with(pool, HORA_TASK(resize, image), HORA_TASK_OPTIONS(.task_class = slow, .key = user), &future, &error);
+ *     hora_pool_submit_with(pool, HORA_TASK(resize, image),
+ *                           HORA_TASK_OPTIONS(.task_class = slow, .key = user), &future, &error);
  *
- * In a pool with `admission` a task begins when all of this holds:
+ * A pool with `admission` starts a task when all of the following hold:
  *
- *   - its class has fewer tasks running than its limit, and has not started as many as its rate allows;
- *   - no other task with its key is running, or was there before it;
- *   - a thread is left for it: those that are reserved for other classes are not.
+ *   - Its class has fewer running tasks than its limit, and its rate allows another start.
+ *   - No other task with the same key is running or arrived before it.
+ *   - A thread is free that is not reserved for another class.
  *
- * Of the tasks that may begin, the one that has waited longest does. Each level of priority counts as much
- * as having waited for `ageing`. So an urgent task overtakes, and no task starves: only tasks of higher
- * priority that come within that time after it overtake it.
+ * Among the tasks that may start, the pool starts the one that has waited longest. Each level of priority
+ * counts as much as having waited for `ageing`. An urgent task therefore overtakes others, but no task
+ * starves: only tasks of higher priority that arrive within that time after it can overtake it.
  *
- * If a task waits for another task of its own pool that has not begun, it runs that one itself, if rate
- * and key allow it; limits and reserves do not count then. A task that the caller runs
- * (HORA_REJECT_CALLER_RUNS) counts nowhere. */
+ * A task that waits for another task of its own pool that has not started runs that task itself, if rate and
+ * key allow it. Limits and reserves do not apply in that case. A task that the caller runs
+ * (HORA_REJECT_CALLER_RUNS) is not counted anywhere. */
 #ifndef HORA_ADMISSION_H
 #define HORA_ADMISSION_H
 
@@ -32,11 +33,13 @@
 
 HORA_BEGIN_DECLS
 
-/* With admission a pool has a queue of its own, with room, and neither spin nor keep_cancelled. */
+/* A pool with admission uses its own queue, which must have capacity. It cannot be combined with `spin` or
+ * `keep_cancelled`. */
 typedef struct hora_admission {
     /* set by HORA_ADMISSION */
     uint32_t struct_size;
-    /* what a level of priority is worth; 0: 1 s, HORA_FOREVER: the higher always goes first */
+    /* how much waiting time one level of priority is worth; 0 means 1 s, HORA_FOREVER means that a higher
+     * priority always goes first */
     hora_ns ageing;
 } hora_admission;
 
@@ -44,48 +47,50 @@ typedef struct hora_admission {
 
 /* ---- classes ---- */
 
-/* A class belongs to its pool, and lives as long. */
+/* A class belongs to its pool and lives as long as the pool. */
 typedef struct hora_class_options {
     /* sizeof(hora_class_options), set by HORA_CLASS_OPTIONS */
     uint32_t struct_size;
-    /* for people, and in metrics; copied. 1 to 63 bytes, and none that the pool has already */
+    /* shown to people and in metrics; copied. 1 to 63 bytes, unique within the pool */
     const char *name;
-    /* at most so many of it run at the same time; 0: no limit */
+    /* maximum number of tasks of this class that run at the same time; 0 means no limit */
     int limit;
-    /* so many threads are kept free for it, if fewer of it run; 0: none */
+    /* number of threads kept free for this class while fewer of its tasks are running; 0 means none */
     int reserve;
-    /* at most so many begin in any time of `per`, at most 65536; 0: no limit */
+    /* maximum number of tasks of this class that start within any period of length `per`, at most 65536; 0
+     * means no limit */
     int rate;
-    /* > 0 with a rate, else 0 */
+    /* > 0 if a rate is set, otherwise 0 */
     hora_ns per;
 } hora_class_options;
 
 #define HORA_CLASS_OPTIONS(...) HORA__LITERAL(hora_class_options, __VA_ARGS__)
 
-/* hora_class_new - make a class of tasks for a pool with admission
+/* hora_class_new - create a class of tasks in a pool with admission
  *
- * hora refuses what cannot work; `reason` says why. All reserves together must leave one thread for tasks
- * of any class. At most 64 classes.
+ * Options that cannot work are refused, and `reason` says why. All reserves together must leave at least one
+ * thread for tasks of any class. A pool has at most 64 classes.
  *
  * Ownership: *ret_class belongs to the pool.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool has no admission), HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
                                            hora_error *reason);
 
-/* hora_class_set - give a class another limit, reserve and rate; the name stays, and may be NULL
+/* hora_class_set - change the limit, reserve and rate of a class
  *
- * What waits and may begin by that, begins; what runs is not touched. A new rate starts anew.
+ * The name cannot change; `name` may be NULL. Waiting tasks that the new values admit start. Running tasks
+ * are not affected. A new rate starts counting from zero.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_class_new; HORA_EINVAL also for another name. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_class_new; also HORA_EINVAL for a different name. */
 HORA_API int hora_class_set(hora_class *task_class, const hora_class_options *options, hora_error *reason);
 
-/* hora_pool_find_class - the class of a pool with this name; NULL: there is none
+/* hora_pool_find_class - return the class of a pool with the given name, or NULL if there is none
  *
- * Ownership: belongs to the pool.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: the class belongs to the pool.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_class *hora_pool_find_class(hora_pool *pool, const char *name);
 
-/* A class as it was at one moment. */
+/* The state of a class at one moment. */
 typedef struct hora_class_info {
     /* set by HORA_INIT */
     uint32_t struct_size;
@@ -96,36 +101,39 @@ typedef struct hora_class_info {
     hora_ns per;
     int running;
     int waiting;
-    /* tasks that have begun */
+    /* number of tasks that have started */
     int64_t started;
 } hora_class_info;
 
-/* hora_class_get_info - look at a class
+/* hora_class_get_info - get the state of a class
  *
- * Ownership: the name belongs to the class.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL,
- * HORA_EFORKED. */
+ * Ownership: the name belongs to the class.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info);
 
 /* ---- tasks ---- */
 
-/* hora_key_of - a key made of a text; never 0. Different texts have different keys, as good as always
+/* hora_key_of - compute a key from a text
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None; NULL gives 0. */
+ * The key is never 0 for a text. It is a 64-bit hash, so different texts practically always have different
+ * keys.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None; NULL yields 0. */
 HORA_API uint64_t hora_key_of(const char *text);
 
-/* hora_future_set_class - let a task that has not begun belong to another class; NULL: to none
+/* hora_future_set_class - move a task that has not started to another class; NULL means no class
  *
- * It keeps the time since when it waits. The run of a series that is going counts for the new class from
- * now on.
+ * The task keeps the time it has already waited. If the task is a series whose run is in progress, that run
+ * counts for the new class from now on.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, a class of another pool), HORA_ENOTSUP (not of a pool with admission),
- * HORA_EBUSY (it has begun, and runs only once, or is over), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (NULL; a class of another pool), HORA_ENOTSUP (not a future of a pool with admission),
+ * HORA_EBUSY (a task that runs once has started, or the task is over), HORA_EFORKED. */
 HORA_API int hora_future_set_class(hora_future *future, hora_class *task_class);
 
-/* hora_future_set_priority - let a task that has not begun have another priority
+/* hora_future_set_priority - change the priority of a task that has not started
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_future_set_class. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: as hora_future_set_class. */
 HORA_API int hora_future_set_priority(hora_future *future, hora_priority priority);
 
 HORA_END_DECLS

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/base.h - what every other header of hora needs: linkage, attributes, the one time type
+/* hora/base.h - what every other header needs: linkage, attributes and the time types
  *
- * Words used in all headers, always with the same meaning:
+ * Every function comment uses these labels, always with the same meaning:
  *
- *   Ownership:  who must free what, and when that duty passes on.
- *   Threads:    "Any thread" - may be called by any number of threads on the same object at once.
- *               "Owner" - no other thread may be inside a call on this object.
- *   Blocks:     "Never", or on what the call may sleep. Internal locks held for a few instructions do not
- *   count.
+ *   Ownership:  who must free what, and when that responsibility moves. "not transferred" means that the
+ *               call does not change who owns any of its arguments.
+ *   Threads:    "Any thread": any number of threads may call it on the same object at once.
+ *               "Owner": no other thread may be inside a call on this object.
+ *   Blocks:     "Never", or what the call may sleep on. Internal locks that are held for a few instructions
+ *               do not count.
  *   Errors:     every code that the call can return, or "None".
  *
- * Outputs are named ret_... and are written only when the call succeeds.
+ * Output parameters are named ret_... and are written only if the call succeeds.
  *
- * Structs that may grow begin with struct_size. It lets the library be older or newer than the program.
- * Start such a struct with HORA_INIT(type), or write it with the macro that belongs to it.
+ * Structs that may grow start with struct_size, which allows the library to be older or newer than the
+ * program. Initialize such a struct with HORA_INIT(type), or write it with its own macro.
  *
- *   Input    All zero, and NULL instead of a pointer, mean the defaults. If a newer program sets a field
- *   that an
- *            older library does not know, the call returns HORA_EINVAL.
- *   Output   The library fills as much as both know, and sets the rest of the caller's struct to zero. It
- *   leaves
- *            struct_size alone.
+ *   Input    All zero means the defaults, and so does NULL instead of a pointer. If a newer program sets a
+ *            field that an older library does not know, the call returns HORA_EINVAL.
+ *   Output   The library fills in the fields that both sides know and sets the rest of the caller's struct
+ *            to zero. It does not change struct_size.
  *
- * A struct_size below that of the first release, above 4096 or not a multiple of 4 is refused with
- * HORA_EINVAL: so a forgotten HORA_INIT shows.
+ * A struct_size that is smaller than in the first release, larger than 4096 or not a multiple of 4 is refused
+ * with HORA_EINVAL, so that a forgotten HORA_INIT is noticed.
  *
  * Structs without struct_size are frozen: they will never change. These are hora_instant, hora_task,
  * hora_error, hora_executor, hora_date, hora_calendar_window, hora_local, hora_local_moments,
  * hora_transition, hora_future_list, hora_timer and hora_future_storage.
  *
- * Callbacks come with `arg`, which hora hands to them, and with `drop` where hora keeps arg beyond the
- * call. If the call fails the caller keeps arg; else hora calls drop(arg) exactly once. drop may be NULL.
- */
+ * Callbacks come with an `arg` that hora passes to them, and with a `drop` where hora keeps arg beyond the
+ * call. If the call fails, the caller keeps arg. Otherwise hora calls drop(arg) exactly once. drop may be
+ * NULL. */
 #ifndef HORA_BASE_H
 #define HORA_BASE_H
 
@@ -59,32 +58,33 @@
 
 HORA_BEGIN_DECLS
 
-/* A span of time, or a reading of a clock, in nanoseconds.
+/* A span of time or a clock reading, in nanoseconds.
  *
- * Timeouts are relative. Zero and every negative value, INT64_MIN included, mean "already over":
- * the call tries once and does not wait. HORA_FOREVER never passes. Sums saturate, they never wrap. */
+ * Timeouts are relative. Zero and all negative values, including INT64_MIN, mean "already expired": the call
+ * tries once and does not wait. HORA_FOREVER never expires. Sums saturate; they never wrap. */
 typedef int64_t hora_ns;
 
 #define HORA_FOREVER INT64_MAX
 
-/* HORA_INIT(type): the first value of a struct whose first field is struct_size; everything else is zero.
+/* HORA_INIT(type): initializer for a struct whose first field is struct_size. All other fields are zero.
  *
  *     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
- *     hora_worker_info workers[64] = {HORA_INIT(hora_worker_info)};      the first element gives the stride */
+ *     hora_worker_info workers[64] = {HORA_INIT(hora_worker_info)};      the first element gives the stride
+ */
 #if !defined(__cplusplus) /* for C++ see the end of this file */
 #define HORA_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
 #endif
 
-/* A struct written where it is used, as a pointer argument of a call: what HORA_POOL_OPTIONS(.core_threads
- * = 4) and its like are made of. In C it lives until the end of the enclosing block: do not keep one that
- * stands in the branch of an if. In C++ this takes C++20, and the fields in their order; there it lives
- * until the call returns, and no longer. */
+/* A struct literal that is passed by pointer in a call; HORA_POOL_OPTIONS(.core_threads = 4) and its siblings
+ * expand to it. In C it lives until the end of the enclosing block, so do not keep a pointer to one that was
+ * written in the branch of an if. In C++ it requires C++20 and designators in field order, and it lives only
+ * until the call returns. */
 #if !defined(__cplusplus)
 #define HORA__VALUE(type, ...)   {.struct_size = (uint32_t)sizeof(type), __VA_ARGS__}
 #define HORA__LITERAL(type, ...) (&(type)HORA__VALUE(type, __VA_ARGS__))
 #endif
 
-/* Spans of time. The number may have a fraction: HORA_SECONDS(0.5). */
+/* Spans of time. The number may be fractional: HORA_SECONDS(0.5). */
 #define HORA_US(n)      HORA__NS((n) * INT64_C(1000))
 #define HORA_MS(n)      HORA__NS((n) * INT64_C(1000000))
 #define HORA_SECONDS(n) HORA__NS((n) * INT64_C(1000000000))
@@ -97,21 +97,21 @@ typedef int64_t hora_ns;
 #define HORA__NS(n) ((hora_ns)(n))
 #endif
 
-/* A moment of the calendar: nanoseconds since 1970-01-01T00:00:00Z. A type of its own, so that a
- * moment and a span cannot be mixed up by accident. */
+/* A point in calendar time: nanoseconds since 1970-01-01T00:00:00Z. It is a separate type so that an instant
+ * and a span cannot be confused. */
 typedef struct hora_instant {
     int64_t ns;
 } hora_instant;
 
-/* A text comes out in pieces, in order: `length` bytes, without a final NUL. 0, or an error, which ends
- * it. */
+/* Receives a text in consecutive pieces of `length` bytes, without a terminating NUL. Returns 0, or an error,
+ * which stops the output. */
 typedef int (*hora_write_fn)(const char *text, size_t length, void *arg);
 
 HORA_END_DECLS
 
 #if defined(__cplusplus)
-/* From here on it counts as a system header. Else g++ would warn, with -Wextra and where a macro is used,
- * of each field that is left out: they are meant to be left out. */
+/* The rest of this file counts as a system header. Otherwise g++ -Wextra would warn, wherever one of the
+ * macros is used, about every field that is left out. Leaving fields out is intended. */
 #if defined(__GNUC__)
 #pragma GCC system_header
 #endif

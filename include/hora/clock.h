@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/clock.h - the clocks that timed calls obey, and durations as people write them
+/* hora/clock.h - the clocks that timed calls use, and durations in text form
  *
- * An object that waits is made with a clock, and every timed call on it is measured with that clock:
+ * An object that waits is created with a clock, and every timed call on it is measured by that clock:
  *
  *   monotonic   is never set, and stands still while the machine is suspended. The default.
- *   boot time   as monotonic, but goes on while the machine is suspended.
+ *   boot time   like monotonic, but advances while the machine is suspended.
  *   wall        the calendar; it can be set forward and back.
- *   virtual     moves only when a test says so: hora/virtual_clock.h. */
+ *   virtual     advances only when a test says so: see hora/virtual_clock.h. */
 #ifndef HORA_CLOCK_H
 #define HORA_CLOCK_H
 
@@ -18,7 +18,8 @@
 
 HORA_BEGIN_DECLS
 
-/* A clock: a constant, shared by all who use it. Where a clock is asked for, NULL is the monotonic one. */
+/* A clock: immutable and shared by all its users. Wherever a clock is expected, NULL means the monotonic
+ * clock. */
 typedef struct hora_clock hora_clock;
 
 typedef enum hora_clock_id {
@@ -29,55 +30,55 @@ typedef enum hora_clock_id {
     HORA_CLOCK_WALL = 3,
 } hora_clock_id;
 
-/* hora_clock_system - one of the machine's own clocks
+/* hora_clock_system - return one of the system clocks
  *
- * Where the system has no boot-time clock the monotonic one stands in for it.
+ * On systems without a boot-time clock, the monotonic clock takes its place.
  *
- * Ownership: static, never freed; NULL if `id` is none of these.
- * Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: static, never freed; NULL if `id` is not one of the clocks above.   Threads: Any thread.
+ * Blocks: Never.   Errors: None. */
 HORA_API const hora_clock *hora_clock_system(hora_clock_id id);
 
-/* hora_clock_get_id - which of the three timelines a clock shows
+/* hora_clock_get_id - return which of the three timelines a clock shows
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_clock_id hora_clock_get_id(const hora_clock *clock);
 
 /* hora_clock_now - read a clock
  *
- * Only the difference of two readings of the same clock means something; for the calendar see
- * hora_clock_instant. In the child of a fork a virtual clock of the parent stands still.
+ * Only the difference between two readings of the same clock is meaningful. For calendar time see
+ * hora_clock_instant. In the child of a fork, a virtual clock of the parent stands still.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_ns hora_clock_now(const hora_clock *clock);
 
-/* hora_clock_instant - the calendar time that a wall clock shows
+/* hora_clock_instant - return the calendar time that a wall clock shows
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (not a wall clock, ret_instant NULL). */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (not a wall clock; ret_instant is NULL). */
 HORA_NODISCARD HORA_API int hora_clock_instant(const hora_clock *clock, hora_instant *ret_instant);
 
 /* ---- durations ---- */
 
-/* hora_duration_parse - a span of time from a text
+/* hora_duration_parse - parse a duration
  *
- *   500              a plain number counts units of `unit`, a number of nanoseconds; 0: milliseconds
- *   10s   250ms      a number and one of ns us ms s m h d, in any letter case; no fraction, no blank between
- *   1h30m   1h 30m   several of them, the larger ones first
- *   -(34m 57s)   -1h30m   (1h)    a sign is for all that follows
- *   PT1.5S   P1DT2H   -PT6H   PT-6H3M    ISO 8601 with days, hours, minutes and seconds, in any letter case
+ *   500              a plain number counts `unit`, which is in nanoseconds; a unit of 0 means milliseconds
+ *   10s   250ms      a number and one of ns us ms s m h d, in any case; no fraction, no space in between
+ *   1h30m   1h 30m   several of these, largest unit first
+ *   -(34m 57s)   -1h30m   (1h)    a sign applies to everything that follows it
+ *   PT1.5S   P1DT2H   -PT6H   PT-6H3M    ISO 8601 with days, hours, minutes and seconds, in any case
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (NULL, unit negative, or not such a text), HORA_ERANGE (longer than hora_ns can
- * count, 292 years). */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (NULL, a negative unit or a malformed text), HORA_ERANGE (longer than hora_ns can
+ * represent, 292 years). */
 HORA_NODISCARD HORA_API int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration,
                                                 hora_error *reason);
 
-/* hora_duration_format - a span of time in ISO 8601, as Java writes it: PT26H3M4.5S, PT-0.001S, PT0S
+/* hora_duration_format - format a duration in ISO 8601, as Java does: PT26H3M4.5S, PT-0.001S, PT0S
  *
- * Writes at most `size` bytes with the final NUL, and returns the length that the whole text has.
+ * Writes at most `size` bytes including the terminating NUL, and returns the length of the complete text.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL (text NULL and
- * size not 0). */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (text is NULL and size is not 0). */
 HORA_API int hora_duration_format(hora_ns duration, char *text, size_t size);
 
 HORA_END_DECLS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/executor.h - submit, invoke all and invoke any, over whatever can execute a future
+/* hora/executor.h - submit, invoke all and invoke any, on anything that can execute a future
  *
- * An executor is a function that sees to it that a future is run. A pool is one (hora_pool_executor); so
- * is an event loop that puts the future on its own list, or a function that runs it at once:
+ * An executor is a function that arranges for a future to be run. A pool is one (hora_pool_executor). So is
+ * an event loop that puts the future on its own list, or a function that runs it immediately:
  *
  *     static int run_here(hora_future *future, void *arg)
  *     {
@@ -13,10 +13,11 @@
  *     hora_executor here = {.execute = run_here};
  *     hora_executor_submit(&here, HORA_TASK(resize, image), &future);
  *
- * Ownership of the tasks of hora_executor_invoke_all and hora_executor_invoke_any, which take many: with
- * HORA_EINVAL for an argument nothing has been touched. In every other case, success or not, all tasks are
- * hora's: each is dropped exactly once, after its run or instead of it; what has not begun when the call
- * returns never will. So after the call the caller has no task to care for. */
+ * Ownership of the tasks of hora_executor_invoke_all and hora_executor_invoke_any: if the call returns
+ * HORA_EINVAL because of an argument, it has not touched any task. In every other case, whether it succeeds
+ * or fails, hora owns all tasks. hora drops each of them exactly once, after its run or instead of it. A task
+ * that has not started when the call returns never starts. The caller therefore has no tasks left to clean up
+ * after the call. */
 #ifndef HORA_EXECUTOR_H
 #define HORA_EXECUTOR_H
 
@@ -29,85 +30,86 @@
 
 HORA_BEGIN_DECLS
 
-/* A value, to be copied freely. What `arg` points to must live as long as it is used. */
+/* An executor is a value and may be copied freely. The object that `arg` points to must live as long as the
+ * executor is used. */
 typedef struct hora_executor {
-    /* See to it that hora_future_run is called for this future, now or later, here or elsewhere, and
-     * return 0. Whoever needs the future after the return takes a reference of its own. Or an error, and
-     * then nothing has been done with it. Called with no lock of hora held. */
+    /* Arranges for hora_future_run to be called for this future, now or later, on this thread or another, and
+     * returns 0. A function that needs the future after it returns takes its own reference. Alternatively it
+     * returns an error and leaves the future untouched. Called with no hora lock held. */
     int (*execute)(hora_future *future, void *arg);
     void *arg;
-    /* what timed calls are measured with; NULL: monotonic */
+    /* the clock that measures timed calls; NULL means monotonic */
     const hora_clock *clock;
 } hora_executor;
 
-/* hora_pool_executor - a pool as an executor, with the pool's clock
+/* hora_pool_executor - return a pool as an executor that uses the pool's clock
  *
- * For NULL, an executor that every call refuses with HORA_EINVAL.
+ * For NULL it returns an executor that every call refuses with HORA_EINVAL.
  *
- * Ownership: none passes; the pool must live as long as the executor is used.
- * Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred; the pool must live as long as the executor is used.   Threads: Any thread.
+ * Blocks: Never.   Errors: None. */
 HORA_API hora_executor hora_pool_executor(hora_pool *pool);
 
-/* hora_executor_submit - have a task executed, and get its future
+/* hora_executor_submit - execute a task and return its future
  *
- * Ownership: see hora/task.h; the caller gets one reference to *ret_future.
- * Threads: Any thread.   Blocks: as the executor.
+ * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
+ * Blocks: as the executor does.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
 HORA_NODISCARD HORA_API int hora_executor_submit(const hora_executor *executor, const hora_task *task,
                                                  hora_future **ret_future);
 
 /* hora_executor_invoke_all - execute all tasks and wait until all are done
  *
- * ret_futures[i] is the future of tasks[i]. That single tasks fail or are cancelled is no failure of the
- * call. If the executor refuses a task, or the thread is interrupted while it waits, all futures are
- * cancelled with interrupt, and none is returned. No task at all is a success; `tasks` and `ret_futures`
- * may then be NULL.
+ * ret_futures[i] is the future of tasks[i]. The call succeeds even if individual tasks fail or are cancelled.
+ * If the executor refuses a task, or the thread is interrupted while it waits, the call cancels all futures
+ * with interrupt and returns none of them. A count of zero is a success; `tasks` and `ret_futures` may then
+ * be NULL.
  *
- * A future that nobody ever runs or completes is waited for without end.
+ * The call waits forever for a future that is never run or completed.
  *
- * Ownership: of tasks, see above; the caller gets one reference to each future.
+ * Ownership: for the tasks, see above; the caller receives one reference to each future.
  * Threads: Any thread.   Blocks: until all futures are done or the thread is interrupted.
- * Errors: HORA_EINVAL (negative count; a NULL; a task without run), HORA_EINTERRUPTED, HORA_EDEADLK (the
- * wait would never end), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
+ * Errors: HORA_EINVAL (negative count; NULL; a task without run), HORA_EINTERRUPTED, HORA_EDEADLK (the wait
+ * would never end), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
 HORA_NODISCARD HORA_API int hora_executor_invoke_all(const hora_executor *executor, const hora_task *const *tasks,
                                                      int count, hora_future **ret_futures);
 
-/* hora_executor_invoke_all_for - as hora_executor_invoke_all, for at most `timeout` of the executor's clock
+/* hora_executor_invoke_all_for - execute all tasks and wait at most for `timeout`
  *
- * The time is looked at before each task is executed: with a timeout that is over none is. What is not
- * done at the deadline is cancelled with interrupt, and all futures are returned: that is a success. Tasks
- * that were running may still be so.
+ * As hora_executor_invoke_all, with a timeout that is measured by the executor's clock. The call checks the
+ * time before it executes each task; if the timeout has already expired, it executes none. At the deadline it
+ * cancels the futures that are not done, with interrupt, and returns all futures: this is a success. Tasks
+ * that were running may still be running.
  *
- * Ownership: as hora_executor_invoke_all.
- * Threads: Any thread.   Blocks: until all futures are done, the time is over or the thread is interrupted.
+ * Ownership: as hora_executor_invoke_all.   Threads: Any thread.
+ * Blocks: until all futures are done, the timeout expires or the thread is interrupted.
  * Errors: as hora_executor_invoke_all. */
 HORA_NODISCARD HORA_API int hora_executor_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks,
                                                          int count, hora_ns timeout, hora_future **ret_futures);
 
-/* hora_executor_invoke_any - execute tasks until one has succeeded, and take its result
+/* hora_executor_invoke_any - execute tasks until one succeeds, and return its result
  *
- * The first task is executed, then one more whenever none is done yet; so the later ones may never be.
- * Before the call returns, for whatever reason, all that were executed are cancelled with interrupt;
- * results of others are dropped. `ret_result` may be NULL: the result is dropped. If no task succeeds, the
- * failure code of the one that failed last is written to `reterr_failure`, unless that is NULL;
- * HORA_ECANCELED, HORA_EREJECTED or HORA_EABANDONED for one that ended so.
+ * The call executes the first task, and then one more as long as none is done, so later tasks may never be
+ * executed. Before it returns, for whatever reason, it cancels all executed tasks with interrupt. Results of
+ * other tasks are dropped. If `ret_result` is NULL, the result is dropped. If no task succeeds, the call
+ * writes the failure code of the task that failed last to `reterr_failure`, unless that is NULL. For tasks
+ * that ended in one of these ways the code is HORA_ECANCELED, HORA_EREJECTED or HORA_EABANDONED.
  *
- * Ownership: of tasks, see above; the caller owns *ret_result.
- * Threads: Any thread.   Blocks: until one has succeeded, all have failed or the thread is interrupted.
- * Errors: HORA_EFAILED (no task succeeded), HORA_EINVAL (count < 1; a NULL; a task without run),
+ * Ownership: for the tasks, see above; the caller owns *ret_result.   Threads: Any thread.
+ * Blocks: until one task has succeeded, all have failed or the thread is interrupted.
+ * Errors: HORA_EFAILED (no task succeeded), HORA_EINVAL (count < 1; NULL; a task without run),
  * HORA_EINTERRUPTED, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
 HORA_NODISCARD HORA_API int hora_executor_invoke_any(const hora_executor *executor, const hora_task *const *tasks,
                                                      int count, void **ret_result, int *reterr_failure);
 
-/* hora_executor_invoke_any_for - as hora_executor_invoke_any, waiting at most for `timeout` of the
- * executor's clock
+/* hora_executor_invoke_any_for - execute tasks until one succeeds, waiting at most for `timeout`
  *
- * All tasks are executed, as long as none is done, before the time is looked at; a result that is there
- * then is returned even if the time is over.
+ * As hora_executor_invoke_any, with a timeout that is measured by the executor's clock. The call executes all
+ * tasks, as long as none is done, before it checks the time. It returns a result that is available then even
+ * if the timeout has expired.
  *
- * Ownership: as hora_executor_invoke_any.
- * Threads: Any thread.   Blocks: until one has succeeded, all have failed, the time is over or the thread
- * is interrupted.
+ * Ownership: as hora_executor_invoke_any.   Threads: Any thread.
+ * Blocks: until one task has succeeded, all have failed, the timeout expires or the thread is interrupted.
  * Errors: HORA_ETIMEDOUT, and those of hora_executor_invoke_any. */
 HORA_NODISCARD HORA_API int hora_executor_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks,
                                                          int count, hora_ns timeout, void **ret_result,

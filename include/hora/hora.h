@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/hora.h - all of libhora */
+/* hora/hora.h - all public headers of libhora */
 #ifndef HORA_HORA_H
 #define HORA_HORA_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/metrics.h - what a pool has measured: how long tasks waited, how late they were, how long they ran,
- * and how many there were
+/* hora/metrics.h - pool metrics: how long tasks waited and ran, how late they were, how many there were
  *
- * For pools made with `.metrics = HORA_METRICS()`. Each worker writes down what it does in memory of its
- * own, without a lock; whoever asks adds it up, and stops nobody. Values are kept in buckets, whose bounds
- * lie less than 13 % apart; count, sum and maximum are exact (a sum that does not fit is INT64_MAX).
+ * For pools created with `.metrics = HORA_METRICS()`. Each worker records its measurements in its own memory
+ * without a lock. A reader adds them up without stopping the workers. Values are kept in histogram buckets
+ * whose bounds are less than 13 % apart. Count, sum and maximum are exact (a sum that overflows is
+ * INT64_MAX).
  *
- * The name of a task decides what it is measured under: tasks without one, or with an empty one, count for
- * the pool alone. `name` NULL in a call means the whole pool. A name that has not been seen, or came after
- * max_names others, is HORA_ENOENT; the latter are "other". */
+ * Tasks are grouped by name. Tasks without a name, or with an empty one, count only for the pool as a whole.
+ * In calls, a NULL `name` means the whole pool. A name that has not been seen, or that appeared after
+ * max_names others, yields HORA_ENOENT. The latter are counted under "other". */
 #ifndef HORA_METRICS_H
 #define HORA_METRICS_H
 
@@ -23,22 +23,22 @@ HORA_BEGIN_DECLS
 typedef struct hora_metrics {
     /* set by HORA_METRICS */
     uint32_t struct_size;
-    /* how many task names are told apart, at most 65536; names that come later count as "other"; 0: 100 */
+    /* maximum number of distinct task names, at most 65536; later names count as "other"; 0 means 100 */
     int max_names;
 } hora_metrics;
 
 #define HORA_METRICS(...) HORA__LITERAL(hora_metrics, __VA_ARGS__)
 
 typedef enum hora_metric {
-    /* from when a task could have begun (it came, or its planned time) until it did */
+    /* from the time a task could have started (its submission or its planned time) until it started */
     HORA_METRIC_WAIT = 0,
-    /* the same of scheduled tasks alone: after their planned time */
+    /* the same for scheduled tasks only: from the planned time until the start */
     HORA_METRIC_LATENESS,
-    /* from the beginning of a run to its end */
+    /* from the start of a run to its end */
     HORA_METRIC_RUN,
 } hora_metric;
 
-/* As it was at one moment; all zero if there are no values. */
+/* The values at one moment; all zero if there are none. */
 typedef struct hora_distribution {
     /* set by hora_pool_get_distribution */
     uint32_t struct_size;
@@ -51,79 +51,83 @@ typedef struct hora_distribution {
     hora_ns p999;
 } hora_distribution;
 
-/* hora_pool_get_distribution - how values of one kind are distributed
+/* hora_pool_get_distribution - get the distribution of one metric
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool does not measure), HORA_ENOENT (no such name), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool has no metrics), HORA_ENOENT (unknown name), HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_pool_get_distribution(hora_pool *pool, const char *name, hora_metric measure,
                                                        hora_distribution *ret_distribution);
 
-/* hora_pool_quantile - the value below which a share `q` of all lie: 0.5 is the median, 0 the least, 1 the
- * greatest
+/* hora_pool_quantile - return the value below which a fraction `q` of all values lie
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_get_distribution;
- * HORA_EINVAL also for a q not in 0 to 1. */
+ * 0.5 yields the median, 0 the minimum and 1 the maximum.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_pool_get_distribution; also HORA_EINVAL if q is not between 0 and 1. */
 HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q,
                                                hora_ns *ret_value);
 
-/* How many tasks, or runs of series, as of about now: what has ended is counted before what has begun, so
- * done + failed is never more than started. */
+/* Approximate current numbers of tasks, or of runs of series. Completed runs are read before started runs, so
+ * done + failed never exceeds started. */
 typedef struct hora_counts {
     /* set by hora_pool_get_counts */
     uint32_t struct_size;
-    /* tasks that came, also those that were rejected */
+    /* submitted tasks, including rejected ones */
     int64_t submitted;
-    /* runs that have begun */
+    /* started runs */
     int64_t started;
-    /* of these, succeeded, */
+    /* successful runs */
     int64_t done;
-    /* or failed */
+    /* failed runs */
     int64_t failed;
-    /* tasks */
+    /* cancelled tasks */
     int64_t cancelled;
-    /* tasks that found neither thread nor room, or came after shutdown */
+    /* tasks that found neither a thread nor room, or were submitted after shutdown */
     int64_t rejected;
-    /* tasks that had not begun, or were not done, in their time */
+    /* tasks that did not start or finish within their time limits */
     int64_t expired;
-    /* planned times that were missed, and not made up */
+    /* planned times that were missed and not made up */
     int64_t skipped;
-    /* runs that went on for longer than their run_for, */
+    /* runs that exceeded their run_limit */
     int64_t overrun;
-    /* or were reported as stuck */
+    /* runs that were reported as stuck */
     int64_t stuck;
 
-    /* Of the whole pool, 0 for a name: */
-    /* how long the task that has waited longest, and could have begun, has waited until now; 0: none
-     * waits. Of a queue with an order of its own only the first tasks are looked at */
+    /* The following fields describe the whole pool and are 0 for a name. */
+    /* how long the longest-waiting task that could start has waited so far; 0 if none is waiting. In a queue
+     * with its own order, only the first tasks are examined */
     hora_ns oldest;
 
-    /* how much the scheduled task that is most overdue is overdue now; 0: none is */
+    /* how late the most overdue scheduled task is at this moment; 0 if none is overdue */
     hora_ns latest;
 } hora_counts;
 
-/* hora_pool_get_counts - all counters of a pool, or of a name
+/* hora_pool_get_counts - get all counters of a pool or of a task name
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_get_distribution. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: as hora_pool_get_distribution. */
 HORA_NODISCARD HORA_API int hora_pool_get_counts(hora_pool *pool, const char *name, hora_counts *ret_counts);
 
-/* hora_pool_task_names - the names that have been seen, in the order of the alphabet, up to `max` of them;
- * returns how many there are
+/* hora_pool_task_names - list up to `max` known task names in alphabetical order
+ *
+ * Returns how many there are.
  *
  * Ownership: the texts belong to the pool.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (names NULL and max > 0, max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
+ * Errors: HORA_EINVAL (names is NULL and max > 0; max < 0), HORA_ENOTSUP, HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_task_names(hora_pool *pool, const char **names, int max);
 
-/* The text formats, which no text can follow both: OpenMetrics calls the family of a counter x and its
- * sample x_total, the older format of Prometheus calls both x_total. */
+/* Text formats. The two are incompatible: OpenMetrics names a counter family x and its sample x_total,
+ * whereas the older Prometheus format names both x_total. */
 typedef enum hora_metrics_format {
-    HORA_METRICS_OPENMETRICS = 0, /* application/openmetrics-text; version=1.0.0; charset=utf-8. Ends with "# EOF" */
-    HORA_METRICS_PROMETHEUS,      /* text/plain; version=0.0.4; charset=utf-8 */
+    /* application/openmetrics-text; version=1.0.0; charset=utf-8. Ends with "# EOF" */
+    HORA_METRICS_OPENMETRICS = 0,
+    /* text/plain; version=0.0.4; charset=utf-8 */
+    HORA_METRICS_PROMETHEUS,
 } hora_metrics_format;
 
-/* hora_metrics_write - write all that pools have measured, and their sizes, for Prometheus and whatever
- * reads the same
+/* hora_metrics_write - write the metrics and sizes of pools for Prometheus and compatible readers
  *
- * Times are in seconds. For each pool, by its name, and each name of a task, "" being those that have none:
+ * Times are in seconds. For each pool, by its name, and for each task name ("" for tasks without a name):
  *
  *   hora_tasks_total{pool,name,outcome}       done, failed (runs); cancelled, rejected, expired (tasks)
  *   hora_runs_started_total{pool,name}
@@ -132,13 +136,13 @@ typedef enum hora_metrics_format {
  *   hora_lateness_seconds{pool,name}
  *   hora_run_seconds{pool,name}
  *
- * and for each pool hora_tasks_submitted_total, hora_thread_failures_total, and as of now hora_threads,
- * hora_threads_active, hora_threads_core, hora_threads_max, hora_queued, hora_oldest_waiting_seconds,
- * hora_latest_seconds; for each class of a pool with admission hora_class_running{pool,class},
- * hora_class_waiting, hora_class_limit and hora_class_started_total. Of a pool that does not measure there
- * is what hora_pool_get_stats knows of it. Numbers of different names may be of different moments.
+ * For each pool: hora_tasks_submitted_total, hora_thread_failures_total, and the current values hora_threads,
+ * hora_threads_active, hora_threads_core, hora_threads_max, hora_queued, hora_oldest_waiting_seconds and
+ * hora_latest_seconds. For each class of a pool with admission: hora_class_running{pool,class},
+ * hora_class_waiting, hora_class_limit and hora_class_started_total. For a pool without metrics, the output
+ * contains what hora_pool_get_stats provides. Numbers of different names may be of different moments.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: As `write` does, with no lock of hora held.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: As `write` does, with no hora lock held.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED, and what `write` returns. */
 HORA_NODISCARD HORA_API int hora_metrics_write(hora_pool *const *pools, int count, hora_metrics_format format,
                                                hora_write_fn write, void *arg);

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hora/pool.h - thread pools with the semantics of ThreadPoolExecutor
  *
- * A task that is submitted takes the first of these ways that is open:
+ * A submitted task takes the first of these paths that is available:
  *
- *   1. fewer than core_threads workers: a new worker starts with it, even if others are idle;
- *   2. the work queue has room: it is queued;
- *   3. fewer than max_threads workers: a new worker starts with it;
- *   4. it is rejected, by the pool's rule for that.
+ *   1. There are fewer than core_threads workers: a new worker starts with it, even if others are idle.
+ *   2. The work queue has room: the task is queued.
+ *   3. There are fewer than max_threads workers: a new worker starts with it.
+ *   4. The task is rejected according to the pool's rejection policy.
  *
- * So more than core_threads workers exist only while the queue refuses. A worker above core_threads that
- * finds nothing to do for keep_alive ends; with core_time_out the others as well.
+ * More than core_threads workers therefore exist only while the queue refuses tasks. A worker above
+ * core_threads that stays idle for keep_alive ends; with core_time_out, core workers do so as well.
  *
- * Run states, in this order and never back:
+ * A pool passes through these run states, in this order and never back:
  *
- *     RUNNING -> SHUTDOWN    hora_pool_shutdown: nothing new, but all that is queued runs
- *     RUNNING, SHUTDOWN -> STOP   hora_pool_shutdown_now: what is queued is handed back, what runs is interrupted
- *     SHUTDOWN -> TIDYING    queue and pool are empty
- *     STOP -> TIDYING        the pool is empty
- *     TIDYING -> TERMINATED  the terminated hook has returned
+ *     RUNNING -> SHUTDOWN         hora_pool_shutdown: no new tasks, but queued tasks run
+ *     RUNNING, SHUTDOWN -> STOP   hora_pool_shutdown_now: queued tasks are handed back, running ones are
+ *                                 interrupted
+ *     SHUTDOWN -> TIDYING         queue and pool are empty
+ *     STOP -> TIDYING             the pool is empty
+ *     TIDYING -> TERMINATED       the terminated hook has returned
  *
- * If no thread can be started, a pool goes on with those that it has. If it has none, the call that
- * submits a task returns HORA_EAGAIN (or HORA_ENOMEM), the caller keeps the task, and nothing has changed.
- * A pool can also lose its last thread later, while tasks are queued: a task ends its thread, or a thread
- * that another submitter relied on does not start. The pool then tries to start one again, after 10 ms at
- * first and every second in the end: in the thread that was the last one, as long as tasks are queued; in
- * each thread that waits for the pool (hora_pool_await_idle_for, hora_pool_await_termination_for,
- * hora_pool_close_for) or for a future of it (hora_future_get); and with each task that comes.
+ * If no thread can be started, a pool continues with the threads it has. If it has none, the submitting call
+ * returns HORA_EAGAIN (or HORA_ENOMEM), the caller keeps the task, and nothing has changed. A pool can also
+ * lose its last thread later, while tasks are queued: a task ends its thread, or a thread that another
+ * submitter relied on does not start. The pool then tries again to start a thread, first after 10 ms and
+ * eventually once per second. These threads retry: the thread that was the last one, as long as tasks are
+ * queued; each thread that waits for the pool (hora_pool_await_idle_for, hora_pool_await_termination_for,
+ * hora_pool_close_for) or for one of its futures (hora_future_get); and each thread that submits a task.
  *
- * core_threads and max_threads may be any number up to INT_MAX. No pool has more than 268,435,455 threads at
- * a time, whatever they allow.
+ * core_threads and max_threads may be any number up to INT_MAX, but a pool never has more than 268,435,455
+ * threads at a time.
  *
  * Every accepted task ends in exactly one way: done, failed, cancelled, rejected, abandoned, handed back or
- * expired (hora/task.h); the pool counts them (hora_pool_stats) and asserts the sum at its end.
+ * expired (see hora/task.h). The pool counts each of these (hora_pool_stats) and asserts their sum when it
+ * ends.
  *
- * Callbacks (factory, hooks, rejection) run with no lock of hora held and may call the pool. */
+ * Callbacks (thread factory, hooks, rejection handler) run with no hora lock held and may call the pool. */
 #ifndef HORA_POOL_H
 #define HORA_POOL_H
 
@@ -51,370 +53,378 @@ HORA_BEGIN_DECLS
 
 typedef struct hora_pool hora_pool;
 
-/* What can be switched on when a pool is made; each has a header of its own. */
+/* Optional features of a pool, enabled when it is created. Each has a header of its own. */
 typedef struct hora_metrics hora_metrics;             /* hora/metrics.h */
 typedef struct hora_admission hora_admission;         /* hora/admission.h */
 typedef struct hora_watchdog hora_watchdog;           /* hora/event.h */
 typedef struct hora_listener hora_listener;           /* hora/event.h */
 typedef struct hora_context_hooks hora_context_hooks; /* hora/context.h */
 
-/* What happens to a task that finds neither a thread nor room, or comes after shutdown. Whatever is
- * dropped completes its future with HORA_EREJECTED. */
+/* The rejection policy: what happens to a task that finds neither a thread nor room, or is submitted after
+ * shutdown. A dropped task completes its future with HORA_EREJECTED. */
 typedef enum hora_reject {
-    /* the call returns HORA_EREJECTED, the caller keeps the task */
+    /* the call returns HORA_EREJECTED and the caller keeps the task */
     HORA_REJECT_ABORT = 0,
-    /* the submitting thread runs it; after shutdown it is dropped */
+    /* the submitting thread runs the task; after shutdown the task is dropped */
     HORA_REJECT_CALLER_RUNS,
-    /* it is dropped, the call succeeds */
+    /* the task is dropped and the call succeeds */
     HORA_REJECT_DISCARD,
-    /* the first task of the queue is dropped and this one tried again; after shutdown it is dropped */
+    /* the first task in the queue is dropped and the new task is retried; after shutdown the new task is
+     * dropped */
     HORA_REJECT_DISCARD_OLDEST,
-    /* the submitting thread waits for room, at most for reject_timeout, then as ABORT; not with a
-     * synchronous queue, which never has room */
+    /* the submitting thread waits for room, at most for reject_timeout, and then proceeds as with ABORT. Not
+     * allowed with a synchronous queue, which never has room */
     HORA_REJECT_BLOCK,
 
     /* reject_handler decides */
     HORA_REJECT_CALLBACK,
 } hora_reject;
 
-/* HORA_REJECT_CALLBACK: 0 if the handler has taken care of the future (it may keep a reference and run,
- * execute or fail it later), or an error, which the submitting call returns; the caller then keeps the
- * task, so the handler must have left it alone. Runs in the submitting thread. */
+/* The handler of HORA_REJECT_CALLBACK. It returns 0 if it has taken care of the future; it may keep a
+ * reference and run, execute or fail the future later. Otherwise it returns an error, which the submitting
+ * call returns; the caller then keeps the task, so the handler must not have touched it. Runs in the
+ * submitting thread. */
 typedef int (*hora_reject_fn)(hora_pool *pool, hora_future *future, void *arg);
 
-/* Starts a thread that calls run(run_arg) exactly once. 0, or an error, and then run is not called. The
- * name is a suggestion. Whatever thread it is, hora does not join it: it must be detached or joined by its
- * maker. */
+/* Starts a thread that calls run(run_arg) exactly once. Returns 0, or an error if run will not be called. The
+ * name is a suggestion. hora does not join the thread: the factory must detach or join it. */
 typedef int (*hora_thread_factory_fn)(void (*run)(void *run_arg), void *run_arg, const char *name, void *arg);
 
-/* What a hook is told of a run. Valid during the call. */
+/* Describes a run to a hook. Valid during the call. */
 typedef struct hora_run_info {
     /* that of the library */
     uint32_t struct_size;
-    /* whether a caller has a handle of it: false after hora_pool_execute, and for a timer */
+    /* whether a caller holds a handle to the task: false after hora_pool_execute and for a timer */
     bool submitted;
-    /* after: the failure code of the task, 0 if it succeeded */
+    /* in `after`: the failure code of the task, 0 if it succeeded */
     int code;
     /* borrowed; NULL for a timer (hora/timer.h) */
     hora_future *future;
-    /* whose name and place it is. In `after` its arg may have been dropped already */
+    /* the task, with its name and source location. In `after` its arg may already have been dropped */
     const hora_task *task;
 } hora_run_info;
 
-/* Around each task, in its worker: before (non-zero: the task does not run, and fails with that code; the
- * worker ends and is replaced) and after, with the failure code of the task. Not for tasks that the caller
- * runs. */
+/* Hooks that the worker calls around each task. If `before` returns non-zero, the task does not run and fails
+ * with that code; the worker ends and is replaced. `after` receives the failure code of the task. The hooks
+ * are not called for tasks that the caller runs. */
 typedef int (*hora_before_fn)(hora_pool *pool, const hora_run_info *run, void *arg);
 typedef void (*hora_after_fn)(hora_pool *pool, const hora_run_info *run, void *arg);
 
-/* Once, between the end of the last worker's work and termination. */
+/* Called once, after the last worker has finished its work and before the pool terminates. */
 typedef void (*hora_terminated_fn)(hora_pool *pool, void *arg);
 
 typedef struct hora_pool_options {
     /* sizeof(hora_pool_options), set by HORA_POOL_OPTIONS */
     uint32_t struct_size;
-    /* 0 and more */
+    /* 0 or more */
     int core_threads;
-    /* 0: core_threads, or 1 if that is 0. Reached if the queue is full, or as grow_after says. At most
-     * 268435455 threads run at a time, whatever is asked for */
+    /* 0 means core_threads, or 1 if core_threads is 0. The pool grows up to this number if the queue is full,
+     * or as grow_after specifies. At most 268435455 threads run at a time */
     int max_threads;
-    /* how long a surplus worker stays idle; 0: not at all */
+    /* how long a surplus worker may stay idle; 0 means that it ends immediately */
     hora_ns keep_alive;
-    /* core workers, too, end after keep_alive, which must then be > 0 */
+    /* core workers also end after keep_alive, which must then be > 0 */
     bool core_time_out;
-    /* the work queue: any kind, empty, used by nobody else; NULL: a linked one of queue_capacity. It must
-     * live longer than the pool. Its elements are hora_future pointers */
+    /* the work queue, of any kind; it must be empty, not used otherwise, and outlive the pool. Its elements
+     * are hora_future pointers. NULL means a linked queue with queue_capacity */
     hora_queue *queue;
 
-    /* of the pool's own queue; 0: HORA_UNBOUNDED, < 0: no room (a synchronous queue) */
+    /* capacity of the pool's own queue; 0 means HORA_UNBOUNDED, < 0 means none (a synchronous queue) */
     int queue_capacity;
-    /* the rule for tasks that find no place */
+    /* the rejection policy */
     hora_reject reject;
-    /* HORA_REJECT_BLOCK: how long to wait for room; 0: HORA_FOREVER */
+    /* HORA_REJECT_BLOCK: how long to wait for room; 0 means HORA_FOREVER */
     hora_ns reject_timeout;
-    /* HORA_REJECT_CALLBACK */
+    /* HORA_REJECT_CALLBACK: the handler */
     hora_reject_fn reject_handler;
-    /* NULL: hora's own threads */
+    /* NULL means that hora creates the threads */
     hora_thread_factory_fn thread_factory;
-    /* hooks; NULL: none */
+    /* hooks; NULL means none */
     hora_before_fn before;
     hora_after_fn after;
     hora_terminated_fn terminated;
     /* last argument of all callbacks above */
     void *arg;
-    /* prefix of thread names, copied; NULL: "pool-N-thread-", N counting pools */
+    /* prefix of thread names, copied; NULL means "pool-N-thread-", where N counts pools */
     const char *name;
-    /* of hora's own threads, PTHREAD_STACK_MIN to 1 TB; 0: the system's default */
+    /* stack size of threads that hora creates, PTHREAD_STACK_MIN to 1 TB; 0 means the system default */
     size_t stack_size;
-    /* what keep_alive and timed calls are measured with; NULL: monotonic */
+    /* the clock that measures keep_alive and timed calls; NULL means monotonic */
     const hora_clock *clock;
-    /* the setters below are refused with HORA_ENOTSUP */
+    /* the setters below return HORA_ENOTSUP */
     bool frozen;
-    /* cancelled tasks stay in the queue until a worker meets them, as in the JDK */
+    /* cancelled tasks stay in the queue until a worker reaches them, as in the JDK */
     bool keep_cancelled;
-    /* how long to look again before a thread sleeps, at most HORA_SPIN_MAX; 0: not at all. See below */
+    /* how long a thread polls before it sleeps, at most HORA_SPIN_MAX; 0 means not at all. See below */
     hora_ns spin;
 
-    /* histograms and counters; NULL: off. See hora/metrics.h. This struct and those below are copied */
+    /* histograms and counters; NULL means off. See hora/metrics.h. This struct and those below are copied */
     const hora_metrics *metrics;
 
-    /* classes, keys and priorities; NULL: off. See hora/admission.h */
+    /* classes, keys and priorities; NULL means off. See hora/admission.h */
     const hora_admission *admission;
 
-    /* reports workers that make no progress, and enforces limits of tasks in time; NULL: off. See
+    /* reports workers that make no progress and enforces time limits of tasks; NULL means off. See
      * hora/event.h */
     const hora_watchdog *watchdog;
 
-    /* functions that are told what happens; NULL: none. See hora/event.h */
+    /* functions to notify of events; NULL means none. See hora/event.h */
     const hora_listener *listener;
 
-    /* what travels with tasks; NULL: nothing. See hora/context.h */
+    /* carries a context with each task; NULL means off. See hora/context.h */
     const hora_context_hooks *context_hooks;
 
-    /* how long a task may wait before another thread starts; 0: threads beyond core_threads start only
-     * when the queue is full. See below */
+    /* how long a task may wait before another thread starts; 0 means that threads beyond core_threads start
+     * only when the queue is full. See below */
     hora_ns grow_after;
 
-    /* where hora_pool_request_dump writes to; takes a thread and a descriptor. NULL: nowhere. See
+    /* where hora_pool_request_dump writes to; requires a thread and a descriptor. NULL means nowhere. See
      * hora/explain.h */
     hora_write_fn dump;
     void *dump_arg;
 } hora_pool_options;
 
 /* With `spin`, one idle worker of the pool, and each thread that waits for the future of a submitted task,
- * go on looking for so long, and use a processor for it, before they sleep: if what they wait for comes in
- * that time, nobody has to be woken, which takes longer than most small tasks. It pays where tasks follow
- * each other within microseconds and there are processors to spare; 20 to 50 us are a good choice. With
- * one processor it has no effect. Nothing else changes by it: neither order nor who runs what, and looking
- * ends at once with a task, an interrupt or a shutdown. For the pool's own queue, if that has room. */
+ * polls for this long before it sleeps, using a processor meanwhile. If a task or result arrives within that
+ * time, no thread has to be woken, which takes longer than most small tasks. Spinning pays off where tasks
+ * follow each other within microseconds and processors are available; 20 to 50 us is a good choice. It has no
+ * effect with one processor. It changes neither the order of tasks nor which thread runs them, and it ends
+ * immediately with a task, an interrupt or a shutdown. It requires the pool's own queue, with capacity. */
 #define HORA_SPIN_MAX ((hora_ns)1000000)
 
-/* With `grow_after` the number of core threads becomes a lower bound. If a task has waited for longer than
- * this, no worker is idle, and at least one worker has used less than half of the time on a processor, the
- * pool starts another worker: one at a time, and at most max_threads. A worker that has been idle for
- * keep_alive ends. CPU-bound workers do not trigger growth. On an overloaded machine a worker that only
- * waits for a processor looks blocked, too. This is for plain pools with a queue of their own that has
- * room. While tasks are queued, the watchdog's thread looks at the pool every half grow_after, at most
- * once a millisecond; so growth may come that much later. Each change is an event (`resized`) that says
- * why. */
+/* With `grow_after`, core_threads becomes a lower bound. If a task has waited longer than grow_after, no
+ * worker is idle, and at least one worker has used less than half of the time on a processor, the pool starts
+ * another worker, one at a time and up to max_threads. A worker that has been idle for keep_alive ends.
+ * CPU-bound workers do not trigger growth. On an overloaded machine, a worker that only waits for a processor
+ * also looks blocked. This is for plain pools that use their own queue, with capacity. While tasks are
+ * queued, the watchdog thread checks the pool every half grow_after, but at most once per millisecond, so
+ * growth may be delayed by that much. Each change raises a `resized` event that gives the reason. */
 #define HORA_POOL_OPTIONS(...) HORA__LITERAL(hora_pool_options, __VA_ARGS__)
 
-/* hora_pool_new - make a pool; threads start when tasks come
+/* hora_pool_new - create a pool; threads start when tasks are submitted
  *
- * hora refuses an option set that cannot work, and one of which a part would have no effect. `reason` says
- * which and why.
+ * An option set that cannot work, or of which a part would have no effect, is refused. `reason` says which
+ * option and why.
  *
- * Ownership: the caller owns *ret_pool, to be freed with hora_pool_free. Queue and clock must live longer.
+ * Ownership: the caller owns *ret_pool and frees it with hora_pool_free. Queue and clock must outlive the
+ * pool.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EBUSY (another pool has the queue), HORA_ENOMEM, HORA_EAGAIN; HORA_EMFILE and
+ * Errors: HORA_EINVAL, HORA_EBUSY (another pool uses the queue), HORA_ENOMEM, HORA_EAGAIN; HORA_EMFILE and
  * HORA_ENFILE (dump). */
 HORA_NODISCARD HORA_API int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason);
 
 /* hora_pool_free - stop the pool, wait for its threads to end, and free it
  *
- * NULL is allowed. The pool abandons the tasks that are still queued, and interrupts those that run. So
- * call hora_pool_close or hora_pool_close_for first. Returns how many accepted tasks the pool has
- * abandoned in its whole life: 0 if all came to their end. Not interruptible itself. In the thread that
- * made the pool it never lacks memory.
+ * NULL is allowed. The pool abandons tasks that are still queued and interrupts running tasks, so call
+ * hora_pool_close or hora_pool_close_for first. Returns how many accepted tasks the pool has abandoned during
+ * its lifetime; 0 means that all completed. The call is not interruptible. In the thread that created the
+ * pool it never fails for lack of memory.
  *
- * Ownership: on success the pool is gone; on error nothing has changed.
- * Threads: Owner.   Blocks: until running tasks have ended.
- * Errors: HORA_EDEADLK (called by one of the pool's own tasks, its terminated hook, or its watchdog or
- * dump thread), HORA_ENOMEM, HORA_EFORKED. */
+ * Ownership: on success the pool is freed; on error nothing has changed.   Threads: Owner.
+ * Blocks: until running tasks have ended.
+ * Errors: HORA_EDEADLK (called by one of the pool's own tasks, its terminated hook, or its watchdog or dump
+ * thread), HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_free(hora_pool *pool);
 
 /* hora_pool_execute - queue a task without creating a future
  *
  * Ownership: see hora/task.h.   Threads: Any thread.
- * Blocks: with HORA_REJECT_BLOCK for room; with HORA_REJECT_CALLER_RUNS as long as the task runs.
- * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK
- * (HORA_REJECT_BLOCK), HORA_EAGAIN (the pool has no thread and can start none), HORA_EFORKED, and what a
- * rejection handler returns. */
+ * Blocks: with HORA_REJECT_BLOCK until there is room; with HORA_REJECT_CALLER_RUNS as long as the task runs.
+ * Errors: HORA_EREJECTED, HORA_EINVAL, HORA_ENOMEM, HORA_EINTERRUPTED and HORA_EDEADLK (HORA_REJECT_BLOCK),
+ * HORA_EAGAIN (the pool has no thread and cannot start one), HORA_EFORKED, and what a rejection handler
+ * returns. */
 HORA_NODISCARD HORA_API int hora_pool_execute(hora_pool *pool, const hora_task *task);
 
-/* hora_pool_submit - queue a task, and get its future; `ret_future` may be NULL
+/* hora_pool_submit - queue a task and return its future; `ret_future` may be NULL
  *
- * Ownership: as hora_pool_execute; the caller gets one reference to *ret_future.
- * Threads: Any thread.   Blocks: as hora_pool_execute.   Errors: as hora_pool_execute. */
+ * Ownership: as hora_pool_execute; the caller receives one reference to *ret_future.   Threads: Any thread.
+ * Blocks: as hora_pool_execute.   Errors: as hora_pool_execute. */
 HORA_NODISCARD HORA_API int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future);
 
-/* hora_task_options_check - whether task options are valid for a pool, and if not, why
+/* hora_task_options_check - check whether task options are valid for a pool and, if not, say why
  *
- * The calls that take task options refuse what this refuses.
+ * Calls that take task options refuse the same options.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (also: a class of another pool), HORA_ENOTSUP (class, key or priority, and the pool
- * has no admission; a pool without watchdog, metrics, admission, listener and context_hooks),
- * HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (also for a class of another pool), HORA_ENOTSUP (class, key or priority in a pool
+ * without admission; a pool without watchdog, metrics, admission, listener and context_hooks), HORA_EFORKED.
+ */
 HORA_NODISCARD HORA_API int hora_task_options_check(hora_pool *pool, const hora_task_options *options,
                                                     hora_error *reason);
 
-/* hora_pool_submit_with - submit a task with options of its own
+/* hora_pool_submit_with - submit a task with task options
  *
  * `ret_future` may be NULL. For a task that runs later, or repeatedly, see `options` of hora_schedule.
  *
- * Ownership: as hora_pool_submit; the options are copied.   Threads: Any thread.   Blocks: as
- * hora_pool_execute.
- * Errors: as hora_pool_submit; and those of hora_task_options_check, HORA_EAGAIN (a limit, and no thread
- * can be started to watch over it). */
+ * Ownership: as hora_pool_submit; the options are copied.   Threads: Any thread.
+ * Blocks: as hora_pool_execute.
+ * Errors: as hora_pool_submit; and those of hora_task_options_check, HORA_EAGAIN (the task has a time limit,
+ * and the watchdog thread cannot be started). */
 HORA_NODISCARD HORA_API int hora_pool_submit_with(hora_pool *pool, const hora_task *task,
                                                   const hora_task_options *options, hora_future **ret_future,
                                                   hora_error *reason);
 
-/* hora_pool_execute_future - run a future of hora_future_new or hora_future_init some time
+/* hora_pool_execute_future - queue a future of hora_future_new or hora_future_init to be run
  *
- * It may be executed several times; only the first run of it counts.
+ * A future may be executed several times; only its first run counts.
  *
- * Ownership: the pool takes a reference of its own while it needs it.
- * Threads: Any thread.   Blocks: as hora_pool_execute.   Errors: as hora_pool_execute. */
+ * Ownership: the pool takes its own reference while it needs the future.   Threads: Any thread.
+ * Blocks: as hora_pool_execute.   Errors: as hora_pool_execute. */
 HORA_NODISCARD HORA_API int hora_pool_execute_future(hora_pool *pool, hora_future *future);
 
-/* hora_pool_shutdown - accept nothing more; what is queued and running goes on to its end
+/* hora_pool_shutdown - accept no more tasks; queued and running tasks complete
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never (but for the terminated hook, if the pool
- * is empty).
- * Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.
+ * Blocks: Never (except for the terminated hook, if the pool is empty).   Errors: HORA_EINVAL, HORA_EFORKED.
+ */
 HORA_API int hora_pool_shutdown(hora_pool *pool);
 
-/* hora_pool_shutdown_now - accept nothing more, interrupt what runs, and hand back what is queued
+/* hora_pool_shutdown_now - accept no more tasks, interrupt running tasks, and hand back queued ones
  *
- * The futures handed back are not done, and nobody will run them unless the caller does; one that was
- * queued several times is handed back once. Without a list they are abandoned. The pool is stopped in any
- * case: what was executed, not submitted, and there is no memory for to hand it back, is abandoned, too,
- * and HORA_ENOMEM says so. Timers (hora/timer.h) are cancelled.
+ * The futures handed back are not done, and they do not run unless the caller runs them. A future that was
+ * queued several times is handed back once. Without a list, queued tasks are abandoned. The pool stops in any
+ * case: if there is not enough memory to hand back a task that was executed rather than submitted, the task
+ * is abandoned as well and the call returns HORA_ENOMEM. Timers (hora/timer.h) are cancelled.
  *
- * Ownership: the caller gets a reference to each future in the list: take them one by one with
- * hora_future_list_take, or let hora_future_list_cancel deal with them.   Threads: Any thread.   Blocks:
- * Never.
- * Errors: HORA_EINVAL (also: a list that is not empty), HORA_ENOMEM (with a list only), HORA_EFORKED. */
+ * Ownership: the caller receives a reference to each future in the list. Take them one by one with
+ * hora_future_list_take, or pass the list to hora_future_list_cancel.
+ * Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (also for a list that is not empty), HORA_ENOMEM (only with a list), HORA_EFORKED. */
 HORA_API int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list);
 
-/* hora_pool_await_termination_for - wait until the pool is TERMINATED
+/* hora_pool_await_termination_for - wait until the pool is TERMINATED, at most for `timeout`
  *
- * Precedence: terminated, then the end of the time, then interrupts. Threads may still be on their last
- * steps.
+ * Precedence: terminated, then the timeout, then interrupts. Threads may still be about to exit.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated, the time is over or interrupted.
+ * Ownership: not transferred.   Threads: Any thread.
+ * Blocks: until terminated, the timeout expires or the thread is interrupted.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_EDEADLK (untimed, by one of the pool's own tasks),
  * HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_pool_await_termination_for(hora_pool *pool, hora_ns timeout);
 
-/* hora_pool_await_termination - as hora_pool_await_termination_for, without a limit
+/* hora_pool_await_termination - wait until the pool is TERMINATED
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated or interrupted.
- * Errors: as hora_pool_await_termination_for, but HORA_ETIMEDOUT. */
+ * As hora_pool_await_termination_for, without a timeout.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: until terminated or the thread is interrupted.
+ * Errors: as hora_pool_await_termination_for, except HORA_ETIMEDOUT. */
 HORA_NODISCARD HORA_API int hora_pool_await_termination(hora_pool *pool);
 
 /* hora_pool_close_for - shut down, wait at most for `timeout`, then stop
  *
- * What is queued at the deadline is abandoned, what runs is interrupted. An interrupt of the caller counts
- * as the deadline, and stays pending. Does not free the pool.
+ * At the deadline, queued tasks are abandoned and running tasks are interrupted. An interrupt of the caller
+ * counts as the deadline and stays pending. The pool is not freed.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated or the time is over.
- * Errors: HORA_ETIMEDOUT (it had to stop; `active` of hora_pool_stats says how many tasks are still running),
- * HORA_EDEADLK, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: until terminated or the timeout expires.
+ * Errors: HORA_ETIMEDOUT (it had to stop; `active` of hora_pool_stats tells how many tasks are still
+ * running), HORA_EDEADLK, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_close_for(hora_pool *pool, hora_ns timeout);
 
-/* hora_pool_close - as hora_pool_close_for, without a limit: everything that was accepted runs to its end
+/* hora_pool_close - shut down and wait until all accepted tasks have completed
  *
- * An interrupt of the caller counts as a deadline, as there.
+ * As hora_pool_close_for, without a timeout. An interrupt of the caller counts as the deadline.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until terminated, or interrupted.   Errors: as
- * hora_pool_close_for. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: until terminated or the thread is interrupted.
+ * Errors: as hora_pool_close_for. */
 HORA_API int hora_pool_close(hora_pool *pool);
 
 /* hora_pool_await_idle_for - wait until nothing is queued or running, without shutting down
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until idle, the time is over or interrupted.
+ * Ownership: not transferred.   Threads: Any thread.
+ * Blocks: until idle, the timeout expires or the thread is interrupted.
  * Errors: HORA_ETIMEDOUT, HORA_EINTERRUPTED, HORA_EDEADLK (untimed, by one of the pool's own tasks),
  * HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout);
 
-/* hora_pool_await_idle - as hora_pool_await_idle_for, without a limit
+/* hora_pool_await_idle - as hora_pool_await_idle_for, without a timeout
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until idle or interrupted.
- * Errors: as hora_pool_await_idle_for, but HORA_ETIMEDOUT. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: until idle or the thread is interrupted.
+ * Errors: as hora_pool_await_idle_for, except HORA_ETIMEDOUT. */
 HORA_NODISCARD HORA_API int hora_pool_await_idle(hora_pool *pool);
 
-/* hora_pool_idle_fd - a descriptor that polls readable while nothing is queued or running
+/* hora_pool_idle_fd - return a descriptor that polls readable while nothing is queued or running
  *
- * Made at the first call, then always the same one. Do not read from it, write to it or close it.
+ * The first call creates it; later calls return the same one. Do not read from it, write to it or close it.
  *
- * Ownership: the pool's; it is closed by hora_pool_free.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED; otherwise the descriptor, >= 0. */
+ * Ownership: the descriptor belongs to the pool and is closed by hora_pool_free.   Threads: Any thread.
+ * Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EMFILE, HORA_ENFILE, HORA_EFORKED; otherwise the descriptor, >= 0.
+ */
 HORA_NODISCARD HORA_API int hora_pool_idle_fd(hora_pool *pool);
 
-/* hora_pool_remove - take a future out of the queue: 1 if it was there, else 0
+/* hora_pool_remove - remove a future from the queue: returns 1 if it was there, otherwise 0
  *
- * Ownership: the pool's reference is gone; the future is as it was, not done.   Threads: Any thread.
- * Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: the pool releases its reference; the future is unchanged and not done.   Threads: Any thread.
+ * Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_pool_remove(hora_pool *pool, hora_future *future);
 
-/* hora_pool_purge - take all cancelled futures out of the queue, and return how many
+/* hora_pool_purge - remove all cancelled futures from the queue and return how many
  *
- * Only with keep_cancelled there can be any.
+ * Only a pool with keep_cancelled can have any.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM,
- * HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_API int hora_pool_purge(hora_pool *pool);
 
-/* hora_pool_prestart - start one core worker that waits for work: 1, or 0 if all are there
+/* hora_pool_prestart - start one core worker that waits for work: returns 1, or 0 if all exist
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EFORKED, HORA_ESHUTDOWN, and why no thread could be started. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL, HORA_EFORKED, HORA_ESHUTDOWN, and the reason why no thread could be started. */
 HORA_API int hora_pool_prestart(hora_pool *pool);
 
-/* hora_pool_prestart_all - start all core workers, and return how many were started
+/* hora_pool_prestart_all - start all core workers and return how many were started
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_pool_prestart_all(hora_pool *pool);
 
 /* hora_pool_set_core_threads - change the number of core threads
  *
- * With an unbounded queue and no grow_after, max_threads has no effect of its own, and follows.
- * Fewer: idle surplus workers end. More: workers start if tasks are queued.
+ * With an unbounded queue and no grow_after, max_threads has no effect of its own and follows. If the number
+ * decreases, idle surplus workers end. If it increases, workers start if tasks are queued.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (negative, more than max_threads), HORA_ENOTSUP (frozen), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (negative, or more than max_threads), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason);
 
-/* hora_pool_set_max_threads - change the largest number of threads
+/* hora_pool_set_max_threads - change the maximum number of threads
  *
- * Refused, as by hora_pool_new, where it would have no effect: more than core_threads with an unbounded
+ * As in hora_pool_new, a value that would have no effect is refused: more than core_threads with an unbounded
  * queue and no grow_after.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (< 1, fewer than core_threads), HORA_ENOTSUP (frozen), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (< 1, or fewer than core_threads), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_max_threads(hora_pool *pool, int threads, hora_error *reason);
 
-/* hora_pool_set_keep_alive - change how long surplus workers stay idle
+/* hora_pool_set_keep_alive - change how long surplus workers may stay idle
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (negative; 0 with core time-out), HORA_ENOTSUP (frozen), HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EINVAL (negative; 0 with core_time_out), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_keep_alive(hora_pool *pool, hora_ns keep_alive, hora_error *reason);
 
-/* hora_pool_set_core_time_out - whether core workers, too, end after keep_alive
+/* hora_pool_set_core_time_out - set whether core workers also end after keep_alive
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (keep_alive is 0), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_core_time_out(hora_pool *pool, bool core_time_out, hora_error *reason);
 
-/* hora_pool_set_thread_factory - how threads are made from now on; `arg` is the last argument of the factory
+/* hora_pool_set_thread_factory - set how threads are created from now on
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * `arg` is the last argument of the factory.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory, void *arg);
 
-/* hora_pool_set_reject - the rule for tasks that find no place from now on; a handler for
- * HORA_REJECT_CALLBACK, else NULL
+/* hora_pool_set_reject - set the rejection policy from now on
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * `handler` is required for HORA_REJECT_CALLBACK and otherwise NULL.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOTSUP (frozen), HORA_EFORKED. */
 HORA_API int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler, void *arg,
                                   hora_error *reason);
 
-/* The run states, in their order: see above. */
+/* The run states in order; see above. */
 typedef enum hora_pool_state {
     HORA_POOL_RUNNING = 0,
     HORA_POOL_SHUTDOWN,
@@ -423,16 +433,16 @@ typedef enum hora_pool_state {
     HORA_POOL_TERMINATED,
 } hora_pool_state;
 
-/* Everything that can be asked of a pool, as it was at one moment. */
+/* The complete state of a pool at one moment. */
 typedef struct hora_pool_stats {
     /* set by HORA_INIT */
     uint32_t struct_size;
     hora_pool_state state;
-    /* workers now, but for those that are written off; 0 from TIDYING on */
+    /* current workers, except those that are written off; 0 from TIDYING on */
     int threads;
-    /* workers that run a task, hooks included */
+    /* workers that are running a task, including its hooks */
     int active;
-    /* most workers ever, of those whose thread was started */
+    /* largest number of workers so far, counting only those whose thread was started */
     int largest;
     /* tasks in the queue */
     int queued;
@@ -442,112 +452,116 @@ typedef struct hora_pool_stats {
     bool core_time_out;
     hora_reject reject;
     hora_reject_fn reject_handler;
-    /* NULL: hora's own */
+    /* NULL means that hora creates the threads */
     hora_thread_factory_fn thread_factory;
     /* threads that could not be started */
     int thread_failures;
-    /* why not, the last time; 0: never */
+    /* the reason of the last such failure; 0 if there was none */
     int thread_error;
-    /* tasks taken on */
+    /* accepted tasks */
     int64_t accepted;
-    /* of these: succeeded, */
+    /* of the accepted tasks: succeeded */
     int64_t done;
-    /* failed, */
+    /* failed */
     int64_t failed;
-    /* cancelled, */
+    /* cancelled */
     int64_t cancelled;
-    /* dropped after they had been taken on (HORA_REJECT_DISCARD_OLDEST, the shutdown race), */
+    /* dropped after they had been accepted (HORA_REJECT_DISCARD_OLDEST, the shutdown race) */
     int64_t rejected;
-    /* dropped by stopping, or by a task that ended its thread, */
+    /* dropped because the pool was stopped, or by a task that ended its thread */
     int64_t abandoned;
-    /* given back by hora_pool_shutdown_now or hora_pool_remove */
+    /* handed back by hora_pool_shutdown_now or hora_pool_remove */
     int64_t handed_back;
-    /* tasks that workers have dealt with, in whatever way: the JDK's completed count */
+    /* tasks that workers have processed in any way: the JDK's completed count */
     int64_t completed;
-    /* completed, running and queued: the JDK's task count, which falls when tasks are removed */
+    /* completed, running and queued tasks: the JDK's task count, which decreases when tasks are removed */
     int64_t tasks;
-    /* of those accepted: not begun, or not done, in time: see hora_task_options */
+    /* of the accepted tasks: not started or not finished in time; see hora_task_options */
     int64_t expired;
-    /* workers that were stuck and have been replaced, and still run their task:
+    /* stuck workers that have been replaced and are still running their task; see
      * hora_task_options.replace_stuck */
     int written_off;
     bool keep_cancelled;
-    /* of a scheduler: shutdown cancels tasks that run once and are not due */
+    /* for a scheduler: shutdown cancels one-shot tasks that are not due */
     bool cancel_delayed;
-    /* of a scheduler: series go on after shutdown */
+    /* for a scheduler: series continue after shutdown */
     bool continue_periodic;
 } hora_pool_stats;
 
-/* hora_pool_get_stats - look at everything at once
+/* hora_pool_get_stats - get the complete state of a pool
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_pool_get_stats(hora_pool *pool, hora_pool_stats *ret_stats);
 
-/* hora_pool_describe - one line about a pool, for people: name, state and counts
+/* hora_pool_describe - write one line about a pool for people: name, state and counts
  *
- * As snprintf: returns the length of the whole text.
+ * Like snprintf, it returns the length of the complete text.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_pool_describe(hora_pool *pool, char *text, size_t size);
 
-/* hora_pool_queue - the work queue
+/* hora_pool_queue - return the work queue
  *
- * Its elements are hora_future pointers. Looking is harmless: hora_queue_peek and hora_queue_snapshot give
- * references, and hora_queue_for_each holds them meanwhile. Taking from it by hand is not: the pool goes
- * on counting on what was taken, which must not outlive it. Use hora_pool_remove to take a future out.
- * From the first call on each task has a future, also those that are executed, not submitted, which makes
- * these a little slower. Timers (hora/timer.h) have none: calls of the queue neither show nor count them,
- * and they are lost if something is taken by hand that is due after them.
+ * Its elements are hora_future pointers. Looking at it is harmless: hora_queue_peek and hora_queue_snapshot
+ * return references, and hora_queue_for_each holds references during the visit. Taking from it by hand is
+ * not: the pool still counts what was taken, which must not outlive the pool. Use hora_pool_remove to remove
+ * a future. From the first call on, every task has a future, including tasks that are executed rather than
+ * submitted, which makes them a little slower. Timers (hora/timer.h) have no future: the calls of the queue
+ * neither show nor count them, and taking an element by hand loses timers that are due before it.
  *
- * Closing it ends the pool: what can be taken from it still runs, and a worker that finds nothing more
- * shuts the pool down, as hora_pool_shutdown does. What is left then and is not due is abandoned, as by
- * hora_pool_shutdown_now.
+ * Closing the queue ends the pool: elements that can be taken still run, and a worker that finds nothing more
+ * shuts the pool down as hora_pool_shutdown does. Elements that are left and not due are then abandoned, as
+ * with hora_pool_shutdown_now.
  *
- * Ownership: as given, or the pool's.   Threads: Any thread.   Blocks: Never.
- * Errors: None; NULL for NULL, and if there is no memory for futures of what is queued. */
+ * Ownership: the queue belongs to the caller if it was supplied, otherwise to the pool.
+ * Threads: Any thread.   Blocks: Never.
+ * Errors: None; returns NULL for NULL, and if there is no memory for the futures of queued tasks. */
 HORA_API hora_queue *hora_pool_queue(hora_pool *pool);
 
-/* hora_pool_is_shutdown - whether shutdown or stop was called
+/* hora_pool_is_shutdown - test whether hora_pool_shutdown or hora_pool_shutdown_now was called
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_pool_is_shutdown(const hora_pool *pool);
 
-/* hora_pool_is_terminating - whether it is shut down and not yet terminated
+/* hora_pool_is_terminating - test whether the pool is shut down but not yet terminated
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_pool_is_terminating(const hora_pool *pool);
 
-/* hora_pool_is_terminated - whether all has ended
+/* hora_pool_is_terminated - test whether the pool is TERMINATED
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API bool hora_pool_is_terminated(const hora_pool *pool);
 
-/* hora_pool_current - the pool whose worker the calling thread is; NULL: none
+/* hora_pool_current - return the pool that the calling thread is a worker of, or NULL
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API hora_pool *hora_pool_current(void);
 
-/* hora_available_processors - how many threads can really run at once: processors that this process may
- * use, by affinity and by the quota of its control group; never less than 1
+/* hora_available_processors - return how many threads can actually run at once, at least 1
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * This is the number of processors that the process may use, limited by its affinity and by the quota of its
+ * control group.
+ *
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API int hora_available_processors(void);
 
-/* hora_pool_new_fixed - always the same number of threads, an unbounded queue; `options` may add the rest,
- * or be NULL
+/* hora_pool_new_fixed - create a pool with a fixed number of threads and an unbounded queue
+ *
+ * `options` may set the rest, or be NULL.
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.
- * Errors: as hora_pool_new; HORA_EINVAL also for threads < 1 or options that contradict. */
+ * Errors: as hora_pool_new; also HORA_EINVAL for threads < 1 or contradictory options. */
 HORA_NODISCARD HORA_API int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool,
                                                 hora_error *reason);
 
-/* hora_pool_new_single - one thread, an unbounded queue, and no setter changes that
+/* hora_pool_new_single - create a pool with one thread and an unbounded queue, which no setter can change
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_new. */
 HORA_NODISCARD HORA_API int hora_pool_new_single(const hora_pool_options *options, hora_pool **ret_pool,
                                                  hora_error *reason);
 
-/* hora_pool_new_cached - as many threads as there are tasks, each kept for 60 s when idle
+/* hora_pool_new_cached - create a pool with as many threads as tasks; idle threads end after 60 s
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.   Errors: as hora_pool_new. */
 HORA_NODISCARD HORA_API int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,

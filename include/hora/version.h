@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/version.h - which release of hora this is */
+/* hora/version.h - the version of hora */
 #ifndef HORA_VERSION_H
 #define HORA_VERSION_H
 
@@ -12,11 +12,11 @@ HORA_BEGIN_DECLS
 #define HORA_VERSION_PATCH  0
 #define HORA_VERSION_STRING "0.1.0"
 
-/* hora_version - the release of the library that runs, such as "0.1.0"
+/* hora_version - return the version of the library in use, such as "0.1.0"
  *
- * HORA_VERSION_STRING is the release that the program was compiled with.
+ * HORA_VERSION_STRING is the version that the program was compiled with.
  *
- * Ownership: the text is static, never NULL.   Threads: Any thread.   Blocks: Never.   Errors: None. */
+ * Ownership: the text is static and never NULL.   Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API const char *hora_version(void);
 
 HORA_END_DECLS

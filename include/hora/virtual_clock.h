@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hora/virtual_clock.h - a clock for tests, which moves only when the test says so
+/* hora/virtual_clock.h - a clock for tests that advances only when the test says so
  *
- * A virtual clock makes a test of timed code exact and instant. The threads under test attach themselves
- * to it. So it knows when all of them wait and nothing can run any more:
+ * A virtual clock makes tests of timed code exact and instant. The threads under test attach themselves to
+ * it. It therefore knows when all of them are waiting and nothing can run:
  *
  *     hora_virtual_clock_expect(vc, 1);                 // one thread will attach
  *     pthread_create(&t, NULL, worker, vc);             // worker: hora_virtual_clock_attach(vc); ...
  *     hora_virtual_clock_settle(vc);                    // until the worker waits in some call of hora
- *     hora_virtual_clock_advance(vc, HORA_HOURS(24));   // what is due now wakes
- *     hora_virtual_clock_settle(vc);                    // until it has done its work and waits again
- */
+ *     hora_virtual_clock_advance(vc, HORA_HOURS(24));   // wakes threads whose time has come
+ *     hora_virtual_clock_settle(vc);                    // until it has done its work and waits again */
 #ifndef HORA_VIRTUAL_CLOCK_H
 #define HORA_VIRTUAL_CLOCK_H
 
@@ -21,135 +20,135 @@
 
 HORA_BEGIN_DECLS
 
-/* A virtual clock: three timelines that a test moves by hand. */
+/* A virtual clock: three timelines that a test advances by hand. */
 typedef struct hora_virtual_clock hora_virtual_clock;
 
 typedef struct hora_virtual_clock_options {
     /* sizeof(hora_virtual_clock_options), set by HORA_VIRTUAL_CLOCK_OPTIONS */
     uint32_t struct_size;
-    /* first reading of the monotonic and boot-time lines; must not be negative */
+    /* initial reading of the monotonic and boot-time lines; must not be negative */
     hora_ns monotonic;
-    /* first reading of the wall line */
+    /* initial reading of the wall line */
     hora_instant wall;
 } hora_virtual_clock_options;
 
 #define HORA_VIRTUAL_CLOCK_OPTIONS(...) HORA__LITERAL(hora_virtual_clock_options, __VA_ARGS__)
 
-/* hora_virtual_clock_new - make a virtual clock; NULL options: all lines start at 0
+/* hora_virtual_clock_new - create a virtual clock; NULL options mean that all lines start at 0
  *
- * Ownership: the caller owns *ret_clock, to be freed with hora_virtual_clock_free.
- * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
+ * Ownership: the caller owns *ret_clock and frees it with hora_virtual_clock_free.   Threads: Any thread.
+ * Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_new(const hora_virtual_clock_options *options,
                                                    hora_virtual_clock **ret_clock, hora_error *reason);
 
-/* hora_virtual_clock_free - free a virtual clock that nothing uses any more
+/* hora_virtual_clock_free - free a virtual clock that is no longer in use
  *
- * NULL is allowed. All objects made with one of its views must have been freed and all threads detached.
+ * NULL is allowed. All objects created with one of its views must have been freed, and all threads detached.
  *
- * Ownership: on success the clock and its views are gone; on error nothing has changed.
- * Threads: Owner.   Blocks: Never.
- * Errors: HORA_EBUSY (an object was made with it, a thread sleeps on it or is attached), HORA_EFORKED. */
+ * Ownership: on success the clock and its views are freed; on error nothing has changed.   Threads: Owner.
+ * Blocks: Never.
+ * Errors: HORA_EBUSY (an object was created with it, or a thread sleeps on it or is attached), HORA_EFORKED.
+ */
 HORA_API int hora_virtual_clock_free(hora_virtual_clock *clock);
 
-/* hora_virtual_clock_view - the clock to give to objects: one line of a virtual clock
+/* hora_virtual_clock_view - return one line of a virtual clock as a clock to pass to objects
  *
- * Ownership: belongs to the virtual clock and ends with it; NULL if an argument is invalid.
+ * Ownership: the view belongs to the virtual clock and is freed with it; NULL if an argument is invalid.
  * Threads: Any thread.   Blocks: Never.   Errors: None. */
 HORA_API const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_clock_id id);
 
-/* hora_virtual_clock_advance - let time pass on all three lines; what is then due wakes up
+/* hora_virtual_clock_advance - advance all three lines and wake the threads that are then due
  *
- * Returns as soon as the sleepers have been woken; hora_virtual_clock_settle waits for what they do.
+ * Returns as soon as the sleeping threads have been woken; hora_virtual_clock_settle waits for what they do.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by);
 
-/* hora_virtual_clock_advance_to_next - let time pass until the next moment for which somebody waits
+/* hora_virtual_clock_advance_to_next - advance to the next time that a thread or descriptor is waiting for
  *
- * Somebody is a thread in a timed call that has not been woken yet, or a descriptor of a delay queue that
- * is not readable yet; with a lateness, the moment is the one when they will be woken. Writes how far time
- * has moved. `ret_by` may be NULL.
+ * This counts threads in a timed call that have not been woken yet, and descriptors of delay queues that are
+ * not readable yet. If a lateness is set, the time is when they will be woken. Writes how far time has moved;
+ * `ret_by` may be NULL.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EEMPTY (nobody waits for a time), HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
+ * Errors: HORA_EEMPTY (nothing waits for a time), HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_by);
 
-/* hora_virtual_clock_attach - tell the clock that the calling thread is one of those it is tested with
+/* hora_virtual_clock_attach - attach the calling thread to the clock
  *
- * From now on the clock counts this thread as able to run whenever it is not waiting in a call of hora
- * without a time limit or with one on this clock. A thread is attached to at most one clock. If
- * hora_virtual_clock_expect announced threads, this is one of them. The end of the thread detaches it.
+ * From now on the clock considers this thread runnable whenever it is not waiting in a call of hora that has
+ * no timeout or a timeout on this clock. A thread is attached to at most one clock. If
+ * hora_virtual_clock_expect announced threads, this thread is one of them. When the thread ends, it is
+ * detached.
  *
- * Ownership: none passes; the clock must not be freed before the thread is detached.
+ * Ownership: not transferred; the clock must not be freed before the thread is detached.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EBUSY (attached already), HORA_ENOMEM, HORA_EFORKED. */
+ * Errors: HORA_EINVAL, HORA_EBUSY (already attached), HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_attach(hora_virtual_clock *clock);
 
-/* hora_virtual_clock_detach - the calling thread no longer counts
+/* hora_virtual_clock_detach - detach the calling thread from the clock
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (not attached to this clock), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_detach(hora_virtual_clock *clock);
 
 /* hora_virtual_clock_expect - announce threads that are about to attach
  *
- * Each counts as able to run until it has attached itself, so that hora_virtual_clock_settle cannot
- * return before a thread that was just started has got going. A negative number takes announcements
- * back, for a thread that could not be started.
+ * Each of them counts as runnable until it has attached itself, so that hora_virtual_clock_settle cannot
+ * return before a thread that was just started is running. A negative number withdraws announcements, for a
+ * thread that could not be started.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (fewer than 0 or more than INT_MAX would be expected), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads);
 
-/* hora_virtual_clock_settle - wait until nothing can run: all expected threads have come, all attached
- * ones wait
+/* hora_virtual_clock_settle - wait until all expected threads have attached and all attached threads wait
  *
- * The calling thread does not count, even if it is attached. A thread counts as able to run from the
- * moment it is woken, not only once the system lets it run.
+ * The calling thread does not count, even if it is attached. A thread counts as runnable from the moment it
+ * is woken, not only once the system runs it.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until nothing can run, or interrupted.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: until nothing can run, or interrupted.
  * Errors: HORA_EINTERRUPTED, HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_settle(hora_virtual_clock *clock);
 
-/* hora_virtual_clock_run - let time pass together with all that happens meanwhile
+/* hora_virtual_clock_run - let time pass together with everything that happens meanwhile
  *
- * Goes from each moment for which somebody waits to the next, as hora_virtual_clock_advance_to_next does,
- * and at each lets run what can run, as hora_virtual_clock_settle does; up to and including the moment
- * that lies `by` ahead. Then the lines show that moment and nothing can run. The calling thread does not
- * count, even if it is attached. It is fast: the last of the attached threads that waits moves the clock
- * itself, and just goes on if it is its own turn.
+ * Advances from each time that is waited for to the next, as hora_virtual_clock_advance_to_next does, and at
+ * each lets everything run that can run, as hora_virtual_clock_settle does, up to and including the time `by`
+ * from now. Afterwards the lines show that time and nothing can run. The calling thread does not count, even
+ * if it is attached. The call is fast: the last attached thread that begins to wait advances the clock
+ * itself, and simply continues if its own time has come.
  *
- * Threads that are not attached, and those who poll a descriptor, are woken at their moment but not waited
- * for. The end is a moment of the monotonic line: if another thread advances the clock meanwhile, that
- * counts, and beyond the end it is not set back; if another sets the wall or suspends, the end is where it
- * was, but what waits on those lines comes nearer. Those who settle meanwhile are released at one of the
- * moments. When the caller is interrupted, time stays at the moment reached.
+ * Threads that are not attached, and threads that poll a descriptor, are woken at their time, but the call
+ * does not wait for them. The end is a time on the monotonic line. If another thread advances the clock
+ * meanwhile, that counts towards the end, and the clock is not set back if it is beyond the end. If another
+ * thread sets the wall line or suspends, the end does not change, but what waits on those lines comes nearer.
+ * Threads in hora_virtual_clock_settle are released at one of the times. If the caller is interrupted, the
+ * clock stays at the time it has reached.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: until the end is reached and nothing can run,
- * or interrupted.
+ * Ownership: not transferred.   Threads: Any thread.
+ * Blocks: until the end is reached and nothing can run, or interrupted.
  * Errors: HORA_EINTERRUPTED, HORA_EBUSY (another thread is in this call), HORA_EINVAL (negative),
  * HORA_ENOMEM, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by);
 
-/* hora_virtual_clock_step_wall - set the wall line forward or back; the others stay
+/* hora_virtual_clock_step_wall - set the wall line forward or back; the other lines stay
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL, HORA_EFORKED. */
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_EFORKED. */
 HORA_API int hora_virtual_clock_step_wall(hora_virtual_clock *clock, hora_ns by);
 
-/* hora_virtual_clock_suspend - let the machine sleep: boot time and the wall go on, monotonic stands still
+/* hora_virtual_clock_suspend - simulate a suspended machine: boot time and wall advance, monotonic does not
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by);
 
-/* hora_virtual_clock_set_lateness - wake every sleeper this much after its time, as a loaded machine does
+/* hora_virtual_clock_set_lateness - wake every sleeping thread this much late, as a loaded machine does
  *
- * Holds from now on, also for those who sleep already. 0, the start value: exactly in time.
+ * Applies from now on, also to threads that are already sleeping. The initial value 0 means exactly on time.
  *
- * Ownership: none passes.   Threads: Any thread.   Blocks: Never.
+ * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative), HORA_EFORKED. */
 HORA_API int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness);
 

@@ -62,7 +62,7 @@ static int use_libraries(hora_registrar *registrar, void *plugin, void *without_
     REQUIRE(hora_registrar_find(registrar, "plugged") != NULL);
     REQUIRE(hora_registrar_find(registrar, "plugged_too") != NULL);
     REQUIRE(hora_registrar_scan_library(registrar, without_export, &error) == HORA_ENOENT);
-    REQUIRE(strcmp(error.message, "scheduled functions: there is no such thing") == 0);
+    REQUIRE(strcmp(error.message, "scheduled functions: not found") == 0);
     REQUIRE(hora_registrar_scan_library(registrar, dependent, &error) == HORA_ENOENT); /* they are not its own */
 
     int (*scan)(hora_registrar *registrar);
