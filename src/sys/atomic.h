@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/inline.h"
+#include "base/build.h"
 
 #ifdef HORA_SIM
 #include "sys/sim/weak.h"
@@ -34,10 +34,11 @@ void hora__sim_point(void);
 #define HORA__WEAK_FORGET(start, size) (hora__sim_weak ? hora__sim_weak_forget((start), (size)) : (void)0)
 #define HORA__WEAK_LOAD(a, value, order) \
     (hora__sim_weak ? hora__sim_weak_load((a), (int64_t)(value), (order)) : (int64_t)(value))
-#define HORA__WEAK_STORE(a, value, order)                                                                         \
-    (hora__sim_weak ? hora__sim_weak_store((a), (int64_t)atomic_load_explicit(&(a)->value, memory_order_relaxed), \
-                                           (int64_t)(value), (order))                                             \
-                    : (void)0)
+#define HORA__WEAK_STORE(a, value, order)                                                              \
+    (hora__sim_weak                                                                                    \
+         ? hora__sim_weak_store((a), (int64_t)atomic_load_explicit(&(a)->value, memory_order_relaxed), \
+                                (int64_t)(value), (order))                                             \
+         : (void)0)
 #define HORA__WEAK_CHANGE(a, before, value, order) \
     (hora__sim_weak ? hora__sim_weak_change((a), (int64_t)(before), (int64_t)(value), (order)) : (void)0)
 #define HORA__WEAK_CAS(a, changed, before, value, order)                                        \
@@ -122,7 +123,8 @@ static inline bool hora__atomic_cas(hora__atomic *a, int32_t expected, int32_t d
 static inline int32_t hora__atomic_load_relaxed(const hora__atomic *a)
 {
     HORA__WEAK_POINT();
-    return (int32_t)HORA__WEAK_LOAD(a, atomic_load_explicit(&a->value, memory_order_relaxed), memory_order_relaxed);
+    return (int32_t)HORA__WEAK_LOAD(a, atomic_load_explicit(&a->value, memory_order_relaxed),
+                                    memory_order_relaxed);
 }
 
 static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
@@ -220,7 +222,8 @@ HORA__INLINE void hora__counter_set(hora__counter *counter, int64_t value)
 HORA__INLINE int64_t hora__counter_read(const hora__counter *counter)
 {
     HORA__WEAK_POINT();
-    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_relaxed), memory_order_relaxed);
+    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_relaxed),
+                           memory_order_relaxed);
 }
 
 HORA__INLINE void hora__counter_add(hora__counter *counter, int64_t value)
@@ -265,7 +268,8 @@ HORA__INLINE void hora__counter_publish(hora__counter *counter, int64_t value)
 HORA__INLINE int64_t hora__counter_observe(const hora__counter *counter)
 {
     HORA__WEAK_POINT();
-    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_acquire), memory_order_acquire);
+    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_acquire),
+                           memory_order_acquire);
 }
 
 /* hora__counter_add and hora__counter_add_alone that publish. */

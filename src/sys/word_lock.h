@@ -7,8 +7,8 @@
 #ifndef HORA_SYS_WORD_LOCK_H
 #define HORA_SYS_WORD_LOCK_H
 
+#include "base/build.h"
 #include "base/fault.h"
-#include "base/inline.h"
 #include "sys/atomic.h"
 #include "sys/futex.h"
 
