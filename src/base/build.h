@@ -3,6 +3,8 @@
 #ifndef HORA_BASE_BUILD_H
 #define HORA_BASE_BUILD_H
 
+#include <limits.h> /* defines __GLIBC__ on glibc */
+
 #ifdef HORA_TOUCHES
 #include <stdint.h>
 #endif
@@ -45,6 +47,17 @@ extern _Thread_local int64_t hora__touches_prepaid;
 #else
 #define HORA__TOUCH(n)         ((void)0)
 #define HORA__TOUCH_PREPAID(n) ((void)0)
+#endif
+
+/* A variable of which each thread has its own.
+ *
+ * In a shared library the compiler calls a function to find such a variable, unless it knows that the library
+ * is loaded when the program starts. With glibc that model also works for a library loaded later, as long as
+ * the variables are few and small, as they are here. */
+#ifdef __GLIBC__
+#define HORA__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define HORA__THREAD_LOCAL _Thread_local
 #endif
 
 #endif

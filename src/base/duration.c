@@ -268,7 +268,7 @@ int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, h
     hora__reason_begin(reason);
     if (text == NULL || unit < 0 || ret_duration == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL,
-                            "there is no text, no digit_value for the result, or the unit is negative");
+                            "there is no text, no place for the result, or the unit is negative");
     if (!read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
         size_t offset = (size_t)(scan.at - text);
         return hora__refuse_at(reason, HORA_EINVAL, offset, strlen(scan.at), NULL, "duration \"%.80s\": %s",

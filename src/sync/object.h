@@ -14,7 +14,7 @@
 #include "base/build.h"
 #include "base/fault.h"
 #include "base/list.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 #include "sys/mutex.h"
 
 struct hora__object {

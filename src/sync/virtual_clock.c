@@ -22,7 +22,7 @@
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 
 /* A thread that waits for a time. On its own stack; guarded by the clock's lock. */
 struct sleeper {
