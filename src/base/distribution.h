@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distribution.h - how often which values occurred: counts of buckets, and what can be told from them
+/* distribution.h - how often each value occurred: counts per bucket, and statistics of them
  *
- * How it works      Values are spans in any unit, 0 to INT64_MAX. Those below 16 have a bucket each; from there on each power of two is
- *                   cut into eight of the same width. So a bucket is never wider than an eighth of the least value in it, and any
- *                   value is known to 12.5 %; inside a bucket values count as evenly spread. The sum and the greatest
- *                   value are exact.
+ * Values are durations in any unit, 0 to INT64_MAX. Each value below 16 has its own bucket. From there on
+ * each power of two is divided into eight buckets of equal width. A bucket is never wider than an eighth of
+ * its smallest value, so every value is known to 12.5 %. Within a bucket values count as evenly spread. The
+ * sum and the maximum are exact.
  *
- * Pure: no thread, no clock, no allocation. sync/histogram.h is what threads write into, and what is added up here. */
+ * Pure: no thread, no clock, no allocation. Threads record into a histogram (sync/histogram.h), which is then
+ * read into a distribution. */
 #ifndef HORA_BASE_DISTRIBUTION_H
 #define HORA_BASE_DISTRIBUTION_H
 
@@ -15,47 +16,47 @@
 #include "base/rate.h"
 
 enum {
-    HORA__BUCKETS = 488, /* the last one ends with INT64_MAX */
+    HORA__BUCKETS = 488, /* the last bucket ends with INT64_MAX */
     HORA__SUM_SHIFT = 16,
 };
 
 struct hora__distribution {
     int64_t counts[HORA__BUCKETS];
-    int64_t count; /* of all */
-    int64_t max;   /* 0 if there are none */
-    /* The sum of the values is sum_high * 2^16 + sum_low, sum_low < 2^16: tasks that wait for minutes in a long queue bring more than
-     * 292 years together in an hour. */
+    int64_t count; /* of all buckets together */
+    int64_t max;   /* 0 if there are no values */
+    /* The sum of the values is sum_high * 2^16 + sum_low, with sum_low < 2^16. 64 bits are not enough: in an
+     * hour, tasks of a long queue can wait more than 292 years together. */
     uint64_t sum_high;
     uint64_t sum_low;
 };
 
-/* Which bucket a value is in. The first four bits decide on the last three of the index, how far they had to be shifted on
- * the others. */
+/* Returns the bucket of a value. The three bits behind the leading one are the low bits of the index; the
+ * number of bits shifted out gives the high bits. */
 static inline unsigned hora__bucket_of(uint64_t value)
 {
     unsigned shift = 60 - (unsigned)__builtin_clzll(value | 8);
     return 8 * shift + (unsigned)(value >> shift);
 }
 
-/* The least value of a bucket, and how many values are in it. */
+/* The smallest value of a bucket, and the number of values that it covers. */
 uint64_t hora__bucket_low(unsigned bucket);
 uint64_t hora__bucket_width(unsigned bucket);
 
-/* Add all of another one. One that is all zero is empty. */
-void hora__distribution_add(struct hora__distribution *sum, const struct hora__distribution *other);
-
-/* The value that a part q of all, 0 to 1, does not exceed: with q 0.99 of 100 values the 99th. It is off by less than the width of its
- * bucket, is never more than max, and is max itself for q 1. 0 if there are no values. */
+/* Returns the value that the fraction q of all values, 0 to 1, does not exceed: for q = 0.99 and 100 values
+ * the 99th. The error is less than the width of its bucket. The result never exceeds max and is max for q =
+ * 1. A q outside 0 to 1 counts as the nearer bound. Returns 0 if there are no values. */
 int64_t hora__distribution_quantile(const struct hora__distribution *distribution, double q);
 
-/* How many values do not exceed a bound. For the same bound this never falls while values are added. */
+/* Estimates how many values do not exceed `bound`. For one bound the result never falls as values are
+ * added. */
 int64_t hora__distribution_up_to(const struct hora__distribution *distribution, int64_t bound);
 
-/* The sum of the values as a time. */
+/* The sum of all values as a time. */
 struct hora__seconds {
     uint64_t seconds;
     uint32_t nanoseconds;
 };
-struct hora__seconds hora__distribution_sum(const struct hora__distribution *distribution, struct hora__rate rate);
+struct hora__seconds hora__distribution_sum(const struct hora__distribution *distribution,
+                                            struct hora__rate rate);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* duration.c - spans of time as texts: numbers with units, and ISO 8601
+/* duration.c - durations as text: numbers with units, and ISO 8601
  *
- * Each form is a list of numbers, each with a unit smaller than the one before. Parts may be larger than the whole,
- * since they may have signs of their own: so the sum is kept in seconds and nanoseconds, and only the result must fit.
- * Invariants: D1 a number is at most 2^63. D2 of the sum the nanoseconds are less than a second times the number of
- * parts. */
+ * Each form is a list of numbers, each with a smaller unit than the one before. Each part may have its own
+ * sign, so a part may exceed the whole. The parser therefore adds up seconds and nanoseconds separately, and
+ * only the result must fit into 64 bits.
+ *
+ * Invariants        D1 a number is at most 2^63.
+ *                   D2 the sum of the nanoseconds is less than a second times the number of parts. */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,54 +14,61 @@
 
 #include <hora/clock.h>
 
-#include "base/ascii.h"
 #include "base/ns.h"
 #include "base/reason.h"
 #include "base/text.h"
 
 enum { PARTS_MAX = 7 };
 #define NUMBER_MAX (UINT64_C(1) << 63)
-#define MINUTE     (60 * HORA__SECOND)
-#define HOUR       (60 * MINUTE)
-#define DAY        (24 * HOUR)
 
 struct scan {
-    const char *at; /* what has not been read yet */
+    const char *at; /* the rest of the text */
     int64_t seconds;
     int64_t nanoseconds;
+    /* a number or the sum overflowed; the parser goes on, to report errors of syntax first */
     bool is_too_long;
-    const char *reason; /* why it is refused; NULL: it is not, so far */
+    const char *reason; /* why the text is refused; NULL: no error so far */
 };
 
 struct unit {
-    const char *name; /* in small letters */
+    const char *name; /* in lower case */
     hora_ns length;
 };
 
-/* A name with which another one begins stands behind it. */
+/* A name that starts with another name stands before it: the parser takes the first match. */
 static const struct unit simple_units[] = {
-    {"d", DAY}, {"h", HOUR}, {"ms", HORA__SECOND / 1000}, {"m", MINUTE}, {"s", HORA__SECOND}, {"us", HORA_US(1)},
-    {"ns", 1},  {"", 0},
+    {"d", HORA_HOURS(24)},
+    {"h", HORA_HOURS(1)},
+    {"ms", HORA__SECOND / 1000},
+    {"m", HORA_MINUTES(1)},
+    {"s", HORA__SECOND},
+    {"us", HORA_US(1)},
+    {"ns", 1},
+    {"", 0},
 };
 
-static const struct unit iso_days[] = {{"d", DAY}, {"", 0}};
-static const struct unit iso_times[] = {{"h", HOUR}, {"m", MINUTE}, {"s", HORA__SECOND}, {"", 0}};
+static const struct unit iso_days[] = {{"d", HORA_HOURS(24)}, {"", 0}};
+static const struct unit iso_times[] = {
+    {"h", HORA_HOURS(1)}, {"m", HORA_MINUTES(1)}, {"s", HORA__SECOND}, {"", 0}};
 
-static char small(char c)
+/* The ASCII letter in lower case. */
+static char lower(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
     return c;
 }
 
+/* Keeps the first reason and returns false, for callers to return. */
 static bool fail(struct scan *scan, const char *reason)
 {
+    assert(reason != NULL);
     if (scan->reason == NULL)
         scan->reason = reason;
     return false;
 }
 
-/* -1 for a minus. */
+/* Skips a sign. Returns -1 for a minus, else 1. */
 static int read_sign(struct scan *scan)
 {
     int sign = *scan->at == '-' ? -1 : 1;
@@ -68,9 +77,11 @@ static int read_sign(struct scan *scan)
     return sign;
 }
 
-/* Add number * unit. The number is cut into whole milliards and the rest, the unit into whole seconds and the rest. */
+/* Adds number * unit. Splits the number into whole billions and a rest, and the unit into whole seconds and a
+ * rest, so that no intermediate product overflows unnoticed. */
 static void add(struct scan *scan, int sign, uint64_t number, hora_ns unit)
 {
+    assert(number <= NUMBER_MAX && unit > 0); /* D1 */
     int64_t whole = (int64_t)(number / (uint64_t)HORA__SECOND);
     int64_t rest = (int64_t)(number % (uint64_t)HORA__SECOND);
     int64_t small_part = rest * (unit % HORA__SECOND);
@@ -83,15 +94,18 @@ static void add(struct scan *scan, int sign, uint64_t number, hora_ns unit)
     scan->nanoseconds += sign * (small_part % HORA__SECOND);
 }
 
-/* The sum of all, if it fits. */
+/* Adds up seconds and nanoseconds. Returns false if the sum does not fit. */
 static bool total(const struct scan *scan, hora_ns *ret_duration)
 {
-    assert(scan->nanoseconds < PARTS_MAX * HORA__SECOND && scan->nanoseconds > -PARTS_MAX * HORA__SECOND);
+    assert(scan->nanoseconds < PARTS_MAX * HORA__SECOND); /* D2 */
+    assert(scan->nanoseconds > -PARTS_MAX * HORA__SECOND);
     int64_t seconds;
     int64_t nanoseconds = scan->nanoseconds % HORA__SECOND;
-    if (scan->is_too_long || __builtin_add_overflow(scan->seconds, scan->nanoseconds / HORA__SECOND, &seconds))
+    if (scan->is_too_long ||
+        __builtin_add_overflow(scan->seconds, scan->nanoseconds / HORA__SECOND, &seconds))
         return false;
-    if (seconds < 0 && nanoseconds > 0) { /* the same sign for both, lest the product be too large for the sum */
+    /* Give both the same sign, or the product could overflow although the sum fits. */
+    if (seconds < 0 && nanoseconds > 0) {
         seconds++;
         nanoseconds -= HORA__SECOND;
     } else if (seconds > 0 && nanoseconds < 0) {
@@ -103,6 +117,7 @@ static bool total(const struct scan *scan, hora_ns *ret_duration)
            !__builtin_add_overflow(product, nanoseconds, ret_duration);
 }
 
+/* Reads digits. After an overflow it goes on with a smaller number, to find errors of syntax behind it. */
 static bool read_number(struct scan *scan, uint64_t *ret_number)
 {
     if (!hora__is_digit(*scan->at))
@@ -120,12 +135,12 @@ static bool read_number(struct scan *scan, uint64_t *ret_number)
     return true;
 }
 
-/* A unit of the list, which must be smaller than `than`. */
+/* Reads a unit of the list. It must be smaller than `than`, the unit before it. */
 static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than, hora_ns *ret_length)
 {
     for (; units->length > 0; units++) {
         size_t i = 0;
-        while (units->name[i] != '\0' && small(scan->at[i]) == units->name[i])
+        while (units->name[i] != '\0' && lower(scan->at[i]) == units->name[i])
             i++;
         if (units->name[i] != '\0')
             continue;
@@ -144,7 +159,7 @@ static void skip_blanks(struct scan *scan)
         scan->at++;
 }
 
-/* 1h30m, 1h 30m */
+/* Reads "1h30m" or "1h 30m" up to `end` or the end of the text. */
 static bool read_simple(struct scan *scan, int sign, char end)
 {
     hora_ns than = INT64_MAX;
@@ -161,6 +176,7 @@ static bool read_simple(struct scan *scan, int sign, char end)
     return true;
 }
 
+/* Reads "(1h 30m)", the form that follows a sign. */
 static bool read_bracket(struct scan *scan, int sign)
 {
     scan->at++;
@@ -173,23 +189,23 @@ static bool read_bracket(struct scan *scan, int sign)
     return true;
 }
 
-/* The digits after a point, none to nine. */
+/* Reads the point and up to nine digits behind it. */
 static bool read_fraction(struct scan *scan, int sign)
 {
-    hora_ns place = HORA__SECOND / 10;
-    for (scan->at++; hora__is_digit(*scan->at); scan->at++, place /= 10) {
-        if (place == 0)
+    hora_ns digit_value = HORA__SECOND / 10;
+    for (scan->at++; hora__is_digit(*scan->at); scan->at++, digit_value /= 10) {
+        if (digit_value == 0)
             return fail(scan, "a fraction has more than nine digits");
-        scan->nanoseconds += place * sign * (*scan->at - '0');
+        scan->nanoseconds += digit_value * sign * (*scan->at - '0');
     }
-    return small(*scan->at) == 's' || fail(scan, "only seconds have a fraction");
+    return lower(*scan->at) == 's' || fail(scan, "only seconds have a fraction");
 }
 
-/* The parts before or after the T. */
+/* Reads the parts before or after the T. */
 static bool read_iso_parts(struct scan *scan, int sign, const struct unit *units)
 {
     hora_ns than = INT64_MAX;
-    while (*scan->at != '\0' && small(*scan->at) != 't') {
+    while (*scan->at != '\0' && lower(*scan->at) != 't') {
         uint64_t number = 0;
         int own_sign = sign * read_sign(scan);
         if (!read_number(scan, &number))
@@ -209,7 +225,7 @@ static bool read_iso(struct scan *scan, int sign)
     const char *days = ++scan->at;
     if (!read_iso_parts(scan, sign, iso_days))
         return false;
-    if (small(*scan->at) == 't') {
+    if (lower(*scan->at) == 't') {
         const char *times = ++scan->at;
         return *times == '\0' ? fail(scan, "nothing stands after T") : read_iso_parts(scan, sign, iso_times);
     }
@@ -225,6 +241,7 @@ static bool read_plain(struct scan *scan, int sign, hora_ns unit)
     return true;
 }
 
+/* Whether the text consists of digits only: a number in the caller's unit. */
 static bool is_plain(const char *text)
 {
     while (hora__is_digit(*text))
@@ -238,7 +255,7 @@ static bool read_duration(struct scan *scan, hora_ns unit)
         return fail(scan, "the text is empty");
     int sign = read_sign(scan);
     bool is_good = is_plain(scan->at)        ? read_plain(scan, sign, unit)
-                   : small(*scan->at) == 'p' ? read_iso(scan, sign)
+                   : lower(*scan->at) == 'p' ? read_iso(scan, sign)
                    : *scan->at == '('        ? read_bracket(scan, sign)
                                              : read_simple(scan, sign, '\0');
     return is_good && (*scan->at == '\0' || fail(scan, "there is something after the end"));
@@ -254,16 +271,17 @@ int hora_duration_parse(const char *text, hora_ns unit, hora_ns *ret_duration, h
                             "there is no text, no place for the result, or the unit is negative");
     if (!read_duration(&scan, unit == 0 ? HORA_MS(1) : unit)) {
         size_t offset = (size_t)(scan.at - text);
-        return hora__refuse_at(reason, HORA_EINVAL, offset, strlen(scan.at), NULL, "duration \"%.80s\": %s", text,
-                               scan.reason);
+        return hora__refuse_at(reason, HORA_EINVAL, offset, strlen(scan.at), NULL, "duration \"%.80s\": %s",
+                               text, scan.reason);
     }
     if (!total(&scan, &duration))
-        return hora__refuse(reason, HORA_ERANGE, NULL, "duration \"%.80s\": it is longer than 292 years", text);
+        return hora__refuse(reason, HORA_ERANGE, NULL, "duration \"%.80s\": it is longer than 292 years",
+                            text);
     *ret_duration = duration;
     return 0;
 }
 
-/* A part of a text, with a sign of its own; nothing for zero. */
+/* Adds a part with its own sign, or nothing for zero. */
 static void add_part(struct hora__text *out, bool is_negative, uint64_t number, char unit)
 {
     if (number == 0)

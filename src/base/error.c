@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - names and texts of the error codes, made from the table in hora/error.h; the version */
+/* error.c - error codes as text, the reasons that calls give for an error, and the version */
+#include "base/reason.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 #include <hora/error.h>
 #include <hora/version.h>
 
@@ -36,4 +44,35 @@ const char *hora_errname(int error)
 const char *hora_version(void)
 {
     return HORA_VERSION_STRING;
+}
+
+/* Marks a message that did not fit. */
+static const char cut[] = "...";
+
+/* Offsets in hora_error are ints. Longer texts saturate. */
+static int to_int(size_t number)
+{
+    return number > INT_MAX ? INT_MAX : (int)number;
+}
+
+void hora__reason_write(hora_error *reason, int code, const char *field, const char *format, ...)
+{
+    assert(code < 0);
+    if (reason == NULL)
+        return;
+    *reason = (hora_error){.code = code, .offset = -1, .length = 0, .field = field};
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(reason->message, sizeof reason->message, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof reason->message)
+        memcpy(reason->message + sizeof reason->message - sizeof cut, cut, sizeof cut);
+}
+
+void hora__reason_set_place(hora_error *reason, size_t offset, size_t length)
+{
+    if (reason == NULL)
+        return;
+    reason->offset = to_int(offset);
+    reason->length = to_int(length);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault.h - faults planted on purpose, to prove that the tests would find them
  *
- * In the simulated build one fault at a time can be switched on; a test asserts that the scenarios catch every one
- * of this list. So it is in those tests on real threads that are built with HORA_FAULTS. In every other build HORA__FAULT(x) is
- * the constant false. */
+ * The simulated build can switch on one fault at a time. A test checks that the scenarios find every fault of
+ * this list. Some tests on real threads are built with HORA_FAULTS and do the same. In every other build
+ * HORA__FAULT(x) is the constant false. */
 #ifndef HORA_BASE_FAULT_H
 #define HORA_BASE_FAULT_H
 
 #include <stdbool.h>
 
-/* Operations on atomic words with a weaker order than they need. Schedules with weak memory find these: see sys/atomic.h. */
+/* Operations on atomic words with a weaker order than they need. Schedules with weak memory find them, see
+ * sys/atomic.h. */
 #define HORA__ORDER_FAULT_LIST(X)                                                                    \
     X(BOOKS_READ_RELAXED, "what has ended and what has come are read in any order")                  \
     X(BOOKS_FINISHED_RELAXED, "what has ended is counted, and nothing is ordered by that")           \
@@ -246,7 +247,7 @@ enum hora__fault {
 };
 
 #if defined(HORA_SIM) || defined(HORA_FAULTS)
-extern enum hora__fault hora__fault_planted; /* set by the test driver between runs */
+extern enum hora__fault hora__fault_planted; /* the test driver sets it between runs */
 #define HORA__FAULT(name) (hora__fault_planted == HORA__FAULT_##name)
 #else
 #define HORA__FAULT(name) false

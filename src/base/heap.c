@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap.c - the textbook binary heap; insertion and removal cost O(log n), finding O(n)
+/* heap.c - a binary heap; insertion and removal cost O(log n), finding costs O(n)
  *
- * Invariants   I1 no entry leaves before its parent (hora__heap_check).
- *              I2 0 <= size <= capacity.
- *              I3 sequence numbers are unique, so the order is total and equal items leave in order of insertion. */
+ * Invariants        I1 no entry leaves before its parent.
+ *                   I2 0 <= size <= capacity.
+ *                   I3 sequence numbers are unique, so the order is total, and equal items leave in order
+ *                   of insertion. */
 #include "base/heap.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/touch.h"
+#include "base/build.h"
 
-static bool before(const struct hora__heap *heap, const struct hora__heap_entry *a, const struct hora__heap_entry *b)
+static bool before(const struct hora__heap *heap, const struct hora__heap_entry *a,
+                   const struct hora__heap_entry *b)
 {
     int order = heap->compare(a, b, heap->context);
     return order < 0 || (order == 0 && a->sequence < b->sequence); /* I3 */
 }
 
-struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__heap_entry *memory, int capacity)
+struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__heap_entry *memory,
+                                         int capacity)
 {
     assert(capacity >= heap->size);
     struct hora__heap_entry *old = heap->entries;
@@ -30,8 +33,10 @@ struct hora__heap_entry *hora__heap_move(struct hora__heap *heap, struct hora__h
     return old;
 }
 
+/* Puts `entry` into the hole at i or above it, wherever I1 holds. */
 static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
+    assert(i >= 0 && i < heap->size); /* I2 */
     HORA__TOUCH(1);
     while (i > 0) {
         HORA__TOUCH(1);
@@ -44,8 +49,10 @@ static void sift_up(struct hora__heap *heap, int i, struct hora__heap_entry entr
     heap->entries[i] = entry;
 }
 
+/* Puts `entry` into the hole at i or below it, wherever I1 holds. */
 static void sift_down(struct hora__heap *heap, int i, struct hora__heap_entry entry)
 {
+    assert(i >= 0 && i < heap->size); /* I2 */
     HORA__TOUCH(1);
     while (i < heap->size / 2) { /* i has a child; written so that 2 * i cannot overflow */
         HORA__TOUCH(2);
@@ -73,7 +80,7 @@ void *hora__heap_remove_at(struct hora__heap *heap, int i)
     void *item = heap->entries[i].item;
     struct hora__heap_entry last = heap->entries[--heap->size];
     if (i < heap->size) {
-        /* The last entry fills the hole; it may belong above it as well as below. */
+        /* The last entry fills the hole. It may belong above or below the hole. */
         if (i > 0 && before(heap, &last, &heap->entries[(i - 1) / 2]))
             sift_up(heap, i, last);
         else
@@ -84,6 +91,7 @@ void *hora__heap_remove_at(struct hora__heap *heap, int i)
 
 void *hora__heap_pop(struct hora__heap *heap)
 {
+    assert(heap->size > 0);
     return hora__heap_remove_at(heap, 0);
 }
 
@@ -92,17 +100,8 @@ int hora__heap_find(const struct hora__heap *heap, const void *item)
     int found = -1;
     HORA__TOUCH(heap->size);
     for (int i = 0; i < heap->size; i++)
-        if (heap->entries[i].item == item && (found < 0 || before(heap, &heap->entries[i], &heap->entries[found])))
+        if (heap->entries[i].item == item &&
+            (found < 0 || before(heap, &heap->entries[i], &heap->entries[found])))
             found = i;
     return found;
-}
-
-bool hora__heap_check(const struct hora__heap *heap)
-{
-    if (heap->size < 0 || heap->size > heap->capacity)
-        return false;
-    for (int i = 1; i < heap->size; i++)
-        if (before(heap, &heap->entries[i], &heap->entries[(i - 1) / 2]))
-            return false;
-    return true;
 }

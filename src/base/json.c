@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - see json.h */
+/* json.c - JSON values, see json.h */
 #include "base/json.h"
 
+#include <assert.h>
 #include <hora/clock.h>
 #include <hora/trigger.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@ int hora__json_end(struct hora__json *json)
     return hora__writer_end(&json->out);
 }
 
-/* What stands before a value. */
+/* Writes the comma and the key in front of a value. */
 static void begin_value(struct hora__json *json, const char *key)
 {
     if (json->needs_comma)
@@ -32,6 +33,7 @@ static void begin_value(struct hora__json *json, const char *key)
 
 void hora__json_open(struct hora__json *json, const char *key, char bracket)
 {
+    assert(bracket == '{' || bracket == '[');
     begin_value(json, key);
     hora__writer_char(&json->out, bracket);
     json->needs_comma = false;
@@ -39,6 +41,7 @@ void hora__json_open(struct hora__json *json, const char *key, char bracket)
 
 void hora__json_close(struct hora__json *json, char bracket)
 {
+    assert(bracket == '}' || bracket == ']');
     hora__writer_char(&json->out, bracket);
     json->needs_comma = true;
 }

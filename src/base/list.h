@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.h - a doubly linked list whose links lie inside its members
+/* list.h - a doubly linked list whose links are fields of its members
  *
- * The head is a link too; an empty list is a head linked to itself, and so is a link that is on no list. */
+ * The head is a link, too. An empty list is a head linked to itself, and a link that is on no list is linked
+ * to itself as well. Removing a link twice is therefore harmless. */
 #ifndef HORA_BASE_LIST_H
 #define HORA_BASE_LIST_H
 
@@ -13,7 +14,7 @@ struct hora__list {
     struct hora__list *next;
 };
 
-/* The member of type `type` whose field `field` is the link. */
+/* The struct of type `type` whose field `field` is the link. */
 #define HORA__LIST_ENTRY(link, type, field) ((type *)(void *)((char *)(link) - offsetof(type, field)))
 
 static inline void hora__list_init(struct hora__list *link)
@@ -27,6 +28,7 @@ static inline bool hora__list_is_empty(const struct hora__list *head)
     return head->next == head;
 }
 
+/* The link must not be on a list. */
 static inline void hora__list_add_last(struct hora__list *head, struct hora__list *link)
 {
     link->prev = head->prev;

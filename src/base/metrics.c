@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - OpenMetrics 1.0, and the text format of Prometheus
+/* metrics.c - OpenMetrics 1.0 and the Prometheus text format
  *
- * Invariants        M1 a name ends with its unit, and not with _total.
- *                   M2 the counts of a histogram rise with the bounds, and the last is that of all values. */
+ * Invariants        M1 a name ends with its unit and does not end with _total.
+ *                   M2 the counts of a histogram rise with the bounds, and the last one counts all values. */
 #include "base/metrics.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Times from that of a hand-over to that of a long run. Each one is a time series in the store of who collects them, so there
- * are few. */
+/* From the duration of a hand-over to that of a long run. Each bound is a time series in the database that
+ * collects the metrics, so there are few. */
 static const int64_t bounds_ns[] = {
     HORA_US(1),      HORA_US(5),      HORA_US(10),      HORA_US(50),     HORA_US(100),     HORA_US(500),
     HORA_MS(1),      HORA_MS(5),      HORA_MS(10),      HORA_MS(50),     HORA_MS(100),     HORA_MS(500),
@@ -31,16 +31,19 @@ int hora__metrics_end(struct hora__metrics *metrics)
     return hora__writer_end(&metrics->out);
 }
 
+/* Whether `name` ends with "_" and `end`. */
 static inline bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);
     size_t end_length = strlen(end);
-    return length > end_length && name[length - end_length - 1] == '_' && strcmp(name + length - end_length, end) == 0;
+    return length > end_length && name[length - end_length - 1] == '_' &&
+           strcmp(name + length - end_length, end) == 0;
 }
 
-/* "# TYPE name ", with the name that the format gives the family. */
+/* Writes "# TYPE name " with the family name that the format wants. */
 static void begin_line(struct hora__metrics *metrics, const char *what)
 {
+    assert(metrics->family != NULL);
     struct hora__writer *out = &metrics->out;
     hora__writer_text(out, what);
     hora__writer_text(out, metrics->family->name);
@@ -74,9 +77,11 @@ struct labels {
     int count;
 };
 
-/* All up to the value. A bound is one more label; -1: none, INT64_MAX: that of all values. */
-static void begin_sample(struct hora__metrics *metrics, const char *suffix, struct labels labels, int64_t bound_ns)
+/* Writes everything up to the value. A bound adds the label "le"; -1: no bound, INT64_MAX: +Inf. */
+static void begin_sample(struct hora__metrics *metrics, const char *suffix, struct labels labels,
+                         int64_t bound_ns)
 {
+    assert(metrics->family != NULL && bound_ns >= -1);
     struct hora__writer *out = &metrics->out;
     bool has_bound = bound_ns >= 0;
     hora__writer_text(out, metrics->family->name);
@@ -98,21 +103,23 @@ static void begin_sample(struct hora__metrics *metrics, const char *suffix, stru
     hora__writer_text(out, labels.count > 0 || has_bound ? "} " : " ");
 }
 
+/* The suffix of a sample of a counter or gauge. */
 static const char *suffix(const struct hora__metrics *metrics)
 {
     assert(metrics->family != NULL && metrics->family->kind != HORA__HISTOGRAM);
     return metrics->family->kind == HORA__COUNTER ? "_total" : "";
 }
 
-static void int_sample(struct hora__metrics *metrics, const char *name_suffix, struct labels labels, int64_t bound_ns,
-                       int64_t value)
+static void int_sample(struct hora__metrics *metrics, const char *name_suffix, struct labels labels,
+                       int64_t bound_ns, int64_t value)
 {
     begin_sample(metrics, name_suffix, labels, bound_ns);
     hora__writer_int(&metrics->out, value);
     hora__writer_char(&metrics->out, '\n');
 }
 
-void hora__metrics_int(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count, int64_t value)
+void hora__metrics_int(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count,
+                       int64_t value)
 {
     int_sample(metrics, suffix(metrics), (struct labels){labels, count}, -1, value);
 }
@@ -125,14 +132,16 @@ void hora__metrics_seconds(struct hora__metrics *metrics, const struct hora__met
     hora__writer_char(&metrics->out, '\n');
 }
 
-void hora__metrics_histogram(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count,
-                             const struct hora__distribution *distribution, const struct hora__scale *scale)
+void hora__metrics_histogram(struct hora__metrics *metrics, const struct hora__metric_label *labels,
+                             int count, const struct hora__distribution *distribution,
+                             const struct hora__scale *scale)
 {
     assert(metrics->family != NULL && metrics->family->kind == HORA__HISTOGRAM);
     struct labels all = {labels, count};
     for (size_t i = 0; i < sizeof bounds_ns / sizeof bounds_ns[0]; i++) {
         int64_t bound = hora__rate_to_ticks(scale->bounds, bounds_ns[i]);
-        int_sample(metrics, "_bucket", all, bounds_ns[i], hora__distribution_up_to(distribution, bound)); /* M2 */
+        int_sample(metrics, "_bucket", all, bounds_ns[i],
+                   hora__distribution_up_to(distribution, bound)); /* M2 */
     }
     int_sample(metrics, "_bucket", all, INT64_MAX, distribution->count);
     struct hora__seconds sum = hora__distribution_sum(distribution, scale->values);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.h - numbers and distributions as text for Prometheus and its relatives
+/* metrics.h - numbers and distributions as text for Prometheus and compatible collectors
  *
  *     struct hora__metrics out;
  *     hora__metrics_begin(&out, HORA__OPENMETRICS, write, context);
@@ -8,9 +8,9 @@
  *     ...
  *     return hora__metrics_end(&out);                         "# EOF"
  *
- * All samples of a family must follow it. Two formats, since no text with a counter is good in both: OpenMetrics 1.0
- * (application/openmetrics-text) names the family of a counter without _total, and the older text format of Prometheus (text/plain;
- * version=0.0.4) with it. The samples themselves are the same. */
+ * All samples of a family follow it directly. There are two formats because they are incompatible for
+ * counters: OpenMetrics 1.0 (application/openmetrics-text) names the family of a counter without _total, the
+ * older Prometheus text format (text/plain; version=0.0.4) names it with _total. The samples are the same. */
 #ifndef HORA_BASE_METRICS_H
 #define HORA_BASE_METRICS_H
 
@@ -23,7 +23,7 @@ enum hora__metric_kind { HORA__COUNTER, HORA__GAUGE, HORA__HISTOGRAM };
 
 struct hora__metric_family {
     enum hora__metric_kind kind;
-    const char *name; /* with the unit at its end, without _total */
+    const char *name; /* ends with the unit, has no _total */
     const char *unit; /* "seconds"; NULL: none */
     const char *help; /* one sentence */
 };
@@ -36,7 +36,7 @@ struct hora__metric_label {
 struct hora__metrics {
     struct hora__writer out;
     enum hora__metrics_format format;
-    const struct hora__metric_family *family; /* whose samples are being written; NULL: none yet */
+    const struct hora__metric_family *family; /* family of the samples being written; NULL: none yet */
 };
 
 void hora__metrics_begin(struct hora__metrics *metrics, enum hora__metrics_format format, hora_write_fn write,
@@ -45,17 +45,19 @@ void hora__metrics_begin(struct hora__metrics *metrics, enum hora__metrics_forma
 /* Returns the first error of `write`, or 0. */
 int hora__metrics_end(struct hora__metrics *metrics);
 
-/* What follows are its samples. It must live until then. */
+/* Starts a family. The following samples belong to it. *family must outlive them. */
 void hora__metrics_family(struct hora__metrics *metrics, const struct hora__metric_family *family);
 
-/* A sample of a counter or of a gauge: a number, or a time in seconds. */
+/* Write a sample of a counter or gauge: a number, or a time in seconds. */
 void hora__metrics_int(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count,
                        int64_t value);
 void hora__metrics_seconds(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count,
                            int64_t ns);
 
-/* A distribution of times: how many are up to each of some bounds from a microsecond to an hour, and the sum of all, in seconds. */
-void hora__metrics_histogram(struct hora__metrics *metrics, const struct hora__metric_label *labels, int count,
-                             const struct hora__distribution *distribution, const struct hora__scale *scale);
+/* Writes a distribution of times: the counts up to bounds from a microsecond to an hour, and the sum in
+ * seconds. */
+void hora__metrics_histogram(struct hora__metrics *metrics, const struct hora__metric_label *labels,
+                             int count, const struct hora__distribution *distribution,
+                             const struct hora__scale *scale);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns.h - sums of times that saturate instead of wrapping
+/* ns.h - nanoseconds: units, and arithmetic that saturates instead of wrapping
  *
- * INT64_MAX stands for "never" everywhere: never plus anything is never. */
+ * INT64_MAX means "never" everywhere: never plus or minus any time is never. A deadline computed from a
+ * caller's time-out can therefore not overflow into the past. */
 #ifndef HORA_BASE_NS_H
 #define HORA_BASE_NS_H
 
@@ -9,6 +10,7 @@
 
 #define HORA__SECOND INT64_C(1000000000)
 
+/* Returns a + b, or the nearest representable time. "Never" absorbs the other operand. */
 static inline int64_t hora__ns_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -19,6 +21,7 @@ static inline int64_t hora__ns_add(int64_t a, int64_t b)
     return sum;
 }
 
+/* Returns a - b, or the nearest representable time. Never minus anything is never. */
 static inline int64_t hora__ns_sub(int64_t a, int64_t b)
 {
     int64_t difference;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - structs that cross the boundary grow at their end only; struct_size, their first field, says how far the caller knows them */
+/* options.c - read options and write outputs whose size differs between releases, see options.h */
 #include "base/options.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <hora/error.h>
 
-/* No options struct will ever be this large: such a size is memory that was not initialised, and is not read. */
+/* No struct will ever be this large. A larger struct_size comes from uninitialised memory, so hora does not
+ * read it. */
 enum { LARGEST = 4096 };
 
+/* Checks a struct_size. Every struct has an alignment of at least 4. */
 static bool size_is_sound(uint32_t size, size_t first_size)
 {
     return size >= first_size && size <= LARGEST && size % 4 == 0;
@@ -18,6 +21,7 @@ static bool size_is_sound(uint32_t size, size_t first_size)
 
 int hora__options_copy(void *own, size_t size, size_t first_size, const void *given)
 {
+    assert(own != NULL && first_size <= size && size <= LARGEST);
     memset(own, 0, size);
     if (given == NULL)
         return 0;
@@ -35,6 +39,7 @@ int hora__options_copy(void *own, size_t size, size_t first_size, const void *gi
 
 int hora__output_size(const void *given, size_t first_size, size_t *ret_size)
 {
+    assert(first_size <= LARGEST && ret_size != NULL);
     uint32_t given_size;
     if (given == NULL)
         return HORA_EINVAL;
@@ -47,8 +52,10 @@ int hora__output_size(const void *given, size_t first_size, size_t *ret_size)
 
 void hora__output_write(void *given, size_t given_size, const void *own, size_t size)
 {
+    assert(given != NULL && own != NULL && size >= sizeof(uint32_t) && given_size >= sizeof(uint32_t));
     unsigned char *bytes = given;
     size_t common = given_size < size ? given_size : size;
-    memcpy(bytes + sizeof(uint32_t), (const unsigned char *)own + sizeof(uint32_t), common - sizeof(uint32_t));
+    memcpy(bytes + sizeof(uint32_t), (const unsigned char *)own + sizeof(uint32_t),
+           common - sizeof(uint32_t));
     memset(bytes + common, 0, given_size - common);
 }

@@ -1,25 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - structs that a program of another release may have been compiled with: take over options, fill outputs */
+/* options.h - structs that a program compiled against another release may pass: read options, write
+ * outputs
+ *
+ * Every such struct starts with struct_size, which tells how much of the struct the caller knows. Structs
+ * only grow at their end. */
 #ifndef HORA_BASE_OPTIONS_H
 #define HORA_BASE_OPTIONS_H
 
 #include <stddef.h>
 
-/* The size of a struct that ends with this field. */
-#define HORA__SIZE_UP_TO(type, last) \
-    ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) * _Alignof(type))
+/* The size that a struct has if `last` is its last field. */
+#define HORA__SIZE_UP_TO(type, last)                                                            \
+    ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) * \
+     _Alignof(type))
 
-/* Copy *given into *own, which has `size` bytes of which the first release had `first_size`. NULL gives all zero. HORA_EINVAL if
- * struct_size is smaller than ever, or if the caller's struct is larger than ours and says something there. */
+/* Copies *given into *own. *own has `size` bytes, of which the first release had `first_size`. NULL gives all
+ * zeros. Returns HORA_EINVAL if struct_size is smaller than in the first release, or if the caller's struct
+ * is larger than *own and has a nonzero byte in the part that this library does not know. */
 __attribute__((warn_unused_result)) int hora__options_copy(void *own, size_t size, size_t first_size,
                                                            const void *given);
 
-/* The size that the caller of an output struct knows, and so its stride in an array. HORA_EINVAL: NULL, or a size that cannot be: the
- * struct was not started with HORA_INIT. */
-__attribute__((warn_unused_result)) int hora__output_size(const void *given, size_t first_size, size_t *ret_size);
+/* Stores the size of the caller's output struct, which is also the stride of an array of them. Returns
+ * HORA_EINVAL for NULL or for an impossible size: the caller did not initialise the struct with HORA_INIT. */
+__attribute__((warn_unused_result)) int hora__output_size(const void *given, size_t first_size,
+                                                          size_t *ret_size);
 
-/* Write *own, of `size` bytes, into the caller's struct of given_size bytes: as much as both know, and zero after that. The caller's
- * struct_size stays. */
+/* Writes *own, which has `size` bytes, into the caller's struct of given_size bytes: the part that both know,
+ * then zeros. Keeps the caller's struct_size. */
 void hora__output_write(void *given, size_t given_size, const void *own, size_t size);
+
+/* Sizes of the structs in the first release.
+ *
+ * A program compiled against the first release passes structs of those sizes and must work with every later
+ * library. So a new field starts beyond the old sizeof and never in the padding, which an old program does
+ * not initialise. The names below are the last fields of the first release and never change. */
+/* Inputs: the caller fills these structs. */
+#define HORA__LAST_hora_admission                ageing
+#define HORA__LAST_hora_calendar_options         window_count
+#define HORA__LAST_hora_class_options            per
+#define HORA__LAST_hora_context_hooks            arg
+#define HORA__LAST_hora_cron_options             dst
+#define HORA__LAST_hora_cron_trigger_options     resume_from
+#define HORA__LAST_hora_declaration              schedule
+#define HORA__LAST_hora_group_options            cancel_on_failure
+#define HORA__LAST_hora_latch_options            clock
+#define HORA__LAST_hora_listener                 arg
+#define HORA__LAST_hora_metrics                  max_names
+#define HORA__LAST_hora_periodic_trigger_options initial_delay
+#define HORA__LAST_hora_pool_options             dump_arg
+#define HORA__LAST_hora_queue_options            ref
+#define HORA__LAST_hora_registrar_options        arg
+#define HORA__LAST_hora_schedule                 options
+#define HORA__LAST_hora_scheduler_options        dump_arg
+#define HORA__LAST_hora_task_options             context
+#define HORA__LAST_hora_trigger_context          runs
+#define HORA__LAST_hora_virtual_clock_options    wall
+#define HORA__LAST_hora_watchdog                 late_after
+#define HORA__LAST_hora_zone_options             folder
+
+/* Outputs: hora fills these structs. */
+#define HORA__LAST_hora_class_info    started
+#define HORA__LAST_hora_counts        latest
+#define HORA__LAST_hora_distribution  p999
+#define HORA__LAST_hora_outcome       failures
+#define HORA__LAST_hora_pool_stats    continue_periodic
+#define HORA__LAST_hora_schedule_info skipped
+#define HORA__LAST_hora_worker_info   runs
+
+#define HORA__FIRST_SIZE(type) HORA__SIZE_UP_TO(type, HORA__LAST_##type)
+
+/* hora__options_copy and hora__output_size for a type of this list. */
+#define HORA__TAKE(type, own, given)            hora__options_copy((own), sizeof(type), HORA__FIRST_SIZE(type), (given))
+#define HORA__SIZE_GIVEN(type, given, ret_size) hora__output_size((given), HORA__FIRST_SIZE(type), (ret_size))
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reason.h - say why a call refuses, in the caller's hora_error
+/* reason.h - tell the caller why a call fails, in its hora_error
  *
- * A public call that takes a hora_error passes it down to its checks. The check that refuses writes the sentence and returns the
- * code. The public call itself begins with hora__reason_begin and returns through hora__reason_end, which adds the general
- * sentence of the code if no check has written one. All of them accept NULL. */
+ * A public call that takes a hora_error passes it down to its checks. The check that fails writes a sentence
+ * and returns the code. The public call starts with hora__reason_begin and returns through hora__reason_end,
+ * which writes the general text of the code if no check has written a sentence. All functions accept NULL as
+ * `reason`. */
 #ifndef HORA_BASE_REASON_H
 #define HORA_BASE_REASON_H
 
@@ -11,30 +12,35 @@
 
 #include <hora/error.h>
 
+/* Clears the code, so that hora__reason_end can tell whether a check has written a sentence. */
 static inline void hora__reason_begin(hora_error *reason)
 {
     if (reason != NULL)
         reason->code = 0;
 }
 
+/* Writes all fields of *reason. Use hora__refuse. */
 __attribute__((format(printf, 4, 5))) void hora__reason_write(hora_error *reason, int code, const char *field,
                                                               const char *format, ...);
 
-/* Where in the text that was parsed. */
+/* Names the part of the parsed text that the error is about. */
 void hora__reason_set_place(hora_error *reason, size_t offset, size_t length);
 
-/* hora__refuse(reason, code, field, format, ...): write the sentence, which should hold the values, and the field, a static text or NULL.
- * Gives `code`: a macro, so that static analysis sees that. */
+/* hora__refuse(reason, code, field, format, ...) writes a sentence, which should include the offending
+ * values, and the field's name, a static string or NULL. Its value is `code`. It is a macro so that static
+ * analysis sees the value. */
 #define hora__refuse(reason, code, ...) (hora__reason_write((reason), (code), __VA_ARGS__), (code))
 
-/* The same about bytes of a text that was parsed. */
+/* Like hora__refuse, for `length` bytes at `offset` of a parsed text. */
 #define hora__refuse_at(reason, code, offset, length, ...) \
-    (hora__reason_write((reason), (code), __VA_ARGS__), hora__reason_set_place((reason), (offset), (length)), (code))
+    (hora__reason_write((reason), (code), __VA_ARGS__),    \
+     hora__reason_set_place((reason), (offset), (length)), (code))
 
-/* HORA_EINVAL: the struct_size of this struct is wrong. */
+/* Reports that the struct_size of a struct is wrong. Returns HORA_EINVAL. */
 static inline int hora__refuse_size(hora_error *reason, const char *type)
 {
-    return hora__refuse(reason, HORA_EINVAL, "struct_size", "struct_size is wrong: start from HORA_INIT(%s)", type);
+    return hora__refuse(reason, HORA_EINVAL, "struct_size", "struct_size is wrong: start from HORA_INIT(%s)",
+                        type);
 }
 
 /* Returns `result`, which may also be a success. */

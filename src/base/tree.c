@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - a weight-balanced tree: what keeps it balanced, sizes of subtrees, also tells ranks
+/* tree.c - a weight-balanced tree; the subtree sizes that balance it also give ranks
  *
- * How it works    The weight of a subtree is its size plus one. After a node has come or gone, each subtree on the way up to the
- *                 root is looked at: one that has become too heavy beside its sibling gives something to it by a rotation; by two,
- *                 if its inner half is what makes it heavy. With the factors 3 and 2 that restores the balance after
- *                 any insertion and removal (Hirai and Yamamoto, "Balancing weight-balanced trees", 2011).
+ * How it works      The weight of a subtree is its size plus one. After an insertion or removal the tree
+ *                   checks each subtree on the path up to the root. If a subtree has become too heavy
+ *                   compared with its sibling, a rotation moves a part of it over; two rotations do if the
+ *                   inner half is the heavy one. With the factors 3 and 2 this restores the balance after
+ *                   any insertion and removal (Hirai and Yamamoto, "Balancing weight-balanced trees",
+ *                   2011).
  *
- * Invariants      I1 the nodes are in order, and parents and children know each other (hora__tree_check).
- *                 I2 a node's size is one more than the sizes of its subtrees together.
- *                 I3 of two siblings none weighs more than HEAVY times the other: so the height is O(log n).
- *                 I4 first is the leftmost node. */
+ * Invariants        I1 the nodes are in order, and parents and children point to each other.
+ *                   I2 a node's size is one more than the sizes of its subtrees together.
+ *                   I3 of two siblings neither weighs more than HEAVY times the other, so the height is
+ *                   O(log n).
+ *                   I4 first is the leftmost node. */
 #include "base/tree.h"
 
 #include <assert.h>
 
-#include "base/touch.h"
+#include "base/build.h"
 
 enum { HEAVY = 3, DOUBLE = 2, LEFT = 0, RIGHT = 1 };
 
@@ -23,18 +26,20 @@ static int64_t weight(const struct hora__tree_node *node)
     return node == NULL ? 1 : (int64_t)node->size + 1;
 }
 
-static void measure(struct hora__tree_node *node)
+static void update_size(struct hora__tree_node *node)
 {
     node->size = (int)(weight(node->child[LEFT]) + weight(node->child[RIGHT]) - 1); /* I2 */
 }
 
+/* Which child of its parent a node is. */
 static int side_of(const struct hora__tree_node *node)
 {
+    assert(node->parent != NULL);
     return node->parent->child[RIGHT] == node ? RIGHT : LEFT;
 }
 
-/* Where the pointer to this node stands. */
-static struct hora__tree_node **place_of(struct hora__tree *tree, const struct hora__tree_node *node)
+/* The pointer that points to this node. */
+static struct hora__tree_node **link_to(struct hora__tree *tree, const struct hora__tree_node *node)
 {
     return node->parent == NULL ? &tree->root : &node->parent->child[side_of(node)];
 }
@@ -46,20 +51,21 @@ static void adopt(struct hora__tree_node *parent, int side, struct hora__tree_no
         child->parent = parent;
 }
 
-/* The node goes down to this side, and its child of the other side comes up into its place. Returns that. */
+/* Moves the node down to `side` and its child of the other side up. Returns that child. */
 static struct hora__tree_node *rotate(struct hora__tree *tree, struct hora__tree_node *node, int side)
 {
+    assert(node->child[!side] != NULL);
     struct hora__tree_node *up = node->child[!side];
-    *place_of(tree, node) = up;
+    *link_to(tree, node) = up;
     up->parent = node->parent;
     adopt(node, !side, up->child[side]);
     adopt(up, side, node);
-    measure(node);
-    measure(up);
+    update_size(node);
+    update_size(up);
     return up;
 }
 
-/* Returns what stands in its place then. */
+/* Restores I3 at this node. Returns the node that is now at its position. */
 static struct hora__tree_node *balance(struct hora__tree *tree, struct hora__tree_node *node)
 {
     int64_t left = weight(node->child[LEFT]);
@@ -74,12 +80,12 @@ static struct hora__tree_node *balance(struct hora__tree *tree, struct hora__tre
     return rotate(tree, node, light);
 }
 
-/* Something has come or gone below this node. */
-static void mend(struct hora__tree *tree, struct hora__tree_node *node)
+/* Restores I2 and I3 from this node up to the root, after an insertion or removal below it. */
+static void rebalance(struct hora__tree *tree, struct hora__tree_node *node)
 {
     while (node != NULL) {
         HORA__TOUCH(1);
-        measure(node);
+        update_size(node);
         node = balance(tree, node)->parent;
     }
 }
@@ -88,31 +94,32 @@ void hora__tree_insert(struct hora__tree *tree, struct hora__tree_node *node)
 {
     assert(node->size == 0);
     struct hora__tree_node *parent = NULL;
-    struct hora__tree_node **place = &tree->root;
+    struct hora__tree_node **link = &tree->root;
     bool is_first = true;
-    while (*place != NULL) {
+    while (*link != NULL) {
         HORA__TOUCH(1);
-        parent = *place;
+        parent = *link;
         bool is_after = hora__tree_is_before(parent, node->major, node->minor);
-        assert(is_after || hora__tree_is_before(node, parent->major, parent->minor)); /* I1: no two are the same */
+        /* I1: keys are unique */
+        assert(is_after || hora__tree_is_before(node, parent->major, parent->minor));
         is_first = is_first && !is_after;
-        place = &parent->child[is_after];
+        link = &parent->child[is_after];
     }
-    *place = node;
+    *link = node;
     node->child[LEFT] = NULL;
     node->child[RIGHT] = NULL;
     node->parent = parent;
     node->size = 1;
     if (is_first)
         tree->first = node; /* I4 */
-    mend(tree, parent);
+    rebalance(tree, parent);
 }
 
 void hora__tree_replace(struct hora__tree *tree, struct hora__tree_node *old, struct hora__tree_node *node)
 {
     assert(node->size == 0 && old->size > 0);
     *node = *old;
-    *place_of(tree, old) = node;
+    *link_to(tree, old) = node;
     adopt(node, LEFT, old->child[LEFT]);
     adopt(node, RIGHT, old->child[RIGHT]);
     if (tree->first == old)
@@ -120,15 +127,16 @@ void hora__tree_replace(struct hora__tree *tree, struct hora__tree_node *old, st
     old->size = 0;
 }
 
-/* One that has at most one child leaves. */
-static void cut_out(struct hora__tree *tree, struct hora__tree_node *node)
+/* Removes a node that has at most one child. */
+static void unlink_node(struct hora__tree *tree, struct hora__tree_node *node)
 {
+    assert(node->child[LEFT] == NULL || node->child[RIGHT] == NULL);
     struct hora__tree_node *child = node->child[node->child[LEFT] == NULL];
-    *place_of(tree, node) = child;
+    *link_to(tree, node) = child;
     if (child != NULL)
         child->parent = node->parent;
     node->size = 0;
-    mend(tree, node->parent);
+    rebalance(tree, node->parent);
 }
 
 void hora__tree_remove(struct hora__tree *tree, struct hora__tree_node *node)
@@ -138,13 +146,13 @@ void hora__tree_remove(struct hora__tree *tree, struct hora__tree_node *node)
     if (tree->first == node)
         tree->first = next;
     if (node->child[LEFT] == NULL || node->child[RIGHT] == NULL) {
-        cut_out(tree, node);
+        unlink_node(tree, node);
         return;
     }
-    /* The next has no left child: it leaves its own place, and takes that of the node. */
+    /* The next node has no left child. It leaves its own position and takes that of the removed node. */
     int64_t major = next->major;
     uint64_t minor = next->minor;
-    cut_out(tree, next);
+    unlink_node(tree, next);
     hora__tree_replace(tree, node, next);
     next->major = major;
     next->minor = minor;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.h - a balanced search tree whose nodes lie inside its members
+/* tree.h - a balanced search tree whose nodes are fields of its members
  *
- * What it is for    A queue in which each member can stand anywhere, leave from anywhere, and be asked how many are before
- *                   it: each costs O(log n), always, and never memory.
- * Order             By major, then by minor. No two nodes of a tree have both the same.
+ * Use               A queue in which a member can be inserted and removed anywhere, and can ask for the
+ *                   number of members before it. Each operation costs O(log n) in the worst case and
+ *                   allocates nothing.
+ * Order             By major, then by minor. No two nodes of a tree are equal in both.
  * Pure              No thread, no clock, no lock, no allocation. */
 #ifndef HORA_BASE_TREE_H
 #define HORA_BASE_TREE_H
@@ -12,22 +13,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In no tree when zero. */
+/* A zeroed node is in no tree. */
 struct hora__tree_node {
-    struct hora__tree_node *child[2]; /* left: those before it, right: those after it */
+    struct hora__tree_node *child[2]; /* [0]: nodes before it, [1]: nodes after it */
     struct hora__tree_node *parent;
-    int64_t major; /* set by the caller; neither changes while it is in a tree */
+    int64_t major; /* The caller sets both keys. They must not change while the node is in a tree. */
     uint64_t minor;
-    int size; /* of its subtree, itself included; 0: in no tree */
+    int size; /* of its subtree, including itself; 0: in no tree */
 };
 
-/* Empty when zero. It may be moved by assignment. */
+/* A zeroed tree is empty. A tree may be moved by assignment. */
 struct hora__tree {
     struct hora__tree_node *root;
+    /* the leftmost node */
     struct hora__tree_node *first;
 };
 
-/* The member of type `type` whose field `field` is the node. */
+/* The struct of type `type` whose field `field` is the node. */
 #define HORA__TREE_ENTRY(node, type, field) ((type *)(void *)((char *)(node) - offsetof(type, field)))
 
 static inline bool hora__tree_is_empty(const struct hora__tree *tree)
@@ -45,23 +47,24 @@ static inline bool hora__tree_is_before(const struct hora__tree_node *node, int6
     return node->major < major || (node->major == major && node->minor < minor);
 }
 
-/* A node that is in no tree comes in; one that is in this tree leaves. */
+/* Insert a node that is in no tree; remove a node of this tree. */
 void hora__tree_insert(struct hora__tree *tree, struct hora__tree_node *node);
 void hora__tree_remove(struct hora__tree *tree, struct hora__tree_node *node);
 
-/* One that is in no tree takes the place of one that leaves, and its order. */
+/* Puts `node`, which is in no tree, at the position of `old`, with the same keys. `old` is then in no
+ * tree. */
 void hora__tree_replace(struct hora__tree *tree, struct hora__tree_node *old, struct hora__tree_node *node);
 
-/* The first that is not before this place; NULL: there is none. */
+/* Returns the first node that is not before this position, or NULL. */
 struct hora__tree_node *hora__tree_search(const struct hora__tree *tree, int64_t major, uint64_t minor);
 
-/* The next in order; NULL: it was the last. */
+/* Returns the next node in order, or NULL. */
 struct hora__tree_node *hora__tree_next(const struct hora__tree_node *node);
 
-/* How many are before this place. */
+/* Returns the number of nodes before this position. */
 int hora__tree_rank(const struct hora__tree *tree, int64_t major, uint64_t minor);
 
-/* For tests: whether the invariants hold. */
+/* For tests and for the check of structures built on trees: whether all invariants hold. Costs O(n log n). */
 bool hora__tree_check(const struct hora__tree *tree);
 
 #endif

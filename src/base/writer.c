@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.c - numbers and strings as text, collected in a buffer until it is full
+/* writer.c - numbers and strings as text, collected in a buffer
  *
- * Invariants        W1 used is less than the size of the buffer, between calls.
- *                   W2 after an error nothing is handed over. */
+ * Invariants        W1 between calls, `used` is less than the size of the buffer.
+ *                   W2 after an error the writer hands over no more text. */
 #include "base/writer.h"
 
 #include <assert.h>
@@ -11,10 +11,11 @@
 
 #include "base/ns.h"
 #include "base/text.h"
-#include "base/utf8.h"
 
+/* Hands the buffer over to the caller's function. */
 static void flush(struct hora__writer *out)
 {
+    assert(out->used <= sizeof out->buffer);
     if (out->used > 0 && out->error == 0) /* W2 */
         out->error = out->write(out->buffer, out->used, out->context);
     out->used = 0;
@@ -22,6 +23,7 @@ static void flush(struct hora__writer *out)
 
 void hora__writer_begin(struct hora__writer *out, hora_write_fn write, void *context)
 {
+    assert(write != NULL);
     out->write = write;
     out->context = context;
     out->error = 0;
@@ -52,8 +54,10 @@ void hora__writer_text(struct hora__writer *out, const char *text)
 
 enum { DIGITS_MAX = 20 };
 
+/* Adds a number with at least `digits` digits. */
 static void add_number(struct hora__writer *out, uint64_t number, int digits)
 {
+    assert(digits <= DIGITS_MAX);
     char text[DIGITS_MAX + 1];
     struct hora__text all = hora__text_begin(text, sizeof text);
     hora__text_add_number(&all, number, digits);
@@ -89,7 +93,8 @@ void hora__writer_seconds(struct hora__writer *out, int64_t ns)
     uint64_t length = magnitude(ns);
     if (ns < 0)
         hora__writer_char(out, '-');
-    hora__writer_long_seconds(out, length / (uint64_t)HORA__SECOND, (uint32_t)(length % (uint64_t)HORA__SECOND));
+    hora__writer_long_seconds(out, length / (uint64_t)HORA__SECOND,
+                              (uint32_t)(length % (uint64_t)HORA__SECOND));
 }
 
 void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
@@ -101,16 +106,16 @@ void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
         return;
     }
     int exponent = -9;
-    uint64_t place = 1; /* of the first digit */
-    for (; (uint64_t)ns / place >= 10; place *= 10)
+    uint64_t digit_value = 1; /* value of the first digit */
+    for (; (uint64_t)ns / digit_value >= 10; digit_value *= 10)
         exponent++;
-    uint64_t rest = (uint64_t)ns % place;
-    add_number(out, (uint64_t)ns / place, 1);
+    uint64_t rest = (uint64_t)ns % digit_value;
+    add_number(out, (uint64_t)ns / digit_value, 1);
     if (rest > 0)
         hora__writer_char(out, '.');
-    for (; rest > 0; rest %= place) {
-        place /= 10;
-        hora__writer_char(out, (char)('0' + rest / place));
+    for (; rest > 0; rest %= digit_value) {
+        digit_value /= 10;
+        hora__writer_char(out, (char)('0' + rest / digit_value));
     }
     hora__writer_char(out, 'e');
     hora__writer_char(out, exponent < 0 ? '-' : '+');
@@ -119,7 +124,7 @@ void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns)
 
 /* ---- strings ---- */
 
-/* Copy one character, or what stands for a byte that is none; returns what is behind it. */
+/* Copies one character, or U+FFFD for an invalid byte. Returns the position behind it. */
 static const char *add_character(struct hora__writer *out, const char *at)
 {
     int length = hora__utf8_length(at);
@@ -132,7 +137,7 @@ static const char *add_character(struct hora__writer *out, const char *at)
     return at + length;
 }
 
-/* The letter that stands behind the backslash for this character in JSON; 0: none. */
+/* Returns the letter that follows the backslash in JSON's short escapes, or 0 if the character has none. */
 static char json_letter(char character)
 {
     static const char from[] = "\"\\\b\f\n\r\t";
@@ -170,6 +175,7 @@ void hora__writer_json(struct hora__writer *out, const char *string)
     hora__writer_char(out, '"');
 }
 
+/* Copies a text with a backslash before the characters that the metrics formats escape. */
 static void add_escaped(struct hora__writer *out, const char *text, bool escapes_quotes)
 {
     while (*text != '\0') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.h - a text of any length, handed to a function of the user piece by piece
+/* writer.h - a text of any length, handed piece by piece to a function of the caller
  *
  *     struct hora__writer out;
  *     hora__writer_begin(&out, write, context);
@@ -8,8 +8,9 @@
  *     ...
  *     return hora__writer_end(&out);
  *
- * The first error of that function is kept, and it is not called again. Nothing depends on the locale. Strings of the user may
- * be any bytes: what is not UTF-8 becomes U+FFFD, byte by byte, since neither JSON nor OpenMetrics may hold anything else. */
+ * The writer keeps the first error of that function and does not call it again. Nothing depends on the
+ * locale. Strings of the user may hold any bytes. An invalid byte is written as U+FFFD, since JSON and
+ * OpenMetrics allow only UTF-8. */
 #ifndef HORA_BASE_WRITER_H
 #define HORA_BASE_WRITER_H
 
@@ -24,35 +25,35 @@ enum { HORA__WRITER_BUFFER = 512 };
 struct hora__writer {
     hora_write_fn write;
     void *context;
-    int error; /* what `write` returned; 0: so far all is well */
+    int error; /* returned by `write`; 0: no error so far */
     size_t used;
     char buffer[HORA__WRITER_BUFFER];
 };
 
 void hora__writer_begin(struct hora__writer *out, hora_write_fn write, void *context);
 
-/* Hand over what is left; returns the error, or 0. */
+/* Hands over the rest. Returns the first error, or 0. */
 int hora__writer_end(struct hora__writer *out);
 
 void hora__writer_char(struct hora__writer *out, char character);
 void hora__writer_text(struct hora__writer *out, const char *text);
 void hora__writer_int(struct hora__writer *out, int64_t number);
 
-/* Seconds, exactly, with a point and as few digits after it as that takes, at least one: 0.000001234, 2.0, -0.5 */
+/* Seconds, exact, with a point and as few decimals as possible, but at least one: 0.000001234, 2.0, -0.5 */
 void hora__writer_seconds(struct hora__writer *out, int64_t ns);
 void hora__writer_long_seconds(struct hora__writer *out, uint64_t seconds, uint32_t nanoseconds);
 
-/* The same as the value of a label, in the one form that OpenMetrics wants a number to have there: as %g of C, with .0 if it would look
- * like an integer. Not negative. 1e-06, 2.5e-05, 0.001, 10.0, 1e+06 */
+/* Seconds as the value of a label, in the canonical form that OpenMetrics requires there: like %g of C, with
+ * .0 added to integers: 1e-06, 2.5e-05, 0.001, 10.0, 1e+06. `ns` must not be negative. */
 void hora__writer_canonical_seconds(struct hora__writer *out, int64_t ns);
 
-/* A string with its quotes; null for NULL. */
+/* A string in quotes; NULL is written as null. */
 void hora__writer_json(struct hora__writer *out, const char *string);
 
-/* The value of a label with its quotes; "" for NULL. */
+/* The value of a label in quotes; NULL is written as "". */
 void hora__writer_label(struct hora__writer *out, const char *value);
 
-/* The text of a HELP line. OpenMetrics wants quotes escaped, the older format does not know that. */
+/* The text of a HELP line. OpenMetrics wants quotes escaped, the older format does not. */
 void hora__writer_help(struct hora__writer *out, const char *text, bool escapes_quotes);
 
 #endif

@@ -8,7 +8,7 @@
  * anything else in older ones. Daylight-saving time without dates is refused: no rule would say when it is. */
 #include "cron/footer.h"
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "cron/civil.h"
 
 struct reader {
@@ -108,7 +108,8 @@ static bool read_date(struct reader *r, struct hora__footer_date *date)
     return !accept(r, '/') || read_time(r, 167, &date->time);
 }
 
-bool hora__footer_parse(const char *text, size_t length, struct hora__footer *ret_footer, const char **ret_reason)
+bool hora__footer_parse(const char *text, size_t length, struct hora__footer *ret_footer,
+                        const char **ret_reason)
 {
     struct reader r = {.at = text, .end = text + length};
     struct hora__footer footer = {.has_dst = false};

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/reason.h"
+#include "base/text.h"
 #include "cron/local.h"
 
 enum { NAME_MOST = 255 };
@@ -112,12 +112,14 @@ static bool take_apart(const char *text, struct parts *parts)
         return true;
     if (!accept(&text, 'T') && !accept(&text, 't') && !accept(&text, ' '))
         return false;
-    return read_time(&text, &parts->local) && read_offset(&text, parts) && read_name(&text, parts) && *text == '\0';
+    return read_time(&text, &parts->local) && read_offset(&text, parts) && read_name(&text, parts) &&
+           *text == '\0';
 }
 
 /* ---- which instant that is ---- */
 
-static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant, hora_error *reason)
+static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant,
+                     hora_error *reason)
 {
     int64_t shown;
     int error = hora__local_second(&parts->local, &shown);
@@ -136,7 +138,8 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
     return 0;
 }
 
-static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant, hora_error *reason)
+static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant,
+                   hora_error *reason)
 {
     hora_local_moments moments;
     int error = hora_zone_to_instant(zone, &parts->local, &moments);
@@ -174,8 +177,8 @@ static int parse(const char *text, const hora_zone *zone, hora_instant *ret_inst
     return error;
 }
 
-int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *ret_instant, hora_zone **ret_zone,
-                       hora_error *reason)
+int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *ret_instant,
+                       hora_zone **ret_zone, hora_error *reason)
 {
     hora__reason_begin(reason);
     if (text == NULL || ret_instant == NULL)
@@ -206,7 +209,7 @@ int hora_instant_format(hora_instant instant, const hora_zone *zone, bool with_n
     format_fraction(local.nanosecond, fraction);
     (void)hora__offset_format(local.offset, offset);
     bool has_name = with_name && zone != NULL && !zone->is_offset;
-    return snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d%s%s%s%s%s", (int)local.year, local.month, local.day,
-                    local.hour, local.minute, local.second, fraction, offset, has_name ? "[" : "",
+    return snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d%s%s%s%s%s", (int)local.year, local.month,
+                    local.day, local.hour, local.minute, local.second, fraction, offset, has_name ? "[" : "",
                     has_name ? zone->name : "", has_name ? "]" : "");
 }

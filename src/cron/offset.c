@@ -2,7 +2,7 @@
 /* offset.c - fixed offsets as text: "+05:30" */
 #include <stdio.h>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "cron/zone.h"
 
 enum { HOURS_MOST = 18 };

@@ -12,7 +12,7 @@
 
 #include <hora/cron.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "cron/cron.h"
 #include "cron/parse.h"
@@ -26,8 +26,9 @@ static const struct {
     const char *name;
     const char *six_fields;
 } macros[] = {
-    {"@yearly", "0 0 0 1 1 *"}, {"@annually", "0 0 0 1 1 *"}, {"@monthly", "0 0 0 1 * *"}, {"@weekly", "0 0 0 * * 0"},
-    {"@daily", "0 0 0 * * *"},  {"@midnight", "0 0 0 * * *"}, {"@hourly", "0 0 * * * *"},
+    {"@yearly", "0 0 0 1 1 *"}, {"@annually", "0 0 0 1 1 *"}, {"@monthly", "0 0 0 1 * *"},
+    {"@weekly", "0 0 0 * * 0"}, {"@daily", "0 0 0 * * *"},    {"@midnight", "0 0 0 * * *"},
+    {"@hourly", "0 0 * * * *"},
 };
 
 static const char *fields_of_macro(const struct hora__reading *reading, struct hora__piece name)
@@ -47,8 +48,9 @@ static int read_macro(const struct hora__reading *reading, const struct hora__di
     bool is_reboot = hora__piece_is(reading, name, "@reboot");
     const char *fields = fields_of_macro(reading, name);
     if (fields == NULL && !is_reboot)
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, name,
-                                 "is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
+        return hora__cron_refuse(
+            reading, HORA__CRON_WHOLE, name,
+            "is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
     if (is_reboot && !dialect->has_reboot)
         return hora__cron_refuse(reading, HORA__CRON_WHOLE, name, "is for the Unix dialect only");
     if (!is_alone)
@@ -86,7 +88,8 @@ static int check_count(const struct hora__reading *reading, const struct hora__d
     if (count == needed)
         return 0;
     if (count == dialect->other) /* what is missing, or too much, is the first field */
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, (struct hora__piece){whole.begin, 0}, dialect->other_why);
+        return hora__cron_refuse(reading, HORA__CRON_WHOLE, (struct hora__piece){whole.begin, 0},
+                                 dialect->other_why);
     return hora__cron_refuse(reading, HORA__CRON_WHOLE, extra, count > needed ? dialect->many : dialect->few);
 }
 
@@ -120,13 +123,17 @@ int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason)
 /* Invariants C1 and C2 of cron.h. */
 static void check_sets(const hora_cron *cron)
 {
-    assert(cron->is_reboot || (cron->seconds != 0 && cron->minutes != 0 && cron->hours != 0 && cron->months != 0));
-    assert(cron->seconds >> 60 == 0 && cron->minutes >> 60 == 0 && cron->hours >> 24 == 0 && cron->months >> 13 == 0);
-    assert(((cron->days | cron->months | cron->nearest) & 1) == 0 && (cron->weekdays | cron->last_of) <= 0x7f);
+    assert(cron->is_reboot ||
+           (cron->seconds != 0 && cron->minutes != 0 && cron->hours != 0 && cron->months != 0));
+    assert(cron->seconds >> 60 == 0 && cron->minutes >> 60 == 0 && cron->hours >> 24 == 0 &&
+           cron->months >> 13 == 0);
+    assert(((cron->days | cron->months | cron->nearest) & 1) == 0 &&
+           (cron->weekdays | cron->last_of) <= 0x7f);
     (void)cron;
 }
 
-int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron, hora_error *reason)
+int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron,
+                    hora_error *reason)
 {
     hora_cron_options own = {0};
     hora_cron draft = {0};
@@ -134,9 +141,10 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
     const struct hora__reading reading = {text != NULL ? text : "", &draft, reason};
     const struct hora__piece nothing = {0, 0};
     if (text == NULL || ret_cron == NULL)
-        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing, "there is no expression, or no place for it");
-    if ((options != NULL && HORA__TAKE(hora_cron_options, &own, options) < 0) || own.dialect > HORA_CRON_UNIX ||
-        own.dst > HORA_DST_ONCE)
+        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing,
+                                 "there is no expression, or no place for it");
+    if ((options != NULL && HORA__TAKE(hora_cron_options, &own, options) < 0) ||
+        own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_ONCE)
         return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing, "the options are none that hora knows");
     draft.dialect = own.dialect;
     draft.dst = own.dst;

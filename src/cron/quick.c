@@ -4,7 +4,7 @@
  * The text is read once, from left to right, with nothing put aside for an error message. Whatever is not expected - a macro, a number of
  * three digits, a mistake - makes it give up, and then the long way of parse.c decides. So it must accept nothing that the long way
  * refuses, and must understand it in the same way: tests compare the two. */
-#include "base/ascii.h"
+#include "base/text.h"
 #include "cron/parse.h"
 #include "cron/set.h"
 
@@ -138,7 +138,8 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
 }
 
 /* After a, a-b or *: what they mean together with a step, if there is one. */
-static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single, uint64_t *set)
+static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single,
+                      uint64_t *set)
 {
     if (*quick->at != '/') {
         *set |= is_single ? UINT64_C(1) << first : hora__set_from_to(first, last);
@@ -204,12 +205,14 @@ static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set,
 /* ? alone. */
 static bool is_question(const struct quick *quick, hora_cron_field field)
 {
-    return *quick->at == '?' && !quick->is_unix && (field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY) &&
+    return *quick->at == '?' && !quick->is_unix &&
+           (field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY) &&
            is_end_of_field(quick->at[1]);
 }
 
 /* What most fields are: * alone, or a number alone. Nothing is read if it is not so. */
-static bool read_common(struct quick *quick, const struct hora__cron_values *values, uint64_t *set, bool *counts)
+static bool read_common(struct quick *quick, const struct hora__cron_values *values, uint64_t *set,
+                        bool *counts)
 {
     const char *at = quick->at;
     if (at[0] == '*' && is_end_of_field(at[1])) {
@@ -256,7 +259,8 @@ static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interva
     cron->hours = (uint32_t)sets[HORA_CRON_FIELD_HOUR];
     cron->days = (uint32_t)sets[HORA_CRON_FIELD_DAY];
     cron->months = (uint32_t)sets[HORA_CRON_FIELD_MONTH];
-    cron->weekdays = (uint8_t)((sets[HORA_CRON_FIELD_WEEKDAY] | sets[HORA_CRON_FIELD_WEEKDAY] >> SUNDAY) & 0x7f);
+    cron->weekdays =
+        (uint8_t)((sets[HORA_CRON_FIELD_WEEKDAY] | sets[HORA_CRON_FIELD_WEEKDAY] >> SUNDAY) & 0x7f);
     cron->is_interval = is_interval;
     cron->is_either_day = is_either_day;
 }

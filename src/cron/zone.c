@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "cron/spans.h"
 #include "sys/alloc.h"
@@ -154,8 +154,8 @@ static int load_from(const char *folder, const char *name, hora_zone **ret_zone,
 /* The first of the usual folders that has such a file. */
 static int load_from_system(const char *name, hora_zone **ret_zone, const char **ret_reason)
 {
-    static const char *const folders[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo",
-                                          "/etc/zoneinfo"};
+    static const char *const folders[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo",
+                                          "/usr/share/lib/zoneinfo", "/etc/zoneinfo"};
     int error = HORA_ENOENT;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0] && error == HORA_ENOENT; i++)
         error = load_from(folders[i], name, ret_zone, ret_reason);
@@ -230,7 +230,8 @@ static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_erro
     return true;
 }
 
-static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone, const char **ret_reason)
+static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone,
+                    const char **ret_reason)
 {
     hora_zone_options options;
     int error = HORA__TAKE(hora_zone_options, &options, given);
@@ -262,7 +263,8 @@ static int finish(int error, const char *name, const char *what, hora_error *rea
     return hora__reason_end(reason, error);
 }
 
-int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone, hora_error *reason)
+int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone,
+                  hora_error *reason)
 {
     hora__reason_begin(reason);
     if (name == NULL || ret_zone == NULL)
@@ -272,11 +274,13 @@ int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone 
     return finish(error, name, what, reason);
 }
 
-int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone, hora_error *reason)
+int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone,
+                        hora_error *reason)
 {
     hora__reason_begin(reason);
     if (name == NULL || data == NULL || ret_zone == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no name, no data, or no place for the result");
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no name, no data, or no place for the result");
     if (name[0] == '\0' || strlen(name) > MOST_NAME)
         return finish(HORA_EINVAL, name, no_name, reason);
     struct hora__spans *spans;

@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "oversee/dump.h"
 #include "oversee/measures.h"
 #include "sched/agenda_view.h"
@@ -178,9 +178,11 @@ static void collect_classes(struct hora__dump *dump)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
     const struct hora__gate *gate = &dump->pool->turns->gate;
-    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES; at = at->next)
+    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES;
+         at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
-    for (const struct hora__ticket *at = hora__gate_first_lane(gate); at != NULL; at = hora__gate_after_lane(at))
+    for (const struct hora__ticket *at = hora__gate_first_lane(gate); at != NULL;
+         at = hora__gate_after_lane(at))
         dump->keys++;
     hora__mutex_unlock(&dump->pool->queue->object.lock);
 }
@@ -203,7 +205,8 @@ static void collect_workers(struct hora__dump *dump)
     hora__mutex_lock(&pool->object.lock);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         if (dump->workers < dump->worker_room)
-            copy_worker_locked(&dump->worker[dump->workers++], HORA__LIST_ENTRY(link, struct hora__worker, link));
+            copy_worker_locked(&dump->worker[dump->workers++],
+                               HORA__LIST_ENTRY(link, struct hora__worker, link));
         else
             dump->workers_left_out++;
     }

@@ -5,7 +5,7 @@
 
 #include <hora/explain.h>
 
-#include "base/say.h"
+#include "base/text.h"
 #include "oversee/oversight.h"
 
 /* What was true of a future while its lock was held. */
@@ -53,8 +53,8 @@ void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *
                              const struct hora__crowd *crowd);
 
 /* Who runs it, and since when, if that is known: `ran` < 0 if it is not. */
-void hora__say_runner(struct hora__text *out, const struct hora__matter *matter, const struct hora__crowd *crowd,
-                      hora_ns ran);
+void hora__say_runner(struct hora__text *out, const struct hora__matter *matter,
+                      const struct hora__crowd *crowd, hora_ns ran);
 
 /* ---- explain_scheduled.c: of a future of a scheduler ---- */
 

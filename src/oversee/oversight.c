@@ -7,7 +7,7 @@
 #include <hora/admission.h>
 #include <hora/metrics.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "oversee/events.h"
 #include "oversee/growth.h"
@@ -37,7 +37,8 @@ static bool carries(const hora_context_hooks *hooks)
 
 static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
 {
-    if (hooks->install == NULL && (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
+    if (hooks->install == NULL &&
+        (hooks->capture != NULL || hooks->restore != NULL || hooks->release != NULL))
         return hora__refuse(reason, HORA_EINVAL, "context_hooks",
                             "context_hooks: there is no install, which the others need");
     return 0;
@@ -67,12 +68,13 @@ static int read_metrics(const hora_metrics *given, struct hora__oversight_option
     own->measured = given != NULL;
     own->names = metrics.max_names;
     if (own->names < 0 || own->names > NAMES_MOST)
-        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not in 0 to %d", own->names,
-                            NAMES_MOST);
+        return hora__refuse(reason, HORA_EINVAL, "max_names", "max_names is %d, which is not in 0 to %d",
+                            own->names, NAMES_MOST);
     return 0;
 }
 
-static int read_structs(const hora_pool_options *options, struct hora__oversight_options *own, hora_error *reason)
+static int read_structs(const hora_pool_options *options, struct hora__oversight_options *own,
+                        hora_error *reason)
 {
     hora_admission admission;
     hora_watchdog watchdog;
@@ -91,7 +93,8 @@ static int read_structs(const hora_pool_options *options, struct hora__oversight
     return 0;
 }
 
-static int read_options(const hora_pool_options *options, struct hora__oversight_options *own, hora_error *reason)
+static int read_options(const hora_pool_options *options, struct hora__oversight_options *own,
+                        hora_error *reason)
 {
     *own = (struct hora__oversight_options){
         .grow_after = options->grow_after, .dump = options->dump, .dump_arg = options->dump_arg};
@@ -193,7 +196,8 @@ static void pool_gone(struct hora__overseer *overseer)
     hora__overseer_unref(overseer);
 }
 
-static int hire(struct hora__overseer *overseer, struct hora__worker *worker, struct hora__witness **ret_witness)
+static int hire(struct hora__overseer *overseer, struct hora__worker *worker,
+                struct hora__witness **ret_witness)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
     struct hora__post *post = hora__alloc(1, sizeof *post);
@@ -283,7 +287,8 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     own->late_after = own->late_after == 0 ? HORA_SECONDS(1) : own->late_after;
 }
 
-int hora__overseer_new(hora_pool *pool, const hora_pool_options *options, struct hora__overseer **ret_overseer)
+int hora__overseer_new(hora_pool *pool, const hora_pool_options *options,
+                       struct hora__overseer **ret_overseer)
 {
     if (!asks(options))
         return 0;

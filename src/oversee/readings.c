@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "oversee/measures.h"
 #include "sys/alloc.h"
 
@@ -68,14 +68,17 @@ static void add_tallies(const struct hora__name *name, hora_counts *counts)
 {
     counts->cancelled += hora__counter_observe(&name->tallies[HORA__TALLY_CANCELLED]);
     counts->rejected += hora__counter_observe(&name->tallies[HORA__TALLY_REJECTED]);
-    counts->expired = hora__ns_add(counts->expired, hora__counter_observe(&name->tallies[HORA__TALLY_EXPIRED]));
-    counts->skipped = hora__ns_add(counts->skipped, hora__counter_observe(&name->tallies[HORA__TALLY_SKIPPED]));
+    counts->expired =
+        hora__ns_add(counts->expired, hora__counter_observe(&name->tallies[HORA__TALLY_EXPIRED]));
+    counts->skipped =
+        hora__ns_add(counts->skipped, hora__counter_observe(&name->tallies[HORA__TALLY_SKIPPED]));
     counts->overrun += hora__counter_observe(&name->tallies[HORA__TALLY_OVERRUN]);
     counts->stuck += hora__counter_observe(&name->tallies[HORA__TALLY_STUCK]);
     counts->submitted += hora__counter_read(&name->tallies[HORA__TALLY_SUBMITTED]);
 }
 
-void hora__measures_count(struct hora__measures *measures, const struct hora__name *name, hora_counts *ret_counts)
+void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
+                          hora_counts *ret_counts)
 {
     each_sheet(measures, name, add_endings, ret_counts);
     each_sheet(measures, name, add_starts, ret_counts);

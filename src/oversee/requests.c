@@ -15,7 +15,7 @@
 #include "base/fault.h"
 #include "sys/alloc.h"
 #include "sys/event.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 #include "sys/thread.h"
 
 struct hora__requests {

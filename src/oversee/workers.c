@@ -6,7 +6,7 @@
 
 #include <hora/explain.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "oversee/oversight.h"
 
 static void tell(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sync/clock.h"
 #include "sync/object.h"

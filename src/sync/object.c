@@ -10,7 +10,7 @@
 #include "sync/clock.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 
 int hora__object_init(struct hora__object *object, const hora_clock *clock,
                       void (*destroy)(struct hora__object *object))

@@ -11,10 +11,10 @@
 #include <hora/error.h>
 #include <hora/thread.h>
 
+#include "base/build.h"
 #include "base/fault.h"
-#include "base/inline.h"
 #include "base/list.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 #include "sys/mutex.h"
 
 struct hora__object {
@@ -26,17 +26,19 @@ struct hora__object {
 };
 
 /* NULL clock: the monotonic one. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is the parent process's). */
-__attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object, const hora_clock *clock,
+__attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object,
+                                                          const hora_clock *clock,
                                                           void (*destroy)(struct hora__object *object));
 
 /* The same beside another object that exists, and that the caller has checked: with its clock, in its process. HORA_ENOMEM, HORA_EAGAIN. */
-__attribute__((warn_unused_result)) int hora__object_init_beside(struct hora__object *object,
-                                                                 const struct hora__object *other,
-                                                                 void (*destroy)(struct hora__object *object));
+__attribute__((warn_unused_result)) int hora__object_init_beside(
+    struct hora__object *object, const struct hora__object *other,
+    void (*destroy)(struct hora__object *object));
 
 /* The same, but for the clock, which does not know of it yet: hora__clock_acquire follows. So all that is written before that is written at once. */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__object_prepare_beside(
-    struct hora__object *object, const struct hora__object *other, void (*destroy)(struct hora__object *object))
+    struct hora__object *object, const struct hora__object *other,
+    void (*destroy)(struct hora__object *object))
 {
     int error = hora__mutex_init(&object->lock, HORA__RANK_OBJECT);
     if (error < 0)
@@ -84,7 +86,8 @@ HORA__INLINE void hora__object_leave(struct hora__object *object)
 /* Wait on one of the object's lists until resolved. Called with the lock, returns without it: the result that the waiter was
  * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, HORA_EINTERRUPTED, with the flag cleared,
  * or HORA_EAGAIN if it was nudged to look again. */
-__attribute__((warn_unused_result)) int hora__object_wait_locked(struct hora__object *object, struct hora__list *list,
-                                                                 hora_thread *thread, hora_ns deadline);
+__attribute__((warn_unused_result)) int hora__object_wait_locked(struct hora__object *object,
+                                                                 struct hora__list *list, hora_thread *thread,
+                                                                 hora_ns deadline);
 
 #endif

@@ -21,7 +21,7 @@
 #include "base/fault.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 #include "sys/thread.h"
 
 static void end_of_thread(void *pointer)

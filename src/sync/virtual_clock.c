@@ -16,13 +16,13 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
-#include "sys/fork.h"
+#include "sys/process.h"
 
 /* A thread that waits for a time. On its own stack; guarded by the clock's lock. */
 struct sleeper {
@@ -30,7 +30,8 @@ struct sleeper {
     hora_thread *thread;
     enum hora__timeline timeline;
     hora_ns deadline;
-    const struct hora__clock_offsets *seen; /* it watches: how far the lines were apart then; NULL: it does not */
+    const struct hora__clock_offsets
+        *seen; /* it watches: how far the lines were apart then; NULL: it does not */
     bool woken;
 };
 
@@ -51,7 +52,8 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
     if (ret_clock == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_clock is NULL");
     if (own.monotonic < 0)
-        return hora__refuse(reason, HORA_EINVAL, "monotonic", "the first reading of the monotonic line is negative");
+        return hora__refuse(reason, HORA_EINVAL, "monotonic",
+                            "the first reading of the monotonic line is negative");
     int error = hora__fork_watch();
     if (error < 0)
         return hora__reason_end(reason, error);
@@ -97,7 +99,9 @@ int hora_virtual_clock_free(hora_virtual_clock *clock)
 
 const hora_clock *hora_virtual_clock_view(hora_virtual_clock *clock, hora_clock_id id)
 {
-    return clock != NULL && hora__clock_id_is_valid(id) ? hora__virtual_clock_line(clock, hora__timeline_of(id)) : NULL;
+    return clock != NULL && hora__clock_id_is_valid(id)
+               ? hora__virtual_clock_line(clock, hora__timeline_of(id))
+               : NULL;
 }
 
 const hora_clock *hora__virtual_clock_line(hora_virtual_clock *clock, enum hora__timeline timeline)
@@ -135,14 +139,16 @@ hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline t
 static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
 {
     hora_ns monotonic = hora__virtual_clock_peek(clock, HORA__MONOTONIC);
-    return (struct hora__clock_offsets){hora__ns_sub(hora__virtual_clock_peek(clock, HORA__BOOTTIME), monotonic),
-                                        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__WALL), monotonic)};
+    return (struct hora__clock_offsets){
+        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__BOOTTIME), monotonic),
+        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__WALL), monotonic)};
 }
 
 struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock)
 {
     if (check(clock) < 0)
-        return offsets(clock); /* a child's lone thread; the lock may be held for ever by one that it does not have */
+        return offsets(
+            clock); /* a child's lone thread; the lock may be held for ever by one that it does not have */
     hora__mutex_lock(&clock->lock);
     struct hora__clock_offsets read = offsets(clock);
     hora__mutex_unlock(&clock->lock);
@@ -161,7 +167,8 @@ static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline ti
     hora_ns wake_at = hora__ns_add(deadline, clock->lateness);
     if (HORA__FAULT(CLOCK_WAKES_LATE))
         wake_at = hora__ns_add(wake_at, 1);
-    return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, hora__virtual_clock_peek(clock, timeline));
+    return wake_at == HORA_FOREVER ? HORA_FOREVER
+                                   : hora__ns_sub(wake_at, hora__virtual_clock_peek(clock, timeline));
 }
 
 static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alarm)
@@ -308,10 +315,11 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
                               const struct hora__clock_offsets *seen)
 {
     hora_virtual_clock *clock = view->source;
-    struct sleeper sleeper = {.thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
+    struct sleeper sleeper = {
+        .thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
     hora__mutex_lock(&clock->lock);
-    bool must_sleep =
-        hora__virtual_clock_peek(clock, view->timeline) < deadline && !(seen != NULL && have_parted(clock, seen));
+    bool must_sleep = hora__virtual_clock_peek(clock, view->timeline) < deadline &&
+                      !(seen != NULL && have_parted(clock, seen));
     if (must_sleep && passes_alone(clock, &sleeper))
         must_sleep = false;
     if (must_sleep)

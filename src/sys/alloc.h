@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.h - the library's only way to memory
+/* alloc.h - the only source of memory of the library, and free lists of memory
  *
- * The simulator counts what is live and makes the n-th allocation fail. */
+ * The simulator counts the live blocks and can make the n-th allocation fail. */
 #ifndef HORA_SYS_ALLOC_H
 #define HORA_SYS_ALLOC_H
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "sys/resting.h"
-
-/* What is written by several threads should lie that far from what others only read. */
+/* Words that several threads write should be this far from data that other threads only read. */
 enum { HORA__CACHE_LINE = 64 };
 
 void hora__free(void *memory);
 
-/* `count` objects of `size` bytes, all zero; NULL if there is no memory or the product overflows. */
+/* Returns `count` objects of `size` bytes, all zero. NULL: no memory, or the product overflows. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc(size_t count, size_t size);
 
-/* The same for one object, with any contents. */
+/* Returns one object with arbitrary contents, or NULL. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc_dirty(size_t size);
 
-/* The same, at the beginning of a cache line; in the simulator anywhere. */
+/* Returns one object that starts at a cache line, or NULL. In the simulator it starts anywhere. */
 __attribute__((warn_unused_result, malloc)) void *hora__alloc_lines(size_t size);
 
-/* Of a member of what is allocated so: it begins a line. The simulator, where all is one thread's, does without. */
+/* For a field of such an object: the field starts a cache line. The simulator runs on one thread and does not
+ * need this. */
 #ifdef HORA_SIM
 #define HORA__BEGINS_LINE
 #else
 #define HORA__BEGINS_LINE _Alignas(HORA__CACHE_LINE)
 #endif
 
-/* A block of memory, if it is not NULL, will be used soon: let the processor fetch its beginning meanwhile. */
+/* Asks the processor to fetch the start of a block that will be used soon. NULL is allowed. */
 static inline void hora__prefetch(const void *block)
 {
     const char *byte = block;
@@ -38,8 +39,8 @@ static inline void hora__prefetch(const void *block)
         __builtin_prefetch(byte + i * HORA__CACHE_LINE, 1);
 }
 
-/* The cache line at this address will be written soon, and others have it now. What the compiler makes of a prefetch for writing, it
- * does only if told that each processor has it; all of x86-64 at least ignore it. */
+/* Asks the processor for write access to a cache line that other processors hold now. Compilers emit this
+ * instruction only if told that the processor has it; every x86-64 processor at least ignores it. */
 static inline void hora__prefetch_line(const void *line)
 {
 #ifdef __x86_64__
@@ -49,10 +50,147 @@ static inline void hora__prefetch_line(const void *line)
 #endif
 }
 
-/* What memory is kept for; blocks for one are of one size. */
+/* Memory on a free list.
+ *
+ * A use of memory on a free list would go unnoticed, because the memory is still allocated. So each free list
+ * declares which memory rests and when it wakes. AddressSanitizer reports every use of resting memory. The
+ * simulator fills it with a pattern and fails the schedule if the pattern has changed when the memory leaves
+ * the list. In other builds these calls do nothing.
+ *
+ * A free list needs a few bytes of the memory for its own links, and these do not rest. In builds that check
+ * memory the links are at the end of a block, because most late uses hit its start, where a future has its
+ * reference count. LeakSanitizer finds the blocks of a list through the links. */
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define HORA__ASAN
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define HORA__ASAN
+#endif
+
+#ifdef HORA__ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#if defined(HORA_SIM) || defined(HORA__ASAN)
+#define HORA__CHECKS_MEMORY
+#endif
+
+/* Whether the library keeps memory for reuse instead of freeing it. In the simulator each schedule
+ * decides. */
+#ifdef HORA_SIM
+bool hora__keeps_memory(void);
+#else
+static inline bool hora__keeps_memory(void)
+{
+    return true;
+}
+#endif
+
+/* Free lists are short in the simulator, so that few tasks fill one and move memory between threads. */
+#ifdef HORA_SIM
+#define HORA__KEPT(many, few) (few)
+#else
+#define HORA__KEPT(many, few) (many)
+#endif
+
+#ifdef HORA_SIM
+
+void hora__memory_rests(void *memory, size_t size);
+void hora__memory_wakes(void *memory, size_t size);
+
+#elif defined(HORA__ASAN)
+
+static inline void hora__memory_rests(void *memory, size_t size)
+{
+    __asan_poison_memory_region(memory, size);
+}
+
+static inline void hora__memory_wakes(void *memory, size_t size)
+{
+    __asan_unpoison_memory_region(memory, size);
+}
+
+#else
+
+/* A part of an allocation rests: it must not be used until it wakes. */
+static inline void hora__memory_rests(void *memory, size_t size)
+{
+    (void)memory;
+    (void)size;
+}
+
+static inline void hora__memory_wakes(void *memory, size_t size)
+{
+    (void)memory;
+    (void)size;
+}
+
+#endif
+
+/* ---- whole blocks ---- */
+
+/* The bytes of a resting block that belong to the free list. */
+struct hora__links {
+    void *next;
+    /* free for a list that needs a second link */
+    void *other;
+};
+
+#ifdef HORA__CHECKS_MEMORY
+
+/* The size that the caller of hora__alloc asked for. */
+size_t hora__memory_size(void *block);
+
+/* The bytes in front of the links, which are aligned for pointers. */
+static inline size_t hora__resting_size(void *block)
+{
+    return hora__memory_size(block) / sizeof(void *) * sizeof(void *) - sizeof(struct hora__links);
+}
+
+static inline struct hora__links *hora__block_links(void *block)
+{
+    return (struct hora__links *)(void *)((char *)block + hora__resting_size(block));
+}
+
+static inline void hora__block_rests(void *block)
+{
+    hora__memory_rests(block, hora__resting_size(block));
+}
+
+static inline void hora__block_wakes(void *block)
+{
+    hora__memory_wakes(block, hora__resting_size(block));
+}
+
+#else
+
+static inline struct hora__links *hora__block_links(void *block)
+{
+    return block;
+}
+
+/* A whole block rests, except for its links. */
+static inline void hora__block_rests(void *block)
+{
+    (void)block;
+}
+
+static inline void hora__block_wakes(void *block)
+{
+    (void)block;
+}
+
+#endif
+
+/* ---- free lists of blocks ---- */
+
+/* What the blocks of a thread's free lists are for. All blocks of one list have the same size. */
 enum hora__keepsake { HORA__KEPT_PLAIN, HORA__KEPT_SCHEDULED, HORA__KEEPSAKES };
 
-/* Blocks of one size that are kept, linked by their links. For one thread at a time. */
+/* A free list of blocks of one size. Only one thread at a time may use it. */
 struct hora__blocks {
     void *first;
     int count;
@@ -60,15 +198,17 @@ struct hora__blocks {
 
 static inline void hora__blocks_push(struct hora__blocks *blocks, void *block)
 {
+    assert(block != NULL && blocks->count >= 0);
     hora__block_links(block)->next = blocks->first;
     hora__block_rests(block);
     blocks->first = block;
     blocks->count++;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if the list is empty. */
 static inline void *hora__blocks_pop(struct hora__blocks *blocks)
 {
+    assert((blocks->first == NULL) == (blocks->count == 0));
     void *block = blocks->first;
     if (block != NULL) {
         hora__block_wakes(block);

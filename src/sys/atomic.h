@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atomic.h - the atomic words of the library
  *
- * An operation without a suffix is sequentially consistent. The weaker forms say what they promise:
- *   _relaxed, peek, counters   coherence only: nothing else is ordered by them
- *   publish                    release: a thread that observes the value sees all that was done before. Of a wide word it is
- *                              sequentially consistent
- *   observe                    acquire, of a counter
- * There are no fences: ThreadSanitizer does not understand them. There is no consume.
+ * An operation without a suffix is sequentially consistent. The weaker operations promise:
+ *   _relaxed, peek, counters   coherence only; they order nothing else
+ *   publish                    release: a thread that observes the value sees everything done before it.
+ *                              For a wide word it is sequentially consistent.
+ *   observe                    acquire, for a counter
+ * There are no fences, because ThreadSanitizer does not understand them. There is no consume.
  *
- * In the simulated build each operation is first a point where another thread may run. There the weaker forms are points only
- * if the schedule simulates weak memory (--weak). Such a schedule also keeps a history of each word, and a
- * load returns any value that C17 allows it to return, but for what tests/simulator/weak.c says it leaves out. So what the simulator
- * shows does not depend on the order that x86 gives. That is the only difference between the two builds of the code above src/sys. */
+ * In the simulated build another thread may run before each operation. The weaker operations are such points
+ * only if the schedule simulates weak memory (--weak). Such a schedule also keeps a history of each word, and
+ * a load returns any value that C17 allows, except for what the header of tests/simulator/weak.c leaves out. So the simulator
+ * does not depend on the stronger order of x86. This is the only difference between the two builds of the
+ * code above src/sys. */
 #ifndef HORA_SYS_ATOMIC_H
 #define HORA_SYS_ATOMIC_H
 
@@ -20,7 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/inline.h"
+#include "base/build.h"
 
 #ifdef HORA_SIM
 #include "simulator/weak.h"
@@ -28,23 +29,25 @@ void hora__sim_point(void);
 #define HORA__ATOMIC_POINT()      hora__sim_point()
 #define HORA__WEAK_POINT()        (hora__sim_weak ? hora__sim_point() : (void)0)
 #define HORA__WEAK_INIT(a, value) (hora__sim_weak ? hora__sim_weak_init((a), (int64_t)(value)) : (void)0)
-/* Memory that is not atomic, but handed over by atomic words: it is written, or read. */
+/* Memory that is not atomic, but is handed over through atomic words: a write or a read of it. */
 #define HORA__WEAK_PLAIN_WRITE(place)  (hora__sim_weak ? hora__sim_weak_init((place), 0) : (void)0)
 #define HORA__WEAK_PLAIN_READ(place)   (hora__sim_weak ? hora__sim_weak_use(place) : (void)0)
 #define HORA__WEAK_FORGET(start, size) (hora__sim_weak ? hora__sim_weak_forget((start), (size)) : (void)0)
 #define HORA__WEAK_LOAD(a, value, order) \
     (hora__sim_weak ? hora__sim_weak_load((a), (int64_t)(value), (order)) : (int64_t)(value))
-#define HORA__WEAK_STORE(a, value, order)                                                                         \
-    (hora__sim_weak ? hora__sim_weak_store((a), (int64_t)atomic_load_explicit(&(a)->value, memory_order_relaxed), \
-                                           (int64_t)(value), (order))                                             \
-                    : (void)0)
+#define HORA__WEAK_STORE(a, value, order)                                                              \
+    (hora__sim_weak                                                                                    \
+         ? hora__sim_weak_store((a), (int64_t)atomic_load_explicit(&(a)->value, memory_order_relaxed), \
+                                (int64_t)(value), (order))                                             \
+         : (void)0)
 #define HORA__WEAK_CHANGE(a, before, value, order) \
     (hora__sim_weak ? hora__sim_weak_change((a), (int64_t)(before), (int64_t)(value), (order)) : (void)0)
 #define HORA__WEAK_CAS(a, changed, before, value, order)                                        \
     (!hora__sim_weak ? (void)0                                                                  \
      : (changed)     ? hora__sim_weak_change((a), (int64_t)(before), (int64_t)(value), (order)) \
                      : hora__sim_weak_miss((a), (int64_t)(before), (order)))
-/* If the fault is planted, the next operation of the calling thread that is not relaxed has this order only. */
+/* If the fault is planted, the next operation of the calling thread that is not relaxed has only this
+ * order. */
 #define HORA__ORDER_FAULT(name, order) (HORA__FAULT(name) ? hora__sim_weak_next_order(order) : (void)0)
 #else
 #define HORA__ATOMIC_POINT()                             ((void)0)
@@ -60,7 +63,7 @@ void hora__sim_point(void);
 #define HORA__ORDER_FAULT(name, order)                   ((void)0)
 #endif
 
-/* 32 bits wide and signed, as the futex wants it. */
+/* Signed and 32 bits wide, as the futex requires. */
 typedef struct hora__atomic {
     _Atomic int32_t value;
 } hora__atomic;
@@ -84,8 +87,9 @@ static inline void hora__atomic_store(hora__atomic *a, int32_t value)
     atomic_store(&a->value, value);
 }
 
-/* The same by whoever holds a lock, and looks at nothing that others write without it before it has let that go: to unlock orders the two, so the
- * store itself need not, which would cost as much again. Who sees the value sees all that was done before it. */
+/* A cheaper store for a thread that holds a lock and reads nothing that others write without the lock before
+ * it unlocks. Unlocking orders the store, so the store itself need not. A thread that sees the value sees
+ * everything done before it. */
 static inline void hora__atomic_publish(hora__atomic *a, int32_t value)
 {
     HORA__ATOMIC_POINT();
@@ -110,7 +114,7 @@ static inline int32_t hora__atomic_add(hora__atomic *a, int32_t value)
     return before;
 }
 
-/* Whether the word was `expected` and is `desired` now. */
+/* Returns whether the word was `expected` and is now `desired`. */
 static inline bool hora__atomic_cas(hora__atomic *a, int32_t expected, int32_t desired)
 {
     HORA__ATOMIC_POINT();
@@ -122,7 +126,8 @@ static inline bool hora__atomic_cas(hora__atomic *a, int32_t expected, int32_t d
 static inline int32_t hora__atomic_load_relaxed(const hora__atomic *a)
 {
     HORA__WEAK_POINT();
-    return (int32_t)HORA__WEAK_LOAD(a, atomic_load_explicit(&a->value, memory_order_relaxed), memory_order_relaxed);
+    return (int32_t)HORA__WEAK_LOAD(a, atomic_load_explicit(&a->value, memory_order_relaxed),
+                                    memory_order_relaxed);
 }
 
 static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
@@ -132,8 +137,9 @@ static inline void hora__atomic_store_relaxed(hora__atomic *a, int32_t value)
     atomic_store_explicit(&a->value, value, memory_order_relaxed);
 }
 
-/* A wide word that is written under a lock, and read under it or without. Who holds the lock peeks: nobody can write
- * meanwhile, so that is no point for the simulator; nor is the store, since taking the lock was one. */
+/* A wide word that is written under a lock and read with or without it. The holder of the lock peeks: no
+ * other thread can write meanwhile, so a peek is no point for the simulator. The store is no point either,
+ * since taking the lock was one. */
 typedef struct hora__atomic64 {
     _Atomic int64_t value;
 } hora__atomic64;
@@ -157,7 +163,8 @@ static inline void hora__atomic64_store(hora__atomic64 *a, int64_t value)
     atomic_store(&a->value, value);
 }
 
-/* The same, if what comes before it in the thread matters to those who read without the lock: then it is a point. */
+/* A store whose order after earlier operations of the thread matters to readers without the lock. It is a
+ * point for the simulator. */
 static inline void hora__atomic64_publish(hora__atomic64 *a, int64_t value)
 {
     HORA__ATOMIC_POINT();
@@ -195,7 +202,7 @@ static inline void *hora__atomic_pointer_load(const hora__atomic_pointer *a)
     return value;
 }
 
-/* Whether the pointer was `expected` and is `desired` now. */
+/* Returns whether the pointer was `expected` and is now `desired`. */
 static inline bool hora__atomic_pointer_cas(hora__atomic_pointer *a, void *expected, void *desired)
 {
     HORA__ATOMIC_POINT();
@@ -204,12 +211,12 @@ static inline bool hora__atomic_pointer_cas(hora__atomic_pointer *a, void *expec
     return changed;
 }
 
-/* A number that is only counted: nothing else is ordered by it, so it is relaxed, and no point for the simulator. */
+/* A number that orders nothing else. Its operations are relaxed and no points for the simulator. */
 typedef struct hora__counter {
     _Atomic int64_t value;
 } hora__counter;
 
-/* By the only thread that writes it. */
+/* Only for the one thread that writes the counter. */
 HORA__INLINE void hora__counter_set(hora__counter *counter, int64_t value)
 {
     HORA__WEAK_POINT();
@@ -220,7 +227,8 @@ HORA__INLINE void hora__counter_set(hora__counter *counter, int64_t value)
 HORA__INLINE int64_t hora__counter_read(const hora__counter *counter)
 {
     HORA__WEAK_POINT();
-    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_relaxed), memory_order_relaxed);
+    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_relaxed),
+                           memory_order_relaxed);
 }
 
 HORA__INLINE void hora__counter_add(hora__counter *counter, int64_t value)
@@ -231,20 +239,20 @@ HORA__INLINE void hora__counter_add(hora__counter *counter, int64_t value)
     (void)before;
 }
 
-/* The same, where no two threads add at the same time. */
+/* For counters that no two threads change at the same time. */
 HORA__INLINE void hora__counter_add_alone(hora__counter *counter, int64_t value)
 {
     hora__counter_set(counter, hora__counter_read(counter) + value);
 }
 
-/* The greatest value of all, where no two threads raise it at the same time. */
+/* Raises the counter to `value` if that is greater. No two threads may raise it at the same time. */
 HORA__INLINE void hora__counter_raise_alone(hora__counter *counter, int64_t value)
 {
     if (__builtin_expect(value > hora__counter_read(counter), 0))
         hora__counter_set(counter, value);
 }
 
-/* Counts by one and returns the new value: a number that nobody else gets, and that rises from one call to the next. */
+/* Adds one and returns the new value, which no other call returns. */
 HORA__INLINE int64_t hora__counter_next(hora__counter *counter)
 {
     HORA__WEAK_POINT();
@@ -253,8 +261,9 @@ HORA__INLINE int64_t hora__counter_next(hora__counter *counter)
     return before + 1;
 }
 
-/* The same two, for numbers that are read together without a lock: who observes what was published sees all that was written before it. A
- * point for the simulator with weak memory only: who uses them says where one is. */
+/* For numbers that are read together without a lock: a thread that observes a published value sees
+ * everything that was written before it. They are points only with weak memory; callers add points where
+ * they need them. */
 HORA__INLINE void hora__counter_publish(hora__counter *counter, int64_t value)
 {
     HORA__WEAK_POINT();
@@ -265,7 +274,8 @@ HORA__INLINE void hora__counter_publish(hora__counter *counter, int64_t value)
 HORA__INLINE int64_t hora__counter_observe(const hora__counter *counter)
 {
     HORA__WEAK_POINT();
-    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_acquire), memory_order_acquire);
+    return HORA__WEAK_LOAD(counter, atomic_load_explicit(&counter->value, memory_order_acquire),
+                           memory_order_acquire);
 }
 
 /* hora__counter_add and hora__counter_add_alone that publish. */

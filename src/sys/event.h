@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.h - descriptors that poll readable: by command (event), from a moment on (timer) or once the clock is set (watch)
+/* event.h - descriptors that poll readable: on demand (event), at a time (timer), when the clock is set
+ * (watch)
  *
- * A descriptor is an int >= 0; -1 stands for none. Constructors return it, or a negative error. */
+ * A descriptor is an int >= 0, and -1 means none. Constructors return the descriptor or a negative error. */
 #ifndef HORA_SYS_EVENT_H
 #define HORA_SYS_EVENT_H
 
@@ -9,39 +10,41 @@
 
 #include "sys/clock.h"
 
-/* eventfd on Linux, a pipe elsewhere. */
+/* An eventfd on Linux, a pipe elsewhere. */
 struct hora__event {
-    int fd;        /* what users poll; -1: not made */
-    int write_fd;  /* the same, but for pipes */
-    bool readable; /* as last set by hora__event_set; guarded by the owner's lock */
+    int fd;        /* the end that users poll; -1: not open */
+    int write_fd;  /* the same descriptor, except for a pipe */
+    bool readable; /* as hora__event_set last set it; the owner's lock guards it */
 };
 
 #define HORA__EVENT_NONE ((struct hora__event){-1, -1, false})
 
-/* HORA_EMFILE, HORA_ENFILE, HORA_ENOMEM. */
+/* Returns 0, HORA_EMFILE, HORA_ENFILE or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__event_init(struct hora__event *event);
 void hora__event_destroy(struct hora__event *event);
 
-/* Make the descriptor readable or not; does nothing if it is so already, or was not made. */
+/* Makes the descriptor readable or not. Does nothing if it already is so, or is not open. */
 void hora__event_set(struct hora__event *event, bool readable);
 
-/* The same without memory of what was set, for owners without a lock: post makes it readable, consume makes it not. The first may be called in a
- * signal handler, and leaves errno as it is. */
+/* For owners without a lock, who do not keep track of the state: post makes the descriptor readable, consume
+ * makes it not readable. post may be called in a signal handler and preserves errno. */
 void hora__event_post(const struct hora__event *event);
 void hora__event_consume(const struct hora__event *event);
 
-/* Sleep until the event is readable, the time of the timer has come, or the watch is readable; either of these may be
- * -1. Whether the watch is readable. May return for no reason. */
+/* Sleeps until the event is readable, the timer has expired or the watch is readable. timer_fd and watch_fd
+ * may be -1. Returns whether the watch is readable. May return without a reason. */
 bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd);
 
-/* A descriptor that is readable once the machine's clock shows the deadline. HORA_ENOTSUP where there is none. */
+/* Opens a descriptor that becomes readable when the machine's clock shows a deadline. Returns HORA_ENOTSUP
+ * where the system has none. */
 __attribute__((warn_unused_result)) int hora__timer_fd_new(enum hora__timeline timeline);
 void hora__timer_fd_free(int fd);
-/* Readable from deadline_ns on (at once if that has passed), INT64_MAX: never; forgets what was set before. */
+/* Sets the deadline: readable from deadline_ns on, at once if that has passed, never for INT64_MAX. Replaces
+ * the earlier deadline. */
 void hora__timer_fd_arm(int fd, int64_t deadline_ns);
 
-/* A descriptor that is readable once the machine's wall clock has been set, or the machine has come back from being
- * suspended, since the descriptor was made or renewed. HORA_ENOTSUP where there is none. */
+/* Opens a descriptor that becomes readable when the wall clock has been set, or the machine has resumed from
+ * suspension, since the descriptor was opened or renewed. Returns HORA_ENOTSUP where the system has none. */
 __attribute__((warn_unused_result)) int hora__watch_fd_new(void);
 void hora__watch_fd_free(int fd);
 void hora__watch_fd_renew(int fd);

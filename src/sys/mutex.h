@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutex.h - locks with ranks, and the condition variable that the portable parker needs
+/* mutex.h - locks with ranks, and the condition variable of the portable parker
  *
- * A thread may take a lock only if its rank is higher than that of every lock it holds; builds with
- * assertions, and the simulator, check this and who unlocks at every call. This enum is the list of all locks
- * of the library; docs/internals/locking.md says what each protects.
+ * A thread may take a lock only if its rank is higher than that of every lock it holds. Builds with
+ * assertions and the simulator check this, and check the owner at every unlock. The enum lists all locks of
+ * the library; docs/internals/locking.md describes what each protects.
  *
- * Locks are not recursive. hora__mutex_lock cannot fail; hora__mutex_init can (HORA_ENOMEM, HORA_EAGAIN). */
+ * Locks are not recursive. hora__mutex_lock cannot fail. hora__mutex_init can (HORA_ENOMEM, HORA_EAGAIN). */
 #ifndef HORA_SYS_MUTEX_H
 #define HORA_SYS_MUTEX_H
 
@@ -13,20 +13,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if defined(HORA_PARKER_COND) && !defined(HORA_SIM)
+#include <pthread.h>
+#endif
+
+#include "base/build.h"
 #include "sys/atomic.h"
-#include "sys/native.h"
+#include "sys/futex.h"
+
+/* The system's own objects inside ours. */
+#ifdef HORA_SIM
+
+typedef struct hora__native_mutex {
+    int owner; /* number of the simulated thread + 1; 0: free */
+} hora__native_mutex;
+
+typedef struct hora__native_cond {
+    int unused; /* the simulator finds the waiters by this object's address */
+} hora__native_cond;
+
+#elif !defined(HORA_PARKER_COND)
+
+typedef hora__atomic hora__native_mutex;
+
+#else
+
+typedef pthread_mutex_t hora__native_mutex;
+typedef pthread_cond_t hora__native_cond;
+
+#endif
 
 enum hora__rank {
     HORA__RANK_OBJECT = 1, /* a queue or a latch */
-    HORA__RANK_INBOX = 2,  /* where elements are posted for a queue */
+    HORA__RANK_INBOX = 2,  /* an inbox lane, where threads insert without the queue's lock */
     HORA__RANK_THREAD = 3, /* a thread record: interrupt flag, descriptor, idleness */
     HORA__RANK_CLOCK = 4,  /* a virtual clock */
     HORA__RANK_PARKER = 5, /* inside the portable parker */
-    HORA__RANK_DEPOT = 6,  /* spare memory of a pool */
-    HORA__RANK_NAMES = 7,  /* names of tasks, and what is measured under them */
+    HORA__RANK_DEPOT = 6,  /* the free list of a pool */
+    HORA__RANK_NAMES = 7,  /* names of tasks and the measurements under them */
 };
 
-/* Without assertions, and with the lock in one word, all is so short that it is inline: posix/quick_mutex.h. */
+/* Without assertions, and with a lock of one word, locking is so short that it is inline. */
 #if defined(NDEBUG) && !defined(HORA_SIM) && !defined(HORA_PARKER_COND)
 #define HORA__MUTEX_IS_INLINE
 #endif
@@ -35,23 +62,57 @@ typedef struct hora__mutex {
     hora__native_mutex native;
     uint8_t rank; /* an enum hora__rank */
 #ifndef HORA__MUTEX_IS_INLINE
-    hora__atomic owner; /* hora__thread_id() of the holder, 0: none. Written by the holder only */
+    hora__atomic owner; /* hora__thread_id() of the holder, 0: none; only the holder writes it */
 #endif
 } hora__mutex;
 
 __attribute__((warn_unused_result)) int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank);
 void hora__mutex_destroy(hora__mutex *mutex);
 
-/* Whether nobody holds the lock at this moment. For those who must not wait for a thread that a debugger has stopped. */
+/* Whether the lock is free at this moment. For callers that must not wait for a thread that a debugger has
+ * stopped. */
 bool hora__mutex_is_free(hora__mutex *mutex);
 
 #ifdef HORA__MUTEX_IS_INLINE
-#include "sys/posix/quick_mutex.h"
+
+/* Like the functions of mutex.c, without their checks. */
+extern HORA__THREAD_LOCAL int hora__objects_held; /* number of object locks that the thread holds */
+
+HORA__INLINE void hora__mutex_lock_as(hora__mutex *mutex, enum hora__rank rank)
+{
+    hora__word_lock(&mutex->native);
+    if (rank == HORA__RANK_OBJECT)
+        hora__objects_held++;
+}
+
+HORA__INLINE void hora__mutex_unlock_as(hora__mutex *mutex, enum hora__rank rank)
+{
+    if (rank == HORA__RANK_OBJECT)
+        hora__objects_held--;
+    hora__word_unlock(&mutex->native);
+}
+
+static inline void hora__mutex_lock(hora__mutex *mutex)
+{
+    hora__mutex_lock_as(mutex, (enum hora__rank)mutex->rank);
+}
+
+HORA__INLINE void hora__mutex_unlock(hora__mutex *mutex)
+{
+    hora__mutex_unlock_as(mutex, (enum hora__rank)mutex->rank);
+}
+
+static inline bool hora__mutex_holds_object(void)
+{
+    return hora__objects_held > 0;
+}
+
 #else
+
 void hora__mutex_lock(hora__mutex *mutex);
 void hora__mutex_unlock(hora__mutex *mutex);
 
-/* The same by somebody who knows its rank, so that it need not be looked at. */
+/* The same for callers that know the rank at compile time, which saves reading it. */
 static inline void hora__mutex_lock_as(hora__mutex *mutex, enum hora__rank rank)
 {
     assert(mutex->rank == (uint8_t)rank);
@@ -66,10 +127,12 @@ static inline void hora__mutex_unlock_as(hora__mutex *mutex, enum hora__rank ran
     hora__mutex_unlock(mutex);
 }
 
-/* Whether the calling thread holds the lock of some object: it is then in a callback that runs under it. */
+/* Whether the calling thread holds the lock of some object. It is then inside a callback that runs under that
+ * lock. */
 bool hora__mutex_holds_object(void);
 
-/* Whether the calling thread holds the lock; for assertions, without which there is none. Exact for the caller's own thread, whoever else holds it. */
+/* Whether the calling thread holds the lock. Only for assertions: release builds do not have it. The answer
+ * is exact whatever other threads do. */
 bool hora__mutex_held(const hora__mutex *mutex);
 #endif
 
@@ -81,7 +144,7 @@ typedef struct hora__cond {
 
 __attribute__((warn_unused_result)) int hora__cond_init(hora__cond *cond);
 void hora__cond_destroy(hora__cond *cond);
-/* Wait until signalled, or until the monotonic clock shows deadline_ns. May return for no reason. */
+/* Waits until signalled, or until the monotonic clock shows deadline_ns. May return without a reason. */
 void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns);
 void hora__cond_signal(hora__cond *cond);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parker.h - put one thread to sleep, and wake it, without ever losing a wake-up
+/* parker.h - put one thread to sleep and wake it, without losing a wake-up
  *
- * A parker belongs to one thread and holds at most one permit. unpark adds the permit; park takes it, sleeping until it
- * is there or the deadline has passed. So an unpark that comes before the park is not lost. park may also
- * return for no reason: it is called in a loop that checks what was waited for.
+ * A parker belongs to one thread and holds at most one permit. unpark adds the permit. park sleeps until the
+ * permit is there or the deadline has passed, and takes the permit. So an unpark before the park is not lost.
+ * park may also return without a reason; callers call it in a loop that checks their condition.
  *
- * Two implementations: parker_futex.c (Linux) and parker_cond.c (everywhere). */
+ * There are two implementations: parker_futex.c (Linux) and parker_cond.c (everywhere). */
 #ifndef HORA_SYS_PARKER_H
 #define HORA_SYS_PARKER_H
 
@@ -22,9 +22,11 @@ typedef struct hora__parker {
     hora__mutex lock;
     hora__cond cond;
 #else
-    struct hora__event
-        event;        /* for waits that the futex does not know; made by the owner, and seen by others only while */
-    int timer_fds[3]; /* state is POLLING. One timer per timeline. -1: not made */
+    /* For sleeps that the futex does not support. The owner opens it; other threads use it only while state
+     * is POLLING. */
+    struct hora__event event;
+    int timer_fds[3]; /* one per timeline; -1: not open */
+    /* reports that the clock was set; -1: not open */
     int watch_fd;
 #endif
 } hora__parker;
@@ -32,20 +34,20 @@ typedef struct hora__parker {
 __attribute__((warn_unused_result)) int hora__parker_init(hora__parker *parker);
 void hora__parker_destroy(hora__parker *parker);
 
-/* Sleep until there is a permit, which is taken, or until the clock shows deadline_ns; INT64_MAX: no deadline.
- * Owner thread only. */
+/* Sleeps until there is a permit, and takes it, or until the clock shows deadline_ns; INT64_MAX: no deadline.
+ * Only the owner may call this. */
 void hora__park(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
-/* As hora__park, and returns as well when the machine's wall clock is set, or the machine comes back from being
- * suspended. What has happened since the last return is not lost; but the first call may have to begin to watch, and
- * then returns at once. So the caller, who looks at the clocks before each call, misses nothing. Where the system
- * cannot tell, it returns once a second. */
+/* Like hora__park, but also returns when the wall clock is set or the machine resumes from suspension. Events
+ * since the last return are not lost. The first call may have to start watching, and then returns at once;
+ * callers read the clocks before each call, so they miss nothing. Where the system cannot report these
+ * events, the call returns once a second. */
 void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns);
 
-/* Any thread. The parker must not be destroyed before this has returned. */
+/* Any thread may call this. The parker must not be destroyed before it has returned. */
 void hora__unpark(hora__parker *parker);
 
-/* Whether a permit waits to be taken. */
+/* Whether the parker holds a permit. */
 bool hora__parker_has_permit(const hora__parker *parker);
 
 #endif

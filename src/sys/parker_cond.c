@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parker_cond.c - the parker on a mutex and a condition variable, for systems without a futex
  *
- * How it works      The permit is a flag under a lock. Conditions wait on the monotonic clock only; a wait on another
- *                   clock, or that watches the clocks, is cut into slices of at most a second, after each of which the
- *                   caller looks at the clocks.
- * Invariants        I1 state changes only under the lock; the permit is lost only by being taken.
+ * How it works      The permit is a flag under a lock. A condition waits on the monotonic clock only. So a
+ *                   sleep on another clock, or one that watches the clocks, is cut into slices of at most
+ *                   a second, after each of which the caller reads the clocks.
+ * Invariants        I1 state changes only under the lock, and only park removes the permit.
  * Locks             parker->lock (rank PARKER), a leaf. */
 #include "sys/parker.h"
 
@@ -35,6 +35,7 @@ void hora__parker_destroy(hora__parker *parker)
     hora__mutex_destroy(&parker->lock);
 }
 
+/* Returns the deadline, but at most a second from now, on the monotonic clock. */
 static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
 {
     int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
@@ -45,10 +46,11 @@ static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
 
 static void park_until(hora__parker *parker, int64_t until)
 {
+    assert(!hora__mutex_held(&parker->lock));
     if (HORA__FAULT(PARKER_IGNORES_DEADLINE))
         until = INT64_MAX;
     hora__mutex_lock(&parker->lock);
-    /* One wait, no loop: the caller loops, and must look at its clock each time. */
+    /* One wait and no loop: the caller loops, and must read its clock each time. */
     if (hora__atomic_load(&parker->state) == EMPTY)
         hora__cond_wait(&parker->cond, &parker->lock, until);
     hora__atomic_store(&parker->state, EMPTY);

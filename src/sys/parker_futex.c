@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parker_futex.c - the parker on one futex word
  *
- * What it is for    hora__park and hora__unpark on Linux.
- * How it works      The word holds one of four states. unpark exchanges it for PERMIT and makes a system call only if
- *                   the owner was asleep. A futex cannot wait for boot time, nor for the clock being set, so for that the
- *                   owner sleeps in poll on an event descriptor, a timer of the timeline and a watch on the clock,
- *                   each made at the first wait that needs it and kept.
- *                   The watch is renewed after a sleep that it ended, never before one: between a renewal and
- *                   the next sleep the caller looks at the clocks, so that no change falls in between.
+ * How it works      The word holds one of four states. unpark exchanges it for PERMIT and makes a system
+ *                   call only if the owner sleeps. A futex supports neither boot time nor waiting for the
+ *                   clock to be set. For these the owner sleeps in poll on an event descriptor, a timer of
+ *                   the timeline and a watch on the clock. It opens each at the first sleep that needs it,
+ *                   and keeps it.
+ *                   The owner renews the watch after a sleep that the watch ended, never before a sleep:
+ *                   between a renewal and the next sleep the caller reads the clocks, so no change is
+ *                   missed.
  * States            EMPTY  -> PERMIT   unpark
  *                   EMPTY  -> PARKED   the owner goes to sleep on the futex
  *                   EMPTY  -> POLLING  the owner goes to sleep in poll
  *                   PARKED, POLLING -> PERMIT  unpark, which then wakes the owner
  *                   PARKED, POLLING -> EMPTY   the owner woke by itself
  *                   PERMIT -> EMPTY    the owner takes the permit
- * Invariants        I1 only the owner leaves PERMIT; so a permit is never lost.
+ * Invariants        I1 only the owner leaves PERMIT, so a permit is never lost.
  *                   I2 the state is PARKED or POLLING only while the owner is inside hora__park.
  *                   I3 the event is not destroyed while the state is POLLING.
- * Order             All changes of the word are read-modify-writes, so each sees the newest state, of whatever order it is. What the owner was
- *                   woken for it reads from words of its own, which are sequentially consistent: so relaxed ones would do here, and no
- *                   fault of order is planted.
- * Not done          spinning before sleeping: a matter of speed, to be decided by a benchmark. */
+ * Order             All changes of the word are read-modify-writes, so each sees the newest state under
+ *                   any memory order. The owner reads the reason of a wake-up from other words, which are
+ *                   sequentially consistent. Relaxed operations would therefore do here, and no fault of
+ *                   order is planted. */
 #include "sys/parker.h"
 
 #ifndef HORA_PARKER_COND
@@ -58,9 +59,10 @@ static bool take_permit(hora__parker *parker)
     return hora__atomic_cas(&parker->state, PERMIT, EMPTY);
 }
 
-/* Go from EMPTY to a sleeping state; false, with the permit taken, if unpark was faster. */
+/* Goes from EMPTY to a sleeping state. Returns false, with the permit taken, if unpark was faster. */
 static bool begin_sleep(hora__parker *parker, int32_t sleeping)
 {
+    assert(sleeping == PARKED || sleeping == POLLING);
     if (hora__atomic_cas(&parker->state, EMPTY, sleeping))
         return true;
     bool taken = take_permit(parker);
@@ -79,6 +81,7 @@ static void park_on_futex(hora__parker *parker, enum hora__timeline timeline, in
     (void)hora__atomic_exchange(&parker->state, EMPTY);
 }
 
+/* Opens the event and the timer of this timeline. Returns false if the system has no descriptors left. */
 static bool have_descriptors(hora__parker *parker, enum hora__timeline timeline)
 {
     if (parker->event.fd < 0 && hora__event_init(&parker->event) < 0)
@@ -88,7 +91,8 @@ static bool have_descriptors(hora__parker *parker, enum hora__timeline timeline)
     return parker->timer_fds[timeline] >= 0;
 }
 
-/* No descriptor to be had: let the caller look at its clock once a second, which is late only after that was set or a suspend. */
+/* Without descriptors the caller reads its clock once a second. A wake-up is late only after the clock was
+ * set or the machine was suspended. */
 static void park_in_slices(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns)
 {
     int64_t left = hora__ns_sub(deadline_ns, hora__now(timeline));
@@ -97,10 +101,13 @@ static void park_in_slices(hora__parker *parker, enum hora__timeline timeline, i
     park_on_futex(parker, HORA__MONOTONIC, hora__ns_add(hora__now(HORA__MONOTONIC), left));
 }
 
-/* With the descriptors there, and with a watch unless it is -1. */
-static void park_in_poll(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns, int watch_fd)
+/* Needs open descriptors. watch_fd is -1 for a sleep that does not watch the clock. */
+static void park_in_poll(hora__parker *parker, enum hora__timeline timeline, int64_t deadline_ns,
+                         int watch_fd)
 {
-    /* A post may come late, for a sleep that was over already: it only makes the next one end for no reason. */
+    assert(parker->event.fd >= 0 && parker->timer_fds[timeline] >= 0);
+    /* A post may arrive late, for a sleep that is already over. It only makes the next sleep end without a
+     * reason. */
     hora__event_consume(&parker->event);
     if (HORA__FAULT(PARKER_MISSES_SET_CLOCK) && watch_fd >= 0)
         hora__watch_fd_renew(watch_fd);
@@ -134,7 +141,7 @@ void hora__park_watching(hora__parker *parker, enum hora__timeline timeline, int
         parker->watch_fd = hora__watch_fd_new();
     if (parker->watch_fd < 0 || !have_descriptors(parker, timeline))
         park_in_slices(parker, timeline, deadline_ns);
-    else if (watched) /* else the caller must look at the clocks first: only from here on nothing is missed */
+    else if (watched) /* else the caller must read the clocks first: the watch is complete only from now on */
         park_in_poll(parker, timeline, deadline_ns, parker->watch_fd);
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serial.h - numbers for names, counted through the life of the process */
+/* serial.h - part of process.h */
 #ifndef HORA_SYS_SERIAL_H
 #define HORA_SYS_SERIAL_H
 
-/* 1, 2, 3, ... */
-int hora__serial_next(void);
+#include "sys/process.h"
 
 #endif

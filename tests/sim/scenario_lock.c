@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_lock.c - the lock in one word: one at a time, and nobody sleeps while it is free */
 #include "harness.h"
-#include "sys/word_lock.h"
+#include "sys/futex.h"
 
 static hora__atomic word;
 static int inside;

@@ -11,7 +11,7 @@
 #include "queue/backlog.h"
 #include "sched/timeout.h"
 #include "sys/atomic.h"
-#include "sys/word_lock.h"
+#include "sys/futex.h"
 
 enum { TASKS = 6 };
 

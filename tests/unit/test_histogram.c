@@ -219,14 +219,13 @@ TEST_REAL(ranks_are_not_rounded_up_for_nothing, "")
 
 TEST_REAL(sums_carry, "")
 {
-    static struct hora__distribution twice;
     histogram = (struct hora__histogram){.max = {0}};
     hora__histogram_record(&histogram, 0xFFFF);
     read_all();
-    twice = all;
-    hora__distribution_add(&twice, &all);
     hora__histogram_add(&all, &histogram);
-    CHECK(memcmp(&twice, &all, sizeof all) == 0);
+    CHECK_INT(all.count, 2);
+    CHECK_INT(all.sum_high, 1);
+    CHECK_INT(all.sum_low, 0xFFFE);
     CHECK_INT(hora__distribution_sum(&all, HORA__RATE_ONE).nanoseconds, 2 * 0xFFFF);
 }
 
@@ -234,7 +233,6 @@ TEST_REAL(sums_are_those_of_all_parts, "")
 {
     static struct hora__histogram parts[3];
     static struct hora__distribution merged;
-    static struct hora__distribution one;
     memset(parts, 0, sizeof parts);
     histogram = (struct hora__histogram){.max = {0}};
     for (int i = 0; i < MOST; i++) {
@@ -244,11 +242,8 @@ TEST_REAL(sums_are_those_of_all_parts, "")
     }
     read_all();
     merged = (struct hora__distribution){.count = 0};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         hora__histogram_add(&merged, &parts[i]);
-    one = (struct hora__distribution){.count = 0};
-    hora__histogram_add(&one, &parts[2]);
-    hora__distribution_add(&merged, &one);
     CHECK(memcmp(&merged, &all, sizeof all) == 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ticks.c - spans measured in ticks are those of the monotonic clock */
 #include "harness.h"
-#include "sys/ticks.h"
+#include "sys/clock.h"
 
 static void wait_until(int64_t ns)
 {

@@ -20,7 +20,8 @@ void *hora__alloc_dirty(size_t size)
 
 void *hora__alloc_lines(size_t size)
 {
-    return aligned_alloc(HORA__CACHE_LINE, (size + HORA__CACHE_LINE - 1) / HORA__CACHE_LINE * HORA__CACHE_LINE);
+    return aligned_alloc(HORA__CACHE_LINE,
+                         (size + HORA__CACHE_LINE - 1) / HORA__CACHE_LINE * HORA__CACHE_LINE);
 }
 
 void hora__free(void *memory)
@@ -32,7 +33,7 @@ void hora__free(void *memory)
 
 size_t hora__memory_size(void *block)
 {
-    return malloc_usable_size(block); /* AddressSanitizer's is exact */
+    return malloc_usable_size(block); /* exact under AddressSanitizer */
 }
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - event, timer and watch descriptors: eventfd and timerfd on Linux, a pipe and nothing else elsewhere
+/* event.c - event, timer and watch descriptors: eventfd and timerfd on Linux; elsewhere a pipe, and no
+ * timers
  *
- * All descriptors are non-blocking and closed by exec. */
+ * All descriptors are non-blocking and close on exec. */
 #include "sys/event.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +18,7 @@
 
 #include <hora/error.h>
 
-#include "sys/posix/timespec.h"
+#include "sys/posix/internal.h"
 
 #ifdef __linux__
 
@@ -70,8 +72,9 @@ void hora__event_destroy(struct hora__event *event)
 
 void hora__event_post(const struct hora__event *event)
 {
+    assert(event->write_fd >= 0);
     int before = errno;
-    uint64_t one = 1; /* eventfd wants eight bytes, a pipe takes them */
+    uint64_t one = 1; /* an eventfd takes exactly eight bytes, a pipe takes them too */
     ssize_t written;
     do
         written = write(event->write_fd, &one, sizeof one);
@@ -82,6 +85,7 @@ void hora__event_post(const struct hora__event *event)
 
 void hora__event_consume(const struct hora__event *event)
 {
+    assert(event->fd >= 0);
     uint64_t buffer;
     ssize_t got;
     do
@@ -104,7 +108,7 @@ bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_f
 {
     struct pollfd fds[] = {
         {.fd = event->fd, .events = POLLIN},
-        {.fd = timer_fd, .events = POLLIN}, /* poll passes over negative ones */
+        {.fd = timer_fd, .events = POLLIN}, /* poll ignores negative descriptors */
         {.fd = watch_fd, .events = POLLIN},
     };
     return poll(fds, sizeof fds / sizeof fds[0], -1) > 0 && fds[2].revents != 0;
@@ -133,20 +137,21 @@ int hora__timer_fd_new(enum hora__timeline timeline)
 
 void hora__timer_fd_arm(int fd, int64_t deadline_ns)
 {
+    assert(fd >= 0);
     struct itimerspec when = {.it_value = {0, 0}}; /* all zero disarms */
     if (deadline_ns != INT64_MAX)
         when.it_value = hora__timespec(deadline_ns > 0 ? deadline_ns : 1);
     (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* A timer on the wall clock that never comes; the kernel cancels it, and so makes it readable, whenever the distance
- * between that clock and the monotonic one jumps. To arm it again forgets that. */
+/* Arms a timer on the wall clock that never expires. The kernel cancels it, which makes it readable, whenever
+ * the distance between the wall clock and the monotonic clock jumps. Arming it again clears that. */
 static int arm_watch(int fd)
 {
     struct itimerspec never = {.it_value = hora__timespec(INT64_MAX - 1)};
     int flags = TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET;
     if (timerfd_settime(fd, flags, &never, NULL) == 0 || errno == ECANCELED)
-        return 0; /* ECANCELED: it had been cancelled, and is armed now */
+        return 0; /* ECANCELED: the timer had been cancelled and is now armed */
     return -errno;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - reading a file as a whole, and writing to a descriptor; the simulator has this too, for files are no threads
+/* file.c - read a whole file, and write to a descriptor; the simulator uses this file, too
  *
- * It is opened so that nothing but a regular file can make anybody wait: a pipe in its place would otherwise. */
+ * hora opens files so that only a regular file can block: a pipe at the same path would otherwise. */
 #include "sys/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,7 +45,7 @@ static int open_file(const char *path)
     return fd < 0 ? error_of(errno) : fd;
 }
 
-/* How many bytes there were, at most `size`, or an error. */
+/* Returns the number of bytes read, at most `size`, or an error. */
 static int64_t read_bytes(int fd, char *data, size_t size)
 {
     size_t got = 0;
@@ -54,7 +55,7 @@ static int64_t read_bytes(int fd, char *data, size_t size)
             continue;
         if (more < 0)
             return error_of(errno);
-        if (more == 0) /* it was cut meanwhile */
+        if (more == 0) /* the file was truncated meanwhile */
             break;
         got += (size_t)more;
     }
@@ -71,7 +72,7 @@ static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
     if (status.st_size < 0 || (uint64_t)status.st_size > most)
         return HORA_EBADMSG;
     size_t size = (size_t)status.st_size;
-    char *data = hora__alloc_dirty(size + 1); /* never of no bytes */
+    char *data = hora__alloc_dirty(size + 1); /* never zero bytes */
     if (data == NULL)
         return HORA_ENOMEM;
     int64_t got = read_bytes(fd, data, size);
@@ -86,6 +87,7 @@ static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
 
 int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_size)
 {
+    assert(path != NULL && ret_data != NULL && ret_size != NULL);
     int fd = open_file(path);
     if (fd < 0)
         return fd;
@@ -96,7 +98,7 @@ int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_
 
 /* ---- writing ---- */
 
-/* Wait until a descriptor that does not wait itself takes more. If it cannot be asked, the next write says why. */
+/* Waits until a non-blocking descriptor accepts more. If poll fails, the next write reports why. */
 static bool await_room(int fd)
 {
     struct pollfd ask = {.fd = fd, .events = POLLOUT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* futex.c - the futex system call of Linux */
+/* futex.c - the futex system call of Linux; a file of its own because the simulator replaces it */
 #include "sys/futex.h"
 
 #ifdef __linux__
@@ -8,17 +8,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/posix/timespec.h"
+#include "sys/posix/internal.h"
 
 void hora__futex_wait(hora__atomic *word, int32_t expected, enum hora__timeline timeline, int64_t deadline_ns)
 {
-    /* The BITSET form takes an absolute time; with the wall clock the kernel follows when that is set. */
+    /* The BITSET form takes an absolute time. For the wall clock the kernel notices when the clock is set. */
     struct timespec deadline = hora__timespec(deadline_ns);
     int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
     if (timeline == HORA__WALL)
         operation |= FUTEX_CLOCK_REALTIME;
-    (void)syscall(SYS_futex, &word->value, operation, expected, deadline_ns == INT64_MAX ? NULL : &deadline, NULL,
-                  FUTEX_BITSET_MATCH_ANY);
+    (void)syscall(SYS_futex, &word->value, operation, expected, deadline_ns == INT64_MAX ? NULL : &deadline,
+                  NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 void hora__futex_wake(hora__atomic *word)
@@ -28,6 +28,6 @@ void hora__futex_wake(hora__atomic *word)
 
 #else
 
-typedef int hora__no_futex_here; /* ISO C wants a declaration in every file */
+typedef int hora__no_futex_here; /* ISO C requires a declaration in every file */
 
 #endif

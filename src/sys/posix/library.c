@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - shared libraries by dlsym
+/* library.c - symbols of shared libraries, by dlsym; a file of its own because the simulator uses it, too
  *
- * dlsym looks also into the libraries that the library was linked with. Where the system can tell to which one an address
- * belongs, a find of theirs does not count. */
-#include "sys/library.h"
+ * dlsym also searches the libraries that the library was linked with. Where the system can tell which library
+ * an address belongs to, a symbol of another library does not count. */
+#include "sys/process.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +34,7 @@ static bool is_its_own(void *library, const void *address)
 
 const void *hora__library_find(void *library, const char *name)
 {
+    assert(library != NULL && name != NULL);
     const void *address = dlsym(library, name);
     return address != NULL && is_its_own(library, address) ? address : NULL;
 }

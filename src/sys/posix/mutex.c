@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutex.c - locks, on the futex or on pthreads; see also quick_mutex.h
+/* mutex.c - locks on the futex or on pthreads, and conditions on pthreads; mutex.h has the inline variant
  *
- * Invariants   I1 mutex->owner is the holder's id while the lock is held, else 0.
- *              I2 a thread takes locks in rising order of rank (checked with assertions on).
- *              I3 objects_held is the number of object locks that the thread holds. */
+ * Invariants        I1 mutex->owner is the holder's id while the lock is held, else 0.
+ *                   I2 a thread takes locks in rising order of rank.
+ *                   I3 objects_held is the number of object locks that the thread holds. */
 #include "sys/mutex.h"
 
 #include <assert.h>
+#include <time.h>
 
-#include "sys/posix/thread_local.h"
+#include "sys/posix/internal.h"
 #include "sys/thread.h"
 
 #ifndef NDEBUG
 
-/* The ranks that the calling thread holds, rising. The number of ranks is the limit. */
+/* The ranks of the locks that the calling thread holds, rising. There cannot be more than there are ranks. */
 enum { HELD_MAX = 8 };
 static HORA__THREAD_LOCAL enum hora__rank held[HELD_MAX];
 static HORA__THREAD_LOCAL int held_count;
@@ -123,6 +124,7 @@ static void unlock_native(hora__native_mutex *native)
 
 int hora__mutex_init(hora__mutex *mutex, enum hora__rank rank)
 {
+    assert(rank >= HORA__RANK_OBJECT && rank <= HORA__RANK_NAMES);
     mutex->rank = (uint8_t)rank;
 #ifndef HORA__MUTEX_IS_INLINE
     hora__atomic_init(&mutex->owner, 0);
@@ -165,9 +167,10 @@ void hora__mutex_lock(hora__mutex *mutex)
 
 void hora__mutex_unlock(hora__mutex *mutex)
 {
-    assert(hora__mutex_held(mutex)); /* I1 */
+    assert(hora__mutex_held(mutex));                              /* I1 */
+    assert(mutex->rank != HORA__RANK_OBJECT || objects_held > 0); /* I3 */
     if (mutex->rank == HORA__RANK_OBJECT)
-        objects_held--; /* I3 */
+        objects_held--;
     hora__atomic_store_relaxed(&mutex->owner, 0);
     note_unlocked((enum hora__rank)mutex->rank);
     unlock_native(&mutex->native);
@@ -176,6 +179,49 @@ void hora__mutex_unlock(hora__mutex *mutex)
 bool hora__mutex_holds_object(void)
 {
     return objects_held > 0;
+}
+
+#endif
+
+/* ---- conditions ---- */
+
+#ifdef HORA_PARKER_COND
+
+int hora__cond_init(hora__cond *cond)
+{
+    pthread_condattr_t attributes;
+    int error = pthread_condattr_init(&attributes);
+    if (error != 0)
+        return -error;
+    error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (error == 0)
+        error = pthread_cond_init(&cond->native, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return -error;
+}
+
+void hora__cond_destroy(hora__cond *cond)
+{
+    int error = pthread_cond_destroy(&cond->native);
+    assert(error == 0);
+    (void)error;
+}
+
+void hora__cond_wait(hora__cond *cond, hora__mutex *mutex, int64_t deadline_ns)
+{
+    assert(hora__mutex_held(mutex));
+    hora__atomic_store_relaxed(&mutex->owner, 0);
+    struct timespec deadline = hora__timespec(deadline_ns);
+    if (deadline_ns == INT64_MAX)
+        (void)pthread_cond_wait(&cond->native, &mutex->native);
+    else
+        (void)pthread_cond_timedwait(&cond->native, &mutex->native, &deadline);
+    hora__atomic_store_relaxed(&mutex->owner, hora__thread_id());
+}
+
+void hora__cond_signal(hora__cond *cond)
+{
+    (void)pthread_cond_signal(&cond->native);
 }
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processors.c - processors by affinity, and the quota of the control group (version 2, then version 1)
+/* processors.c - processors by affinity and by the quota of the control group (version 2, then version 1)
  *
- * Globals      Whether there are several is asked wherever a lock is not free, so it is kept; it is written once. */
+ * Globals           Whether there are several processors is needed whenever a lock is not free, so a
+ *                   global keeps it. It is written once. */
 #include "sys/processors.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/pause.h"
 #include "sys/thread.h"
 
 #ifdef __linux__
@@ -22,12 +23,13 @@ static int by_affinity(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return CPU_COUNT(&set);
-    return (int)sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set can name */
+    return (int)sysconf(_SC_NPROCESSORS_ONLN); /* the machine has more processors than the set can name */
 }
 
-/* The first bytes of a file as text; false if it cannot be read. */
+/* Reads the first bytes of a file as text. Returns false if it cannot. */
 static bool read_text(const char *path, char *text, size_t size)
 {
+    assert(size > 1);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -44,7 +46,7 @@ static int processors_of(long long quota, long long period)
     return (int)((quota + period - 1) / period);
 }
 
-/* 0: no quota. */
+/* Returns the quota of the control group in processors, rounded up; 0: no quota. */
 static int by_quota(void)
 {
     char text[64];
@@ -87,8 +89,8 @@ int hora__processors(void)
 static pthread_once_t several_once = PTHREAD_ONCE_INIT;
 static bool several;
 
-/* Without the quota, which says how long processors may be used, not how many at once; and to read it would be a point where a thread
- * can be cancelled. */
+/* Ignores the quota: it limits processor time, not how many threads run at once. Reading it would also be a
+ * cancellation point. */
 static void find_several(void)
 {
     several = by_affinity() > 1;
@@ -108,4 +110,21 @@ int hora__processor(void)
         return number;
 #endif
     return hora__thread_id();
+}
+
+/* ---- spinning ---- */
+
+void hora__spin_begin(struct hora__spin *spin, int64_t ns)
+{
+    assert(ns >= 0);
+    spin->looks = 0;
+    spin->until = hora__pause_helps() ? hora__now(HORA__MONOTONIC) + ns : INT64_MIN;
+}
+
+bool hora__spin_has_time(const struct hora__spin *spin)
+{
+    if (hora__now(HORA__MONOTONIC) >= spin->until)
+        return false;
+    (void)sched_yield();
+    return true;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - threads on pthreads
  *
- * Globals      A process has one space of thread numbers and one key for the end of threads; both are here, set once
- *              or only ever counted up, and belong to no object. The list of threads that carry a pointer is there for the end of
- *              the library alone.
- * Unloading    The library may be unloaded while threads are alive that carry a pointer. They must not run its code when they
- *              end, so the key is deleted, and their pointers are given up by the thread that unloads the library. When the
- *              process ends by exit the same destructor runs, but other threads go on using what they carry: so it
- *              does nothing then. The two are told apart by their order: dlclose calls destructors before the functions that the
- *              library has given to atexit, and exit calls them after those. */
+ * Globals           A process has one counter for thread numbers and one key for the end of threads. Both
+ *                   belong to no object, and are set once or only counted up. The list of threads that
+ *                   carry a pointer exists only for unloading.
+ * Unloading         The library may be unloaded while threads that carry a pointer are alive. These must
+ *                   not run its code when they end, so the destructor deletes the key and gives up their
+ *                   pointers itself. At exit the same destructor runs while other threads go on using
+ *                   their pointers, so it must do nothing then. The order tells the two cases apart:
+ *                   dlclose calls destructors before the functions that the library registered with
+ *                   atexit, exit calls them afterwards. */
 #include "sys/thread.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,18 +27,19 @@
 
 #include <hora/error.h>
 
+#include "base/build.h"
 #include "base/list.h"
 #include "sys/alloc.h"
-#include "sys/fork.h"
-#include "sys/posix/forked.h"
-#include "sys/posix/thread_local.h"
+#include "sys/posix/internal.h"
+#include "sys/process.h"
 
 #if defined(__linux__)
-enum { NAME_SIZE = 16 }; /* the kernel's limit, with the final NUL */
+enum { NAME_SIZE = 16 }; /* the kernel's limit, including the final NUL */
 #else
 enum { NAME_SIZE = 64 };
 #endif
 
+/* The arguments of a new thread; the thread frees them. */
 struct start {
     void (*run)(void *arg);
     void *arg;
@@ -48,12 +51,12 @@ static void set_name(const char *name)
     if (name[0] == '\0')
         return;
 #if defined(__linux__)
-    (void)pthread_setname_np(pthread_self(), name); /* only for show: a failure costs nothing */
+    (void)pthread_setname_np(pthread_self(), name); /* for display only, so errors do not matter */
 #endif
 }
 
-/* How late the kernel may end a sleep, so that it can merge wake-ups: a little less than its default of 50 us. Less than that makes timers that
- * follow each other closely wake a worker for each of them, which costs more than the task. */
+/* How late the kernel may end a sleep in order to merge wake-ups; the default is 50 us. With less slack,
+ * timers that follow each other closely wake a worker for each, which costs more than the tasks. */
 enum { SLACK_NS = 30000 };
 
 static void set_slack(void)
@@ -73,7 +76,7 @@ static void *enter(void *memory)
     return NULL;
 }
 
-/* All but those that a thread raises itself by a fault. */
+/* All signals except those that a thread raises by a fault of its own. */
 static void asynchronous_signals(sigset_t *set)
 {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -88,7 +91,7 @@ size_t hora__os_thread_least_stack(void)
     return least > 0 ? (size_t)least : 1;
 }
 
-/* A thread with more than a quarter of the addresses, or a terabyte, is a mistake in the options. */
+/* A larger stack than a quarter of the address space, or a terabyte, is a mistake in the options. */
 size_t hora__os_thread_most_stack(void)
 {
     const uint64_t most = UINT64_C(1) << 40;
@@ -108,7 +111,7 @@ static int set_stack_size(pthread_attr_t *attributes, size_t size)
     return -pthread_attr_setstacksize(attributes, (size + page - 1) / page * page);
 }
 
-/* A new thread inherits the mask of its maker, so the signals are blocked here and the mask then put back. */
+/* A new thread inherits its creator's mask, so this blocks the signals and restores the mask afterwards. */
 static int create_masked(pthread_t *thread, const pthread_attr_t *attributes, struct start *start)
 {
     sigset_t blocked;
@@ -122,6 +125,7 @@ static int create_masked(pthread_t *thread, const pthread_attr_t *attributes, st
 
 int hora__os_thread_start(const struct hora__thread_spec *spec, hora__os_thread *ret_thread)
 {
+    assert(spec->run != NULL && ret_thread != NULL);
     pthread_attr_t attributes;
     int error = -pthread_attr_init(&attributes);
     if (error < 0)
@@ -184,23 +188,24 @@ int32_t hora__thread_id(void)
     return id;
 }
 
-/* What the key holds: a thread that carries a pointer. */
+/* A thread that carries a pointer; the value of the key. */
 struct carrier {
     struct hora__list link;
     void *pointer;
-    int32_t generation; /* hora__fork_generation(): after a fork it is in no list */
+    int32_t generation; /* hora__fork_generation(): after a fork the carrier is on no list */
 };
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static int key_error = HORA_EAGAIN; /* until there is a key */
+static int key_error = HORA_EAGAIN; /* until the key exists */
 static void (*_Atomic exit_hook)(void *pointer);
 static HORA__THREAD_LOCAL void *carried;
 static pthread_mutex_t carriers_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* held for a moment, and nothing is called under it */
+    PTHREAD_MUTEX_INITIALIZER; /* held briefly, and no code of other files runs under it */
 static struct hora__list carriers = {&carriers, &carriers};
-static atomic_bool exits; /* the process ends, or it cannot be known that it does */
+static atomic_bool exits; /* the process is exiting, or hora cannot tell whether it is */
 
+/* Calls the exit hook for the pointer of a thread. */
 static void give_up(struct carrier *carrier)
 {
     void *pointer = carrier->pointer;
@@ -208,6 +213,7 @@ static void give_up(struct carrier *carrier)
     atomic_load (&exit_hook)(pointer);
 }
 
+/* Called by pthreads when a thread that carries a pointer ends. */
 static void end_of_thread(void *memory)
 {
     struct carrier *carrier = memory;
@@ -219,7 +225,7 @@ static void end_of_thread(void *memory)
     give_up(carrier);
 }
 
-/* The lock and the list may be in any state, and the threads in it are the parent's; so is what the calling one carries. */
+/* In the child the lock and the list may be in any state, and the list holds threads of the parent. */
 void hora__thread_forked(void)
 {
     carriers_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -232,7 +238,8 @@ static void note_exit(void *unused)
     atomic_store(&exits, true);
 }
 
-/* What atexit calls in a library, so that the function goes with it. ThreadSanitizer has an atexit that does not know this. */
+/* The function behind atexit in a library, which also removes the handler when the library is unloaded.
+ * ThreadSanitizer's atexit does not do that. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): they are the system's */
 extern int __cxa_atexit(void (*function)(void *), void *arg, void *library);
 extern char __dso_handle[] __attribute__((visibility("hidden")));
@@ -250,7 +257,7 @@ static void make_key(void)
     key_error = -pthread_key_create(&key, end_of_thread);
 }
 
-/* NULL: there is none left. */
+/* Takes one carrier off the list; NULL: the list is empty. */
 static struct carrier *take_carrier(void)
 {
     struct carrier *carrier = NULL;
@@ -263,13 +270,13 @@ static struct carrier *take_carrier(void)
     return carrier;
 }
 
-/* The library is unloaded, or the process ends. */
+/* Runs when the library is unloaded and when the process exits. */
 __attribute__((destructor)) static void unload(void)
 {
     struct carrier *carrier;
     if (key_error < 0 || atomic_load(&exits))
         return;
-    (void)pthread_key_delete(key); /* from now on threads that end do not call the library */
+    (void)pthread_key_delete(key); /* from now on, threads that end do not call into the library */
     while ((carrier = take_carrier()) != NULL)
         give_up(carrier);
 }
@@ -281,6 +288,7 @@ void *hora__thread_pointer(void)
 
 int hora__thread_set_pointer(void *pointer, void (*at_exit)(void *pointer))
 {
+    assert(pointer != NULL && at_exit != NULL);
     atomic_store(&exit_hook, at_exit);
     (void)pthread_once(&key_once, make_key);
     if (key_error < 0)

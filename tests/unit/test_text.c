@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_say.c - numbers and times in words */
-#include "base/say.h"
+/* test_text.c - numbers and times in words */
+#include "base/text.h"
 
 #include <string.h>
 
 #include "harness.h"
 
-static void check(int line, void (*say)(struct hora__text *out, int64_t number), int64_t number, const char *want)
+static void check(int line, void (*say)(struct hora__text *out, int64_t number), int64_t number,
+                  const char *want)
 {
     char text[40];
     struct hora__text out = hora__text_begin(text, sizeof text);
