@@ -5,7 +5,7 @@
 
 #include <hora/event.h>
 
-#include "sched/timers.h"
+#include "timer/heap.h"
 
 struct hora__oversight;
 struct hora__reminder;
@@ -24,7 +24,7 @@ struct hora__deed {
 };
 
 struct hora__reminder {
-    struct hora__timer timer; /* guarded by the lock of the watch */
+    struct hora__timer_node timer; /* guarded by the lock of the watch */
     /* Its time has come; it is set no more. With the lock of the watch held. Returns when to look next, or HORA_FOREVER. */
     hora_ns (*look)(struct hora__reminder *reminder, hora_ns now, struct hora__deed *deed);
     /* The watch is at its end, and this was set: with no lock held. NULL: there is nothing to do. */

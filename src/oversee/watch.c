@@ -40,7 +40,7 @@ static void unlock(struct hora__watch *watch)
 static void destroy(struct hora__object *object)
 {
     struct hora__watch *watch = HORA__LIST_ENTRY(object, struct hora__watch, object);
-    hora__free(hora__timers_move(&watch->reminders, NULL, 0));
+    hora__free(hora__timer_heap_move(&watch->reminders, NULL, 0));
     hora__free(watch);
 }
 
@@ -79,7 +79,7 @@ void hora__reminder_init(struct hora__reminder *reminder,
                          hora_ns (*look)(struct hora__reminder *reminder, hora_ns now, struct hora__deed *deed),
                          void (*dropped)(struct hora__reminder *reminder))
 {
-    hora__timer_init(&reminder->timer);
+    hora__timer_node_init(&reminder->timer);
     reminder->look = look;
     reminder->dropped = dropped;
 }
@@ -89,12 +89,12 @@ int hora__watch_keep(struct hora__watch *watch, int reminders)
     int kept = 0;
     int error = 0;
     lock(watch);
-    while (kept < reminders && (error = hora__timers_make_room(&watch->reminders)) == 0) {
-        hora__timers_keep(&watch->reminders, 1);
+    while (kept < reminders && (error = hora__timer_heap_make_room(&watch->reminders)) == 0) {
+        hora__timer_heap_reserve(&watch->reminders, 1);
         kept++;
     }
     if (error < 0)
-        hora__timers_keep(&watch->reminders, -kept);
+        hora__timer_heap_reserve(&watch->reminders, -kept);
     unlock(watch);
     return error;
 }
@@ -102,22 +102,22 @@ int hora__watch_keep(struct hora__watch *watch, int reminders)
 void hora__watch_give_back(struct hora__watch *watch, int reminders)
 {
     lock(watch);
-    hora__timers_keep(&watch->reminders, -reminders);
-    hora__timers_save_room(&watch->reminders);
+    hora__timer_heap_reserve(&watch->reminders, -reminders);
+    hora__timer_heap_save_room(&watch->reminders);
     unlock(watch);
 }
 
 /* Out of the heap, which keeps its slot. */
 static void pull_locked(struct hora__watch *watch, struct hora__reminder *reminder)
 {
-    hora__timers_remove(&watch->reminders, &reminder->timer);
-    hora__timers_keep(&watch->reminders, 1);
+    hora__timer_heap_remove(&watch->reminders, &reminder->timer);
+    hora__timer_heap_reserve(&watch->reminders, 1);
 }
 
 bool hora__watch_unset_locked(struct hora__watch *watch, struct hora__reminder *reminder)
 {
     assert(hora__mutex_held(&watch->object.lock));
-    if (!hora__timers_holds(&watch->reminders, &reminder->timer))
+    if (!hora__timer_heap_holds(&watch->reminders, &reminder->timer))
         return false;
     pull_locked(watch, reminder);
     return true;
@@ -129,14 +129,14 @@ bool hora__watch_set_locked(struct hora__watch *watch, struct hora__reminder *re
     assert(hora__mutex_held(&watch->object.lock));
     if (watch->is_closed)
         return false; /* I3 */
-    if (hora__timers_holds(&watch->reminders, &reminder->timer)) {
-        if (hora__timers_due(&watch->reminders, &reminder->timer) <= at)
+    if (hora__timer_heap_holds(&watch->reminders, &reminder->timer)) {
+        if (hora__timer_heap_due(&watch->reminders, &reminder->timer) <= at)
             return true;
         pull_locked(watch, reminder);
     }
     reminder->timer.sequence = watch->sequence++;
-    hora__timers_keep(&watch->reminders, -1);
-    hora__timers_push(&watch->reminders, &reminder->timer, at);
+    hora__timer_heap_reserve(&watch->reminders, -1);
+    hora__timer_heap_push(&watch->reminders, &reminder->timer, at);
     if (at < watch->sleeps_until && !HORA__FAULT(WATCH_SLEEPS_ON))
         hora__waiters_resolve_all(&watch->sleepers, 0, wakes); /* I2 */
     return true;
@@ -165,8 +165,8 @@ bool hora__watch_unset(struct hora__watch *watch, struct hora__reminder *reminde
 
 static struct hora__reminder *first_locked(const struct hora__watch *watch, hora_ns *ret_due)
 {
-    struct hora__timer *timer = hora__timers_first(&watch->reminders);
-    *ret_due = timer != NULL ? hora__timers_due(&watch->reminders, timer) : HORA_FOREVER;
+    struct hora__timer_node *timer = hora__timer_heap_first(&watch->reminders);
+    *ret_due = timer != NULL ? hora__timer_heap_due(&watch->reminders, timer) : HORA_FOREVER;
     void *first = timer;
     return first; /* the timer is the first member of its reminder, and aligned as that is */
 }

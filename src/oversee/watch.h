@@ -17,7 +17,7 @@ struct hora__watch {
     hora__atomic thread_id;            /* hora__thread_id() of its thread; 0: it has none yet */
 
     /* guarded by object.lock */
-    struct hora__timers reminders; /* those that are set; and a slot for each that may be */
+    struct hora__timer_heap reminders; /* those that are set; and a slot for each that may be */
     uint64_t sequence;
     hora_ns sleeps_until; /* when its thread will look by itself; HORA_NEVER: it is about to */
     struct hora__list sleepers;

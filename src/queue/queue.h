@@ -17,13 +17,6 @@
 #include "sync/wait.h"
 #include "sys/alloc.h"
 
-/* What is counted in another place than the books themselves, because the threads that count meet nowhere else: under a lock of that
- * place. */
-struct hora__branch {
-    hora__counter posted;    /* accepted there */
-    hora__counter cancelled; /* of these, removed for that: finished as well */
-};
-
 enum { HORA__BRANCHES_MOST = 16 };
 
 /* What a pool wants to know of the elements that it puts: how many they were, and how many of them it has dealt with.

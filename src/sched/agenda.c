@@ -29,6 +29,7 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
+#include "sched/errand.h"
 #include "sched/scheduled.h"
 #include "sched/selection.h"
 #include "sched/timeout.h"
@@ -43,7 +44,7 @@ static struct hora__course *course_of(struct hora__entry *entry)
     return hora__scheduled_of_entry(entry)->course;
 }
 
-static struct hora__timers *heap_of(struct agenda *agenda, const struct hora__entry *entry)
+static struct hora__timer_heap *heap_of(struct agenda *agenda, const struct hora__entry *entry)
 {
     struct line *line = &agenda->lines[entry->line];
     return entry->is_lax ? &line->lax : &line->exact; /* I2 */
@@ -59,30 +60,31 @@ hora_ns hora__agenda_now(const hora_queue *queue, enum hora__timeline line)
 void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
     if (entry->is_errand)
-        hora__timers_push_stray(own_heap(agenda), &entry->by_due, due);
+        hora__timer_heap_push_untracked(own_heap(agenda), &entry->by_due, due);
     else
-        hora__timers_push(heap_of(agenda, entry), &entry->by_due, due);
+        hora__timer_heap_push(heap_of(agenda, entry), &entry->by_due, due);
     if (!entry->is_lax)
         return;
     struct hora__course *course = course_of(entry);
     course->by_latest.sequence = entry->by_due.sequence;
-    hora__timers_push(&agenda->lines[entry->line].latest, &course->by_latest, hora__ns_add(due, course->rules->slack));
+    hora__timer_heap_push(&agenda->lines[entry->line].latest, &course->by_latest,
+                          hora__ns_add(due, course->rules->slack));
 }
 
 void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry)
 {
-    hora__timers_remove(heap_of(agenda, entry), &entry->by_due);
+    hora__timer_heap_remove(heap_of(agenda, entry), &entry->by_due);
     if (agenda->annex.size > 0)
         hora__agenda_follow(agenda);
     if (entry->is_lax)
-        hora__timers_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
+        hora__timer_heap_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
 }
 
 void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
     entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
-        entry->by_due.sequence = hora__shards_number(agenda->shards); /* I3 */
+        entry->by_due.sequence = hora__lanes_number(agenda->shards); /* I3 */
     else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.leader_element = 0; /* I5 */
     hora__agenda_push(agenda, entry, due);
@@ -106,24 +108,24 @@ static void keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
     if (entry->kept == kept)
         return;
     entry->kept = kept;
-    hora__timers_keep(heap_of(agenda, entry), kept ? 1 : -1);
+    hora__timer_heap_reserve(heap_of(agenda, entry), kept ? 1 : -1);
     if (entry->is_lax)
-        hora__timers_keep(&agenda->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
+        hora__timer_heap_reserve(&agenda->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
 }
 
 void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *entry)
 {
-    hora__timers_save_room(heap_of(agenda, entry));
+    hora__timer_heap_save_room(heap_of(agenda, entry));
     if (entry->is_lax)
-        hora__timers_save_room(&agenda->lines[entry->line].latest);
+        hora__timer_heap_save_room(&agenda->lines[entry->line].latest);
 }
 
 hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 {
-    const struct hora__timers *heap = heap_of(agenda_of(queue), entry);
+    const struct hora__timer_heap *heap = heap_of(agenda_of(queue), entry);
     if (entry->held)
-        return hora__agenda_held_due(entry_by_due(hora__slot_timer(heap->slots[entry->by_due.index])));
-    return hora__timers_due(heap, &entry->by_due);
+        return hora__agenda_held_due(entry_by_due(hora__slot_node(heap->slots[entry->by_due.index])));
+    return hora__timer_heap_due(heap, &entry->by_due);
 }
 
 void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
@@ -195,7 +197,7 @@ static bool is_before(struct reading *reading, const struct hora__entry *a, cons
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
 }
 
-static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best, struct hora__timer *timer)
+static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best, struct hora__timer_node *timer)
 {
     if (timer == NULL)
         return best;
@@ -206,22 +208,22 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 }
 
 /* As a rule all entries are precise and by the agenda's own clock: their heap; NULL: not all of them are. */
-static const struct hora__timers *only_heap(const struct agenda *agenda)
+static const struct hora__timer_heap *only_heap(const struct agenda *agenda)
 {
-    const struct hora__timers *heap = &agenda->lines[agenda->own].exact;
+    const struct hora__timer_heap *heap = &agenda->lines[agenda->own].exact;
     return heap->size + agenda->annex.size == agenda->base.size ? heap : NULL; /* I1, I7 */
 }
 
 /* The first entry of all. */
 static struct hora__entry *first_of(struct agenda *agenda, struct reading *reading)
 {
-    const struct hora__timers *only = only_heap(agenda);
+    const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL)
-        return only->size > 0 ? entry_by_due(hora__slot_timer(only->slots[0])) : NULL;
+        return only->size > 0 ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
     struct hora__entry *first = NULL;
     for (int i = 0; i < LINES; i++) {
-        first = earlier(reading, first, hora__timers_first(&agenda->lines[i].exact));
-        first = earlier(reading, first, hora__timers_first(&agenda->lines[i].lax));
+        first = earlier(reading, first, hora__timer_heap_first(&agenda->lines[i].exact));
+        first = earlier(reading, first, hora__timer_heap_first(&agenda->lines[i].lax));
     }
     return first;
 }
@@ -254,9 +256,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     hora__agenda_absorb(queue); /* perhaps that is why this comes by the long way: there was no room */
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
-    int error = hora__timers_make_room(heap_of(agenda, entry));
+    int error = hora__timer_heap_make_room(heap_of(agenda, entry));
     if (error == 0 && entry->is_lax)
-        error = hora__timers_make_room(&agenda->lines[entry->line].latest);
+        error = hora__timer_heap_make_room(&agenda->lines[entry->line].latest);
     if (error < 0)
         return error;
     if (scheduled != NULL)
@@ -292,9 +294,9 @@ static void look(struct agenda *agenda, struct reading *reading)
 
 static inline struct hora__entry *first_due(struct agenda *agenda)
 {
-    const struct hora__timers *only = only_heap(agenda);
+    const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
-        return entry_by_due(hora__slot_timer(only->slots[0]));
+        return entry_by_due(hora__slot_node(only->slots[0]));
     struct reading reading = {.agenda = agenda};
     look(agenda, &reading);
     struct hora__entry *first = first_of(agenda, &reading);
@@ -341,7 +343,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
-    hora__prefetch(hora__timers_first(own_heap(agenda))); /* likely the next to be taken */
+    hora__prefetch(hora__timer_heap_first(own_heap(agenda))); /* likely the next to be taken */
     return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
                                           : taken(agenda, first);
 }
@@ -367,7 +369,7 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
     if (first == NULL)
         first = first_of(agenda, &reading);
     if (first == NULL && timer_heap(agenda)->size > 0)
-        first = entry_by_due(hora__timers_first(timer_heap(agenda)));
+        first = entry_by_due(hora__timer_heap_first(timer_heap(agenda)));
     if (first == NULL)
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? hora__agenda_due(queue, first) : 0;
@@ -376,9 +378,9 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
                                           : release(agenda, first);
 }
 
-static struct hora__entry *last_of(const struct hora__timers *timers)
+static struct hora__entry *last_of(const struct hora__timer_heap *timers)
 {
-    return timers->size > 0 ? entry_by_due(hora__slot_timer(timers->slots[timers->size - 1])) : NULL;
+    return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
 }
 
 static void *strip(hora_queue *queue)
@@ -403,10 +405,10 @@ static struct hora__entry *find_entry(hora_queue *queue, const void *item)
     if (future->kind != HORA__FUTURE_SCHEDULED)
         return hora__agenda_find_guest(agenda_of(queue), future);
     const struct hora__scheduled *scheduled = item;
-    struct hora__timers *heap = heap_of(agenda_of(queue), &scheduled->entry);
-    if (scheduled->queue != queue || !hora__timers_holds(heap, &scheduled->entry.by_due))
+    struct hora__timer_heap *heap = heap_of(agenda_of(queue), &scheduled->entry);
+    if (scheduled->queue != queue || !hora__timer_heap_holds(heap, &scheduled->entry.by_due))
         return NULL;
-    return entry_by_due(hora__slot_timer(heap->slots[scheduled->entry.by_due.index]));
+    return entry_by_due(hora__slot_node(heap->slots[scheduled->entry.by_due.index]));
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
@@ -459,15 +461,15 @@ static void *peek(hora_queue *queue)
 /* ---- waiting ---- */
 
 /* When the first of a heap must be taken, unless `until` is earlier. */
-static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timers *timers, hora_ns *until,
-                  uint64_t *element)
+static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timer_heap *timers,
+                  hora_ns *until, uint64_t *element)
 {
     if (timers->size == 0)
         return;
     hora_ns due = translate(reading, line, timers->slots[0].due);
     if (due < *until) {
         *until = due;
-        *element = hora__slot_timer(timers->slots[0])->sequence;
+        *element = hora__slot_node(timers->slots[0])->sequence;
     }
 }
 
@@ -478,9 +480,9 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     *ret_element = 0;
     if (queue->telling)
         return until;
-    const struct hora__timers *only = only_heap(agenda);
+    const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
-        *ret_element = hora__slot_timer(only->slots[0])->sequence;
+        *ret_element = hora__slot_node(only->slots[0])->sequence;
         return agenda->turns == NULL ? only->slots[0].due
                                      : hora__agenda_sooner(agenda, only->slots[0].due, ret_element);
     }
@@ -499,8 +501,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 static hora_ns second_due(hora_queue *queue)
 {
     const struct agenda *agenda = agenda_of(queue);
-    const struct hora__timers *only = agenda->turns == NULL ? only_heap(agenda) : NULL;
-    hora_ns second = only != NULL ? hora__timers_second_due(only) : HORA_FOREVER;
+    const struct hora__timer_heap *only = agenda->turns == NULL ? only_heap(agenda) : NULL;
+    hora_ns second = only != NULL ? hora__timer_heap_second_due(only) : HORA_FOREVER;
     return only != NULL && agenda->annex.first < second ? agenda->annex.first : second;
 }
 
@@ -509,7 +511,7 @@ static hora_ns second_due(hora_queue *queue)
 static void destroy(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
-    hora__timers_keep(own_heap(agenda), agenda->lacking - hora__shards_room(agenda->shards));
+    hora__timer_heap_reserve(own_heap(agenda), agenda->lacking - hora__lanes_room(agenda->shards));
     for (int i = 0; i < HEAPS; i++) {
         assert(agenda->lines[i].exact.size == 0 && agenda->lines[i].lax.size == 0);
         assert(agenda->lines[i].exact.reserved == 0 && agenda->lines[i].lax.reserved == 0);
@@ -517,13 +519,13 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
-    hora__annex_free(&agenda->annex);
+    hora__far_free(&agenda->annex);
     hora__zones_forget(&agenda->base);
     if (agenda->turns != NULL)
         hora__turns_destroy(agenda->turns);
     for (int i = 0; i < agenda->shards->count; i++)
-        hora__agenda_give_back(agenda, &agenda->shards->shards[i]);
-    hora__shards_free(agenda->shards);
+        hora__agenda_give_back(agenda, &agenda->shards->lanes[i]);
+    hora__lanes_free(agenda->shards);
     hora__free(agenda);
 }
 
@@ -566,12 +568,12 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&agenda->guests);
     hora__list_init(&agenda->runs);
     hora__list_init(&agenda->stoppers);
-    agenda->shards = hora__shards_new(clock);
+    agenda->shards = hora__lanes_new(clock, sizeof(struct hora__errand));
     int error =
         agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
     if (error < 0) {
         if (agenda->shards != NULL)
-            hora__shards_free(agenda->shards);
+            hora__lanes_free(agenda->shards);
         hora__free(agenda);
         return error;
     }
@@ -579,7 +581,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
         hora__object_ref(&agenda->base.object);
     agenda->seen_now = INT64_MIN;
     agenda->annex.first = INT64_MAX;
-    agenda->lacking = hora__shards_room(agenda->shards);
+    agenda->lacking = hora__lanes_room(agenda->shards);
     agenda->own = hora__clock_timeline(agenda->base.object.clock);
     agenda->timer_line = (uint8_t)agenda->own;
     hora__zones_init(&agenda->base);

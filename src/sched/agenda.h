@@ -11,14 +11,14 @@
 #include "exec/future.h"
 #include "queue/queue.h"
 #include "queue/turns.h"
-#include "sched/timers.h"
+#include "timer/heap.h"
 
 struct hora__scheduled;
 
 /* Part of a scheduled future, of a guest, of an errand, or of a timer; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
-    struct hora__timer by_due;
+    struct hora__timer_node by_due;
     uint8_t line;        /* immutable, a enum hora__timeline: which clock its times belong to */
     bool is_guest : 1;   /* these six are immutable; it is part of a guest, */
     bool is_errand : 1;  /* or of an errand, */
@@ -35,7 +35,7 @@ struct hora__entry {
 static inline void hora__entry_init(struct hora__entry *entry, enum hora__timeline line, bool is_lax, bool comes_back)
 {
     *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
-    hora__timer_init(&entry->by_due);
+    hora__timer_node_init(&entry->by_due);
 }
 
 /* Whether what it is part of has no future. */

@@ -15,27 +15,27 @@
 #include "sched/agenda_inside.h"
 #include "sched/errand.h"
 #include "sched/scheduled.h"
-#include "sched/shards_inside.h"
 #include "sched/timeout.h"
 #include "sys/alloc.h"
+#include "timer/lanes.h"
 
 enum { BATCH = HORA__KEPT(64, 2) };
 
 /* ---- memory ---- */
 
-static int index_of(const struct agenda *agenda, const struct hora__shard *shard)
+static int index_of(const struct agenda *agenda, const struct hora__lane *shard)
 {
-    return (int)(shard - agenda->shards->shards);
+    return (int)(shard - agenda->shards->lanes);
 }
 
-void hora__agenda_give_back(void *context, struct hora__shard *shard)
+void hora__agenda_give_back(void *context, struct hora__lane *shard)
 {
     struct agenda *agenda = context;
     struct hora__left *left = &agenda->left[index_of(agenda, shard)];
     while (left->first != NULL) {
         struct hora__errand *errand = hora__errand_of(left->first);
         left->first = errand->body.next_picked;
-        hora__errand_free(&shard->slabs, errand);
+        hora__errand_free(&shard->free_list, errand);
     }
     left->count = 0;
 }
@@ -43,7 +43,7 @@ void hora__agenda_give_back(void *context, struct hora__shard *shard)
 /* It is no longer needed. */
 static void leave(struct agenda *agenda, struct hora__errand *errand)
 {
-    struct hora__shard *shard = &agenda->shards->shards[errand->shard];
+    struct hora__lane *shard = &agenda->shards->lanes[errand->shard];
     struct hora__left *left = &agenda->left[errand->shard];
     errand->body.next_picked = left->first;
     left->first = &errand->entry;
@@ -51,13 +51,13 @@ static void leave(struct agenda *agenda, struct hora__errand *errand)
         return;
     hora__mutex_lock(&shard->lock); /* nobody waits for it for longer than that takes */
     hora__agenda_give_back(agenda, shard);
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
 }
 
 /* With the lock of the shard. NULL: there is no memory. */
-static struct hora__errand *new_errand(struct agenda *agenda, struct hora__shard *shard, const hora_task *task)
+static struct hora__errand *new_errand(struct agenda *agenda, struct hora__lane *shard, const hora_task *task)
 {
-    struct hora__errand *errand = hora__errand_new(&shard->slabs, task, agenda->own);
+    struct hora__errand *errand = hora__errand_new(&shard->free_list, task, agenda->own);
     if (errand != NULL)
         errand->shard = (uint8_t)index_of(agenda, shard);
     return errand;
@@ -90,20 +90,20 @@ static bool may_come_by_value(const struct agenda *agenda, const struct hora__po
 static int post_shortly(struct agenda *agenda, const struct hora__posting *posting, hora_ns now, hora_ns due,
                         uint64_t *ret_number)
 {
-    struct hora__shards *shards = agenda->shards;
+    struct hora__lanes *shards = agenda->shards;
     if (due <= hora__atomic64_load(&shards->floor))
         return HORA_ENOTSUP; /* it would be refused */
-    struct hora__shard *shard = hora__shards_enter(shards);
-    int error = shard->count == HORA__SHARD_ROOM ? HORA_EFULL : HORA_ENOTSUP;
-    if (may_come_by_value(agenda, posting) && hora__shard_is_open(shards, shard, due, posting)) {
+    struct hora__lane *shard = hora__lanes_enter(shards);
+    int error = shard->count == HORA__LANE_ROOM ? HORA_EFULL : HORA_ENOTSUP;
+    if (may_come_by_value(agenda, posting) && hora__lane_admits(shards, shard, due)) {
         struct hora__errand *errand = new_errand(agenda, shard, posting->task);
         error = errand != NULL ? 0 : HORA_ENOMEM;
         if (error == 0) {
-            hora__shard_add(shards, shard, (struct hora__posted){due, &errand->entry}, now);
+            hora__lane_add_untracked(shards, shard, &errand->entry.by_due, due, now);
             *ret_number = errand->entry.by_due.sequence; /* a worker may have it as soon as the lock is free */
         }
     }
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
     return error;
 }
 
@@ -114,12 +114,12 @@ static int put(struct agenda *agenda, const struct hora__posting *posting, hora_
         return HORA_ENOTSUP;
     if (agenda->base.size == HORA_UNBOUNDED)
         return HORA_EFULL;
-    int error = hora__timers_make_room(own_heap(agenda));
+    int error = hora__timer_heap_make_room(own_heap(agenda));
     if (error < 0)
         return error;
-    struct hora__shard *shard = hora__shards_enter(agenda->shards);
+    struct hora__lane *shard = hora__lanes_enter(agenda->shards);
     struct hora__errand *errand = new_errand(agenda, shard, posting->task);
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
     if (errand == NULL)
         return HORA_ENOMEM;
     hora__agenda_insert(agenda, &errand->entry, due);
@@ -153,7 +153,7 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
     int error = post_shortly(agenda, posting, now, due, ret_number);
     if (error == HORA_EFULL || error == HORA_ENOTSUP)
         return post_long(queue, posting, due, error == HORA_EFULL, ret_number);
-    if (error == 0 && hora__shards_is_ahead(agenda->shards, due) && !HORA__FAULT(ERRAND_TELLS_NOBODY))
+    if (error == 0 && hora__lanes_is_ahead(agenda->shards, due) && !HORA__FAULT(ERRAND_TELLS_NOBODY))
         hora__queue_look(queue);
     return error;
 }
@@ -162,10 +162,10 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
 
 static bool withdraw(struct agenda *agenda, uint64_t number)
 {
-    struct hora__timers *heap = own_heap(agenda);
+    struct hora__timer_heap *heap = own_heap(agenda);
     hora__agenda_gather(agenda);
     for (int i = 0; i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
+        struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_errand)
             continue;
         hora__agenda_remove(agenda, entry);
@@ -203,11 +203,11 @@ hora_task hora__agenda_dismiss(hora_queue *queue, struct hora__entry *entry)
 
 static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
 {
-    struct hora__timers *heap = own_heap(agenda);
+    struct hora__timer_heap *heap = own_heap(agenda);
     int error = 0;
     hora__agenda_gather(agenda);
     for (int i = 0; error == 0 && i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
+        struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (!entry->is_errand)
             continue;
         struct hora__scheduled *scheduled;
@@ -216,9 +216,9 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
         if (error < 0)
             break;
         scheduled->entry.place = HORA__WAITS;
-        hora__timers_replace(heap, &entry->by_due, &scheduled->entry.by_due);
+        hora__timer_heap_replace(heap, &entry->by_due, &scheduled->entry.by_due);
         if (HORA__FAULT(AGENDA_SHOWS_LATER))
-            scheduled->entry.by_due.sequence = hora__shards_number(agenda->shards);
+            scheduled->entry.by_due.sequence = hora__lanes_number(agenda->shards);
         leave(agenda, hora__errand_of(entry));
     }
     return error;

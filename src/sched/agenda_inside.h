@@ -5,16 +5,16 @@
 #define HORA_SCHED_AGENDA_INSIDE_H
 
 #include "sched/agenda.h"
-#include "sched/annex.h"
-#include "sched/shards.h"
+#include "timer/far.h"
+#include "timer/lanes.h"
 
 /* Of a steered scheduler the timers have a heap of their own, as on a line of their own: see agenda_turns.c. Its times are those of the own line. */
 enum { LINES = 3, STEERED_TIMERS = LINES, HEAPS };
 
 struct line {
-    struct hora__timers exact;
-    struct hora__timers lax;
-    struct hora__timers latest;
+    struct hora__timer_heap exact;
+    struct hora__timer_heap lax;
+    struct hora__timer_heap latest;
 };
 
 /* Errands that are no longer needed: memory that goes back to its shard. */
@@ -26,16 +26,16 @@ struct hora__left {
 struct agenda {
     struct hora_queue base;
     struct line lines[HEAPS];
-    enum hora__timeline own;  /* that of its clock; immutable */
-    uint8_t timer_line;       /* where timers stand: `own`, or STEERED_TIMERS; immutable */
-    struct hora__annex annex; /* errands that are not in their heap yet; each has its place there kept */
+    enum hora__timeline own;        /* that of its clock; immutable */
+    uint8_t timer_line;             /* where timers stand: `own`, or STEERED_TIMERS; immutable */
+    struct hora__far_batches annex; /* errands that are not in their heap yet; each has its place there kept */
     struct hora__list guests;
-    struct hora__shards *shards; /* immutable */
-    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
-    int lacking;                 /* places that are to be promised to the shards, and are not */
-    bool sealed;                 /* nothing is posted any more */
-    struct hora__left left[HORA__SHARDS_MOST]; /* for each shard */
-    struct hora__turns *turns;                 /* of a steered scheduler: own_turns. NULL: it is not; immutable */
+    struct hora__lanes *shards; /* immutable */
+    hora_ns seen_now;           /* the last reading of the own clock by which the shards were gone through */
+    int lacking;                /* places that are to be promised to the shards, and are not */
+    bool sealed;                /* nothing is posted any more */
+    struct hora__left left[HORA__LANES_MOST]; /* for each shard */
+    struct hora__turns *turns;                /* of a steered scheduler: own_turns. NULL: it is not; immutable */
     struct hora__turns own_turns;
     struct hora__list running; /* of a steered scheduler: guests that have begun */
     struct hora__turn
@@ -49,18 +49,18 @@ static inline struct agenda *agenda_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct agenda, base);
 }
 
-static inline struct hora__entry *entry_by_due(struct hora__timer *timer)
+static inline struct hora__entry *entry_by_due(struct hora__timer_node *timer)
 {
     return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
 }
 
-static inline struct hora__timers *own_heap(struct agenda *agenda)
+static inline struct hora__timer_heap *own_heap(struct agenda *agenda)
 {
     return &agenda->lines[agenda->own].exact;
 }
 
 /* That of timers. */
-static inline struct hora__timers *timer_heap(struct agenda *agenda)
+static inline struct hora__timer_heap *timer_heap(struct agenda *agenda)
 {
     return &agenda->lines[agenda->timer_line].exact;
 }
@@ -164,7 +164,7 @@ bool hora__agenda_is_free(hora_queue *queue);
 /* ---- agenda_errands.c ---- */
 
 /* The memory of errands that have left, and came from this shard, goes back; with its lock. The context is the agenda. */
-void hora__agenda_give_back(void *context, struct hora__shard *shard);
+void hora__agenda_give_back(void *context, struct hora__lane *shard);
 
 /* An errand, or a timer, that was removed leaves for good: its task, and when that was due. */
 struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct hora__entry *entry, hora_ns due,

@@ -44,11 +44,11 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
     return hora__agenda_line(agenda_of(queue), entry);
 }
 
-static void visit_heap(const struct hora__timers *timers, void (*visit)(struct hora__entry *entry, void *arg),
+static void visit_heap(const struct hora__timer_heap *timers, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
     for (int i = 0; i < timers->size; i++)
-        visit(entry_by_due(hora__slot_timer(timers->slots[i])), arg);
+        visit(entry_by_due(hora__slot_node(timers->slots[i])), arg);
 }
 
 void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit)(struct hora__entry *entry, void *arg),
@@ -98,9 +98,9 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
             hora__list_remove(&hora__guest_of(entry)->link); /* nobody finds it any more */
     }
     for (int i = 0; i < LINES; i++) {
-        hora__timers_save_room(&agenda->lines[i].exact);
-        hora__timers_save_room(&agenda->lines[i].lax);
-        hora__timers_save_room(&agenda->lines[i].latest);
+        hora__timer_heap_save_room(&agenda->lines[i].exact);
+        hora__timer_heap_save_room(&agenda->lines[i].lax);
+        hora__timer_heap_save_room(&agenda->lines[i].latest);
     }
 }
 
@@ -122,7 +122,7 @@ void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
 }
 
 /* By how much the first of a heap is overdue; 0: it is not, or has to find its time anew, or there is none. */
-static hora_ns overdue_of(const struct hora__timers *timers, hora_ns now)
+static hora_ns overdue_of(const struct hora__timer_heap *timers, hora_ns now)
 {
     hora_ns due = timers->size > 0 ? timers->slots[0].due : HORA_FOREVER;
     return due == INT64_MIN ? 0 : hora__ns_max(hora__ns_sub(now, due), 0);

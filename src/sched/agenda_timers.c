@@ -26,8 +26,8 @@
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
-#include "sched/shards_inside.h"
 #include "sched/timeout.h"
+#include "timer/lanes.h"
 
 static_assert(sizeof(struct hora__timeout) == sizeof(hora_timer) &&
                   _Alignof(struct hora__timeout) <= _Alignof(hora_timer),
@@ -35,6 +35,8 @@ static_assert(sizeof(struct hora__timeout) == sizeof(hora_timer) &&
 static_assert(offsetof(struct hora__timeout, run) == offsetof(hora_timer, run_) &&
                   offsetof(struct hora__timeout, arg) == offsetof(hora_timer, arg_),
               "HORA_TIMER_INIT writes these, and that all else is zero");
+static_assert(offsetof(struct hora__timeout, spot) + sizeof(uint16_t) == offsetof(struct hora__timeout, entry.by_due),
+              "see hora__node_spot");
 static_assert(sizeof(void *) != 8 || sizeof(hora_timer) == 64, "frozen: see hora/timer.h");
 
 /* ---- coming in ---- */
@@ -43,7 +45,7 @@ static_assert(sizeof(void *) != 8 || sizeof(hora_timer) == 64, "frozen: see hora
 static void begin(struct agenda *agenda, struct hora__timeout *timeout)
 {
     timeout->entry = (struct hora__entry){
-        .by_due = {.index = HORA__TIMER_OUT}, .line = agenda->timer_line, .is_timer = true, .place = HORA__WAITS};
+        .by_due = {.index = HORA__NODE_OUT}, .line = agenda->timer_line, .is_timer = true, .place = HORA__WAITS};
     timeout->spot = 0;
     hora__atomic_publish(&timeout->pending, 1); /* I1; whoever finds it has had the lock */
 }
@@ -80,23 +82,23 @@ HORA__INLINE int post_by_shard(const hora_pool *pool, struct hora__timeout *time
                                bool was_taken, uint64_t *ret_number)
 {
     struct agenda *agenda = agenda_of(pool->queue);
-    struct hora__shards *shards = agenda->shards;
+    struct hora__lanes *shards = agenda->shards;
     if (due <= hora__atomic64_load(&shards->floor))
         return HORA_ENOTSUP; /* it would be refused */
-    int mine = was_taken ? timeout->shard : hora__shards_mine(shards);
-    struct hora__shard *shard = &shards->shards[mine];
+    int mine = was_taken ? timeout->shard : hora__lanes_mine(shards);
+    struct hora__lane *shard = &shards->lanes[mine];
     hora__mutex_lock(&shard->lock);
-    int error = shard->count == HORA__SHARD_ROOM ? HORA_EFULL : HORA_ENOTSUP;
+    int error = shard->count == HORA__LANE_ROOM ? HORA_EFULL : HORA_ENOTSUP;
     if (error != HORA_EFULL && due > hora__atomic64_load(&shards->floor) && is_let_in(pool) &&
         !(was_taken && is_being_stopped(timeout))) {
         begin(agenda, timeout);
         if (!was_taken)
             timeout->shard = (uint8_t)mine;
-        hora__shard_add(shards, shard, (struct hora__posted){due, &timeout->entry}, now);
+        hora__lane_add(shards, shard, &timeout->entry.by_due, due, now);
         *ret_number = timeout->entry.by_due.sequence; /* a worker may have it as soon as the lock is free */
         error = 0;
     }
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
     return error;
 }
 
@@ -128,7 +130,7 @@ static void insert(hora_pool *pool, struct hora__timeout *timeout, hora_ns due, 
 /* With the lock: whether there is a place for one more. */
 static int make_place(struct agenda *agenda)
 {
-    return agenda->base.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timers_make_room(timer_heap(agenda));
+    return agenda->base.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timer_heap_make_room(timer_heap(agenda));
 }
 
 /* With the lock. On error nothing has changed. */
@@ -166,7 +168,7 @@ __attribute__((noinline)) static int post_long(hora_pool *pool, struct hora__tim
 /* It has been posted: see that somebody wakes up for it. */
 static inline void tell_posted(const hora_pool *pool, hora_ns due)
 {
-    if (hora__shards_is_ahead(agenda_of(pool->queue)->shards, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
+    if (hora__lanes_is_ahead(agenda_of(pool->queue)->shards, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
         hora__queue_look(pool->queue);
 }
 
@@ -192,18 +194,18 @@ int hora__agenda_put_timer(struct hora__timeout *timeout, hora_ns due, uint64_t 
 static inline bool repost(const hora_pool *pool, struct hora__timeout *timeout, hora_ns now, hora_ns due,
                           uint64_t *ret_number)
 {
-    struct hora__shards *shards = agenda_of(pool->queue)->shards;
-    struct hora__shard *shard = &shards->shards[timeout->shard];
+    struct hora__lanes *shards = agenda_of(pool->queue)->shards;
+    struct hora__lane *shard = &shards->lanes[timeout->shard];
     hora__mutex_lock(&shard->lock);
     bool moves = timeout->spot != 0 && due > hora__atomic64_load(&shards->floor) && check_gate(pool, timeout) == 0;
     if (moves) {
-        *ret_number = hora__shard_number_locked(shards, shard, now);
+        *ret_number = hora__lane_number_locked(shards, shard, now);
         timeout->entry.by_due.sequence = *ret_number;
-        shard->posted[timeout->spot - 1].due = due;
+        shard->slots[timeout->spot - 1].due = due;
         hora__counter_add_alone(&shard->branch.posted, 1);
         hora__counter_add_alone(&shard->branch.cancelled, 1);
     }
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
     return moves;
 }
 
@@ -238,9 +240,9 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    if (timeout->entry.by_due.index == HORA__TIMER_OUT)
+    if (timeout->entry.by_due.index == HORA__NODE_OUT)
         hora__agenda_absorb(queue); /* it may have been posted only */
-    bool was_pending = timeout->entry.by_due.index != HORA__TIMER_OUT;
+    bool was_pending = timeout->entry.by_due.index != HORA__NODE_OUT;
     bool is_posted = false;
     int error = was_pending ? check_gate(pool, timeout) : put(pool, timeout, times->due, ret_number);
     if (error == 0 && was_pending)
@@ -270,15 +272,15 @@ int hora__agenda_keep_timer_place(hora_pool *pool)
     hora__mutex_lock(&pool->queue->object.lock);
     int error = is_let_in(pool) ? make_place(agenda) : HORA_ENOTSUP;
     if (error == 0)
-        hora__timers_keep(timer_heap(agenda), 1);
+        hora__timer_heap_reserve(timer_heap(agenda), 1);
     hora__mutex_unlock(&pool->queue->object.lock);
     return error;
 }
 
 static void give_up_place(struct agenda *agenda)
 {
-    hora__timers_keep(timer_heap(agenda), -1);
-    hora__timers_save_room(timer_heap(agenda));
+    hora__timer_heap_reserve(timer_heap(agenda), -1);
+    hora__timer_heap_save_room(timer_heap(agenda));
 }
 
 void hora__agenda_give_up_timer_place(hora_pool *pool)
@@ -298,7 +300,7 @@ int hora__agenda_place_timer(struct hora__timeout *timeout, hora_ns due, uint64_
     if (error < 0) {
         give_up_place(agenda_of(pool->queue));
     } else {
-        hora__timers_keep(timer_heap(agenda_of(pool->queue)), -1);
+        hora__timer_heap_reserve(timer_heap(agenda_of(pool->queue)), -1);
         insert(pool, timeout, due, ret_number);
         hora__queue_settle_change(pool->queue, &wakes);
     }
@@ -310,7 +312,7 @@ int hora__agenda_place_timer(struct hora__timeout *timeout, hora_ns due, uint64_
 
 struct hora__entry *hora__agenda_release_timer(struct agenda *agenda, struct hora__entry *entry)
 {
-    hora__timers_save_room(timer_heap(agenda));
+    hora__timer_heap_save_room(timer_heap(agenda));
     end(hora__timeout_of(entry));
     return entry;
 }
@@ -341,9 +343,9 @@ static void discard(struct agenda *agenda, struct hora__entry *entry)
 
 static bool withdraw(struct agenda *agenda, const struct hora__timeout *timeout, uint64_t number)
 {
-    struct hora__timers *heap = timer_heap(agenda);
+    struct hora__timer_heap *heap = timer_heap(agenda);
     for (int i = 0; i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
+        struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (entry != &timeout->entry || entry->by_due.sequence != number)
             continue; /* it may be somewhere else, and is not looked at unless it is found here */
         discard(agenda, entry);
@@ -367,15 +369,15 @@ bool hora__agenda_withdraw_timer(hora_queue *queue, const struct hora__timeout *
 /* From its shard: whether it was there, and may be taken out without a word. */
 static inline bool unpost(const hora_pool *pool, struct hora__timeout *timeout)
 {
-    struct hora__shard *shard = &agenda_of(pool->queue)->shards->shards[timeout->shard];
+    struct hora__lane *shard = &agenda_of(pool->queue)->shards->lanes[timeout->shard];
     hora__mutex_lock(&shard->lock);
     bool is_there = timeout->spot != 0 && (hora__pool_needs_no_news(pool) || HORA__FAULT(TIMER_GOES_UNHEARD));
     if (is_there) {
         hora__counter_add_alone_publish(&shard->branch.cancelled, 1);
-        hora__shard_take_out(shard, &timeout->entry, &timeout->spot);
+        hora__lane_take_out(shard, &timeout->entry.by_due);
         end(timeout);
     }
-    hora__shard_leave(shard);
+    hora__lane_leave(shard);
     return is_there;
 }
 
@@ -396,9 +398,9 @@ __attribute__((noinline)) static bool remove_cancelled(hora_queue *queue, struct
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    if (timeout->entry.by_due.index == HORA__TIMER_OUT && !HORA__FAULT(TIMER_CANCEL_FORGETS_SHARD))
+    if (timeout->entry.by_due.index == HORA__NODE_OUT && !HORA__FAULT(TIMER_CANCEL_FORGETS_SHARD))
         hora__agenda_absorb(queue); /* it may have been posted only */
-    bool found = timeout->entry.by_due.index != HORA__TIMER_OUT;
+    bool found = timeout->entry.by_due.index != HORA__NODE_OUT;
     if (found)
         book_cancelled(queue, timeout, books, &wakes);
     hora__queue_exit(queue, &wakes);
@@ -516,11 +518,11 @@ int hora__agenda_stop_timer(struct hora__timeout *timeout, bool in_function, hor
 
 /* ---- many at once ---- */
 
-static int mark(struct hora__timers *heap, bool (*visit)(struct hora__entry *entry, void *arg), void *arg)
+static int mark(struct hora__timer_heap *heap, bool (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
     int marked = 0;
     for (int i = 0; i < heap->size; i++) {
-        struct hora__entry *entry = entry_by_due(hora__slot_timer(heap->slots[i]));
+        struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (!entry->is_timer || !visit(entry, arg))
             continue;
         entry->place = HORA__SWEPT;
@@ -529,12 +531,12 @@ static int mark(struct hora__timers *heap, bool (*visit)(struct hora__entry *ent
     return marked;
 }
 
-static bool drop_marked(struct hora__timer *timer)
+static bool drop_marked(struct hora__timer_node *timer)
 {
     struct hora__entry *entry = entry_by_due(timer);
     if (!entry->is_timer || entry->place != HORA__SWEPT)
         return false;
-    entry->by_due.index = HORA__TIMER_OUT;
+    entry->by_due.index = HORA__NODE_OUT;
     end(hora__timeout_of(entry));
     return true;
 }
@@ -548,9 +550,9 @@ int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry
     int count = queue->unlisted > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN) ? mark(timer_heap(agenda), visit, arg) : 0;
     if (count == 0)
         return 0;
-    hora__timers_sift_out(timer_heap(agenda), drop_marked);
+    hora__timer_heap_sift_out(timer_heap(agenda), drop_marked);
     hora__agenda_follow(agenda); /* the first may have left */
-    hora__timers_save_room(timer_heap(agenda));
+    hora__timer_heap_save_room(timer_heap(agenda));
     queue->size -= count;
     queue->unlisted -= count;                          /* I3 */
     hora__counter_add_alone(&books->cancelled, count); /* first: who sees that all is finished finds it counted */

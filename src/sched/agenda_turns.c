@@ -62,7 +62,7 @@ static struct hora__turn *turn_of(struct hora__entry *entry)
 static struct hora__entry *entry_of(struct agenda *agenda, struct hora__turn *turn)
 {
     if (turn == &agenda->timer_turn)
-        return entry_by_due(hora__timers_first(timer_heap(agenda)));
+        return entry_by_due(hora__timer_heap_first(timer_heap(agenda)));
     struct hora__scheduled *scheduled = hora__scheduled_of(turn->item);
     if (scheduled != NULL)
         return &scheduled->entry;
@@ -119,7 +119,7 @@ void hora__agenda_hold_due(struct agenda *agenda)
 /* I3 */
 void hora__agenda_present_timer(struct agenda *agenda)
 {
-    const struct hora__timers *heap = timer_heap(agenda);
+    const struct hora__timer_heap *heap = timer_heap(agenda);
     struct hora__turn *turn = &agenda->timer_turn;
     hora_ns due = heap->size > 0 ? heap->slots[0].due : HORA_FOREVER;
     bool is_due = heap->size > 0 && due != HORA_FOREVER && due <= now_of(agenda);

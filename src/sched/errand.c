@@ -15,13 +15,13 @@ static int count_parts(unsigned parts)
     return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
 }
 
-struct hora__errand *hora__errand_new(struct hora__slabs *slabs, const hora_task *task, enum hora__timeline line)
+struct hora__errand *hora__errand_new(struct hora__free_list *slabs, const hora_task *task, enum hora__timeline line)
 {
     unsigned parts = (task->drop != NULL ? HORA__ERRAND_DROP : 0U) |
                      (task->drop_result != NULL ? HORA__ERRAND_DROP_RESULT : 0U) |
                      (task->name != NULL ? HORA__ERRAND_NAME : 0U);
     uint16_t place;
-    struct hora__errand *errand = hora__slabs_get(slabs, count_parts(parts), &place);
+    struct hora__errand *errand = hora__free_list_get(slabs, count_parts(parts), &place);
     if (errand == NULL)
         return NULL;
     hora__entry_init(&errand->entry, line, false, false);
@@ -55,7 +55,7 @@ hora_task hora__errand_task(const struct hora__errand *errand)
     return task;
 }
 
-void hora__errand_free(struct hora__slabs *slabs, struct hora__errand *errand)
+void hora__errand_free(struct hora__free_list *slabs, struct hora__errand *errand)
 {
-    hora__slabs_put(slabs, errand, errand->place);
+    hora__free_list_put(slabs, errand, errand->place);
 }

@@ -9,7 +9,7 @@
 #include <hora/task.h>
 
 #include "sched/agenda.h"
-#include "sched/slabs.h"
+#include "timer/free_list.h"
 
 /* What follows an errand, as far as its task has it; in this order. */
 enum hora__errand_part { HORA__ERRAND_DROP = 1, HORA__ERRAND_DROP_RESULT = 2, HORA__ERRAND_NAME = 4 };
@@ -40,13 +40,13 @@ static inline struct hora__errand *hora__errand_of(struct hora__entry *entry)
 }
 
 /* Make room for one of a task, on a line; it is out. NULL: there is no memory. */
-__attribute__((warn_unused_result)) struct hora__errand *hora__errand_new(struct hora__slabs *slabs,
+__attribute__((warn_unused_result)) struct hora__errand *hora__errand_new(struct hora__free_list *slabs,
                                                                           const hora_task *task,
                                                                           enum hora__timeline line);
 
 /* Its task. */
 hora_task hora__errand_task(const struct hora__errand *errand);
 
-void hora__errand_free(struct hora__slabs *slabs, struct hora__errand *errand);
+void hora__errand_free(struct hora__free_list *slabs, struct hora__errand *errand);
 
 #endif

@@ -155,7 +155,7 @@ static struct hora__course *new_course(struct hora__scheduled *scheduled, const 
     course->trigger = plan->trigger;
     course->offset = plan->offset;
     course->extra = plan->extra;
-    hora__timer_init(&course->by_latest);
+    hora__timer_node_init(&course->by_latest);
     course->is_given = plan->is_given;
     hora__list_init(&course->zoned);
     course->every = plan->every;

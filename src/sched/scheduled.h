@@ -40,7 +40,7 @@ struct hora__course {
     struct hora__extra *extra; /* its terms, and what it carries; NULL: none */
 
     /* guarded by the agenda's lock */
-    struct hora__timer by_latest; /* with slack, and only then: when it must be taken */
+    struct hora__timer_node by_latest; /* with slack, and only then: when it must be taken */
     bool is_given;                /* the planned time was given: for the first run, by re-timing or by backing off */
     bool has_skipped;             /* planned times between that of the last run and this one were passed over */
     bool is_over;                 /* no run will follow those that have begun; its future may not be done yet */

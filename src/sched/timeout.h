@@ -10,7 +10,7 @@
 
 #include "exec/pool.h"
 #include "sched/agenda.h"
-#include "sched/shards.h"
+#include "timer/lanes.h"
 
 struct hora__timeout {
     /* These three are written by the caller's calls alone. */

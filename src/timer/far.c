@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annex.c - batches of timers, sorted when their first one leaves, under a heap of the batches
+/* far.c - batches of timers, sorted when their first one leaves, under a heap of the batches
  *
  * How it works      Timers come into the open batch, in no order. When it is full its first one stands in a heap, for all of them; that is
  *                   small. A batch is sorted when its first one leaves; then its timers leave along memory. If the first of
@@ -11,7 +11,7 @@
  * Invariants        I1 heads is a heap by due; the head of a batch is when its first timer is due.
  *                   I2 no batch in heads is empty; there is always a place there for the open one.
  *                   I3 size is the number of timers in all batches; first is the least due of them. */
-#include "sched/annex.h"
+#include "timer/far.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@
 #include "base/touch.h"
 #include "sys/alloc.h"
 
-enum { FEW = HORA__ANNEX_BATCH / 8, LEAST_HEADS = 16, SHORT = 8, NOW_AND_THEN = 8 };
+enum { FEW = HORA__FAR_BATCH / 8, LEAST_HEADS = 16, SHORT = 8, NOW_AND_THEN = 8 };
 
 /* Where the first timer of a batch stands is all that its head knows: who takes timers does not come to the other end of the memory. Of one that
  * is in no order that place is `first`, which has no timer. Nor has `end`: so it is seen that the last one has left. */
-struct hora__batch {
+struct hora__far_batch {
     struct hora__timer_slot first;
-    struct hora__timer_slot slots[HORA__ANNEX_BATCH];
+    struct hora__timer_slot slots[HORA__FAR_BATCH];
     struct hora__timer_slot end;
 };
 
@@ -36,14 +36,14 @@ static bool is_no_timer(const struct hora__timer_slot *place)
 }
 
 /* Whose first timer stands there, if it is in no order. */
-static struct hora__batch *unsorted_at(struct hora__timer_slot *place)
+static struct hora__far_batch *unsorted_at(struct hora__timer_slot *place)
 {
-    return (struct hora__batch *)((char *)place - offsetof(struct hora__batch, first));
+    return (struct hora__far_batch *)((char *)place - offsetof(struct hora__far_batch, first));
 }
 
-static struct hora__batch *batch_by_end(struct hora__timer_slot *end)
+static struct hora__far_batch *batch_by_end(struct hora__timer_slot *end)
 {
-    return (struct hora__batch *)((char *)end - offsetof(struct hora__batch, end));
+    return (struct hora__far_batch *)((char *)end - offsetof(struct hora__far_batch, end));
 }
 
 /* ---- sorting a batch ---- */
@@ -53,7 +53,7 @@ static inline bool before(const struct hora__timer_slot *a, const struct hora__t
 {
     bool is_before = a->due < b->due;
     if (__builtin_expect(a->due == b->due, false))
-        is_before = hora__slot_timer(*a)->sequence < hora__slot_timer(*b)->sequence;
+        is_before = hora__slot_node(*a)->sequence < hora__slot_node(*b)->sequence;
     return is_before;
 }
 
@@ -92,16 +92,16 @@ static void merge(const struct hora__timer_slot *from, int left_count, int count
 }
 
 /* Returns where its first timer stands then. */
-static struct hora__timer_slot *sort(struct hora__batch *batch)
+static struct hora__timer_slot *sort(struct hora__far_batch *batch)
 {
-    struct hora__timer_slot scratch[HORA__ANNEX_BATCH];
+    struct hora__timer_slot scratch[HORA__FAR_BATCH];
     struct hora__timer_slot *from = batch->slots;
     struct hora__timer_slot *to = scratch;
-    for (int i = 0; i < HORA__ANNEX_BATCH; i += SHORT)
-        sort_short(&from[i], least(HORA__ANNEX_BATCH - i, SHORT));
-    for (int width = SHORT; width < HORA__ANNEX_BATCH; width *= 2) {
-        for (int i = 0; i < HORA__ANNEX_BATCH; i += 2 * width)
-            merge(&from[i], width, least(HORA__ANNEX_BATCH - i, 2 * width), &to[i]);
+    for (int i = 0; i < HORA__FAR_BATCH; i += SHORT)
+        sort_short(&from[i], least(HORA__FAR_BATCH - i, SHORT));
+    for (int width = SHORT; width < HORA__FAR_BATCH; width *= 2) {
+        for (int i = 0; i < HORA__FAR_BATCH; i += 2 * width)
+            merge(&from[i], width, least(HORA__FAR_BATCH - i, 2 * width), &to[i]);
         struct hora__timer_slot *sorted = to;
         to = from;
         from = sorted;
@@ -114,90 +114,90 @@ static struct hora__timer_slot *sort(struct hora__batch *batch)
 
 /* ---- heads ---- */
 
-static void rise(struct hora__annex *annex, int i, struct hora__annex_head head)
+static void rise(struct hora__far_batches *far, int i, struct hora__far_head head)
 {
     HORA__TOUCH(1);
-    for (; i > 0 && head.due < annex->heads[(i - 1) / 2].due; i = (i - 1) / 2) {
+    for (; i > 0 && head.due < far->heads[(i - 1) / 2].due; i = (i - 1) / 2) {
         HORA__TOUCH(1);
-        annex->heads[i] = annex->heads[(i - 1) / 2];
+        far->heads[i] = far->heads[(i - 1) / 2];
     }
-    annex->heads[i] = head;
+    far->heads[i] = head;
 }
 
 /* Fill the hole at i. What comes there stood last, or is the next of a batch: it belongs far below, mostly. So the hole goes down to a leaf
  * first, by one comparison a step, and the head rises from there, or, if it stood in another branch, above i. */
-static void fill(struct hora__annex *annex, int i, struct hora__annex_head head)
+static void fill(struct hora__far_batches *far, int i, struct hora__far_head head)
 {
-    struct hora__annex_head *heads = annex->heads;
-    for (int child; (child = 2 * i + 1) < annex->head_count; i = child) {
+    struct hora__far_head *heads = far->heads;
+    for (int child; (child = 2 * i + 1) < far->head_count; i = child) {
         HORA__TOUCH(2);
-        if (child + 1 < annex->head_count)
+        if (child + 1 < far->head_count)
             child += heads[child + 1].due < heads[child].due;
         heads[i] = heads[child];
     }
-    rise(annex, i, head);
+    rise(far, i, head);
 }
 
-static void remove_head(struct hora__annex *annex, int i)
+static void remove_head(struct hora__far_batches *far, int i)
 {
-    struct hora__annex_head last = annex->heads[--annex->head_count];
-    if (i < annex->head_count)
-        fill(annex, i, last);
+    struct hora__far_head last = far->heads[--far->head_count];
+    if (i < far->head_count)
+        fill(far, i, last);
 }
 
-static bool make_room(struct hora__annex *annex)
+static bool make_room(struct hora__far_batches *far)
 {
-    if (annex->head_count < annex->head_capacity)
+    if (far->head_count < far->head_capacity)
         return true;
-    int capacity = annex->head_capacity > 0 ? 2 * annex->head_capacity : LEAST_HEADS;
-    struct hora__annex_head *heads = hora__alloc((size_t)capacity, sizeof *heads);
+    int capacity = far->head_capacity > 0 ? 2 * far->head_capacity : LEAST_HEADS;
+    struct hora__far_head *heads = hora__alloc((size_t)capacity, sizeof *heads);
     if (heads == NULL)
         return false;
-    HORA__TOUCH_PREPAID(annex->head_count);
-    if (annex->head_count > 0)
-        memcpy(heads, annex->heads, (size_t)annex->head_count * sizeof *heads);
-    hora__free(annex->heads);
-    annex->heads = heads;
-    annex->head_capacity = capacity;
+    HORA__TOUCH_PREPAID(far->head_count);
+    if (far->head_count > 0)
+        memcpy(heads, far->heads, (size_t)far->head_count * sizeof *heads);
+    hora__free(far->heads);
+    far->heads = heads;
+    far->head_capacity = capacity;
     return true;
 }
 
-static void find_first(struct hora__annex *annex)
+static void find_first(struct hora__far_batches *far)
 {
-    int64_t first = annex->head_count > 0 ? annex->heads[0].due : INT64_MAX;
-    annex->first = annex->open != NULL && annex->open_first < first ? annex->open_first : first; /* I3 */
+    int64_t first = far->head_count > 0 ? far->heads[0].due : INT64_MAX;
+    far->first = far->open != NULL && far->open_first < first ? far->open_first : first; /* I3 */
 }
 
 /* ---- coming ---- */
 
-static bool open_batch(struct hora__annex *annex)
+static bool open_batch(struct hora__far_batches *far)
 {
-    annex->open = make_room(annex) ? hora__alloc_dirty(sizeof *annex->open) : NULL; /* I2 */
-    annex->open_first = INT64_MAX;
-    annex->open_count = 0;
-    return annex->open != NULL;
+    far->open = make_room(far) ? hora__alloc_dirty(sizeof *far->open) : NULL; /* I2 */
+    far->open_first = INT64_MAX;
+    far->open_count = 0;
+    return far->open != NULL;
 }
 
 /* It is full. */
-static void close_batch(struct hora__annex *annex)
+static void close_batch(struct hora__far_batches *far)
 {
-    struct hora__timer_slot *first = &annex->open->first;
-    *first = (struct hora__timer_slot){.due = annex->open_first, .mark = NULL};
-    annex->open = NULL;
-    rise(annex, annex->head_count++, (struct hora__annex_head){first->due, first});
+    struct hora__timer_slot *first = &far->open->first;
+    *first = (struct hora__timer_slot){.due = far->open_first, .mark = NULL};
+    far->open = NULL;
+    rise(far, far->head_count++, (struct hora__far_head){first->due, first});
 }
 
-bool hora__annex_add(struct hora__annex *annex, struct hora__timer *timer, int64_t due)
+bool hora__far_add(struct hora__far_batches *far, struct hora__timer_node *timer, int64_t due)
 {
-    if (annex->open == NULL && !open_batch(annex))
+    if (far->open == NULL && !open_batch(far))
         return false;
-    annex->open->slots[annex->open_count++] = (struct hora__timer_slot){.due = due, .mark = (char *)timer + 1};
-    annex->size++;
-    if (due < annex->open_first)
-        annex->open_first = due;
-    if (annex->open_count == HORA__ANNEX_BATCH)
-        close_batch(annex);
-    find_first(annex);
+    far->open->slots[far->open_count++] = (struct hora__timer_slot){.due = due, .mark = (char *)timer + 1};
+    far->size++;
+    if (due < far->open_first)
+        far->open_first = due;
+    if (far->open_count == HORA__FAR_BATCH)
+        close_batch(far);
+    find_first(far);
     return true;
 }
 
@@ -205,16 +205,16 @@ bool hora__annex_add(struct hora__annex *annex, struct hora__timer *timer, int64
 
 /* The timers of a batch that are there. */
 struct stretch {
-    struct hora__batch *batch;
+    struct hora__far_batch *batch;
     struct hora__timer_slot *begin;
     int count;
 };
 
-static struct stretch stretch_of(const struct hora__annex_head *head)
+static struct stretch stretch_of(const struct hora__far_head *head)
 {
     if (is_no_timer(head->place)) {
-        struct hora__batch *batch = unsorted_at(head->place);
-        return (struct stretch){batch, batch->slots, HORA__ANNEX_BATCH};
+        struct hora__far_batch *batch = unsorted_at(head->place);
+        return (struct stretch){batch, batch->slots, HORA__FAR_BATCH};
     }
     struct hora__timer_slot *end = head->place;
     while (!is_no_timer(end))
@@ -224,22 +224,22 @@ static struct stretch stretch_of(const struct hora__annex_head *head)
 }
 
 /* It is not in heads any more. Returns how many they are. */
-static int leave_as_whole(struct hora__annex *annex, struct stretch stretch, struct hora__timer_slot *slots)
+static int leave_as_whole(struct hora__far_batches *far, struct stretch stretch, struct hora__timer_slot *slots)
 {
     HORA__TOUCH(stretch.count);
     memcpy(slots, stretch.begin, (size_t)stretch.count * sizeof *slots);
     hora__free(stretch.batch);
-    annex->size -= stretch.count;
+    far->size -= stretch.count;
     return stretch.count;
 }
 
 /* The memory is for more than four times as many. */
-static bool is_wasteful(const struct hora__annex *annex)
+static bool is_wasteful(const struct hora__far_batches *far)
 {
-    return (int64_t)annex->head_count * HORA__ANNEX_BATCH > 4 * ((int64_t)annex->size + HORA__ANNEX_BATCH);
+    return (int64_t)far->head_count * HORA__FAR_BATCH > 4 * ((int64_t)far->size + HORA__FAR_BATCH);
 }
 
-static bool has_few(const struct hora__annex_head *head)
+static bool has_few(const struct hora__far_head *head)
 {
     int count = 0;
     while (count <= FEW && !is_no_timer(head->place + count))
@@ -249,58 +249,58 @@ static bool has_few(const struct hora__annex_head *head)
 }
 
 /* Now and then, look at one batch: if it has few timers it leaves. Returns how many they are. */
-static int tidy(struct hora__annex *annex, struct hora__timer_slot *slots)
+static int tidy(struct hora__far_batches *far, struct hora__timer_slot *slots)
 {
-    if (annex->size % NOW_AND_THEN != 0 || !is_wasteful(annex))
+    if (far->size % NOW_AND_THEN != 0 || !is_wasteful(far))
         return 0;
-    annex->swept = annex->swept + 1 < annex->head_count ? annex->swept + 1 : 0;
-    if (!has_few(&annex->heads[annex->swept]))
+    far->swept = far->swept + 1 < far->head_count ? far->swept + 1 : 0;
+    if (!has_few(&far->heads[far->swept]))
         return 0;
-    struct stretch stretch = stretch_of(&annex->heads[annex->swept]);
-    remove_head(annex, annex->swept);
-    return leave_as_whole(annex, stretch, slots);
+    struct stretch stretch = stretch_of(&far->heads[far->swept]);
+    remove_head(far, far->swept);
+    return leave_as_whole(far, stretch, slots);
 }
 
 /* The first of heads[0] leaves. */
-static void take_one(struct hora__annex *annex, struct hora__timer_slot *ret_slot)
+static void take_one(struct hora__far_batches *far, struct hora__timer_slot *ret_slot)
 {
-    struct hora__timer_slot *place = annex->heads[0].place;
+    struct hora__timer_slot *place = far->heads[0].place;
     if (is_no_timer(place))
         place = sort(unsorted_at(place));
     *ret_slot = *place++;
-    annex->size--;
+    far->size--;
     if (is_no_timer(place)) {
-        remove_head(annex, 0);
+        remove_head(far, 0);
         hora__free(batch_by_end(place));
         return;
     }
     /* It will be the first of all when about as many have left as there are batches: time to fetch it, and those behind it. */
-    __builtin_prefetch(hora__slot_timer(*place));
+    __builtin_prefetch(hora__slot_node(*place));
     __builtin_prefetch(place + 4);
-    fill(annex, 0, (struct hora__annex_head){place->due, place});
-    __builtin_prefetch(annex->heads[0].place); /* the next, likely */
+    fill(far, 0, (struct hora__far_head){place->due, place});
+    __builtin_prefetch(far->heads[0].place); /* the next, likely */
 }
 
-int hora__annex_take(struct hora__annex *annex, struct hora__timer_slot *slots)
+int hora__far_take(struct hora__far_batches *far, struct hora__timer_slot *slots)
 {
     int count = 0;
-    if (annex->open != NULL && annex->open_first <= annex->first) {
-        count = leave_as_whole(annex, (struct stretch){annex->open, annex->open->slots, annex->open_count}, slots);
-        annex->open = NULL;
-    } else if (annex->head_count > 0) {
-        take_one(annex, slots);
-        count = 1 + tidy(annex, slots + 1);
+    if (far->open != NULL && far->open_first <= far->first) {
+        count = leave_as_whole(far, (struct stretch){far->open, far->open->slots, far->open_count}, slots);
+        far->open = NULL;
+    } else if (far->head_count > 0) {
+        take_one(far, slots);
+        count = 1 + tidy(far, slots + 1);
     }
-    find_first(annex);
+    find_first(far);
     return count;
 }
 
-void hora__annex_free(struct hora__annex *annex)
+void hora__far_free(struct hora__far_batches *far)
 {
-    assert(annex->size == 0);
-    hora__free(annex->heads);
-    annex->heads = NULL;
-    annex->head_capacity = 0;
+    assert(far->size == 0);
+    hora__free(far->heads);
+    far->heads = NULL;
+    far->head_capacity = 0;
 }
 
 /* ---- checking ---- */
@@ -317,22 +317,22 @@ static bool check_stretch(struct stretch stretch, bool is_sorted, int64_t first,
     return stretch.count > 0 && least_due == first;
 }
 
-bool hora__annex_check(const struct hora__annex *annex)
+bool hora__far_check(const struct hora__far_batches *far)
 {
     int size = 0;
     int64_t first = INT64_MAX;
-    for (int i = 0; i < annex->head_count; i++) {
-        const struct hora__annex_head *head = &annex->heads[i];
-        if ((i > 0 && head->due < annex->heads[(i - 1) / 2].due) ||
+    for (int i = 0; i < far->head_count; i++) {
+        const struct hora__far_head *head = &far->heads[i];
+        if ((i > 0 && head->due < far->heads[(i - 1) / 2].due) ||
             !check_stretch(stretch_of(head), !is_no_timer(head->place), head->due, &size))
             return false; /* I1, I2 */
         first = head->due < first ? head->due : first;
     }
-    if (annex->open != NULL) {
-        struct stretch stretch = {annex->open, annex->open->slots, annex->open_count};
-        if (annex->head_count >= annex->head_capacity || !check_stretch(stretch, false, annex->open_first, &size))
+    if (far->open != NULL) {
+        struct stretch stretch = {far->open, far->open->slots, far->open_count};
+        if (far->head_count >= far->head_capacity || !check_stretch(stretch, false, far->open_first, &size))
             return false; /* I2 */
-        first = annex->open_first < first ? annex->open_first : first;
+        first = far->open_first < first ? far->open_first : first;
     }
-    return size == annex->size && first == annex->first; /* I3 */
+    return size == far->size && first == far->first; /* I3 */
 }

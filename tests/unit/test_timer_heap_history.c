@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timers_history.c - the timers against the plain binary heap of the literature, on random histories
+/* test_timer_heap_history.c - the timers against the plain binary heap of the literature, on random histories
  *
  * How it works    Each history has its own number of timers and its own kind of times, and goes through phases in which the heap
  *                 rather grows, or rather shrinks. The same operation is done to both; then both must agree on the first timer,
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "sched/timers.h"
+#include "timer/heap.h"
 
 enum { MOST = 700, HISTORIES = 260, STEPS = 6000, PHASE = 500 }; /* 1,560,000 steps, and the draining */
 
 struct entry {
-    struct hora__timer timer;
+    struct hora__timer_node timer;
     int64_t due;
     bool in;   /* the heaps hold it */
     bool away; /* it is out for a while, and a slot is kept for it */
@@ -25,7 +25,7 @@ static int entry_count; /* how many take part in this history */
 static int kept;        /* how many of them are away */
 static uint64_t next_number;
 
-static struct hora__timers timers;
+static struct hora__timer_heap timers;
 
 /* The model: an array of pointers; no index, no inline key. */
 static struct entry *model[MOST];
@@ -112,7 +112,7 @@ static uint64_t next_sequence(bool counting)
 static void move_to(int capacity)
 {
     struct hora__timer_slot *memory = capacity == 0 ? NULL : malloc((size_t)capacity * sizeof *memory);
-    free(hora__timers_move(&timers, memory, capacity));
+    free(hora__timer_heap_move(&timers, memory, capacity));
 }
 
 /* One that is (not) in the heaps, searched for from a random place; NULL if there is none. */
@@ -133,16 +133,16 @@ static void insert(int64_t due, bool counting)
     if (entry == NULL)
         return;
     if (entry->away) { /* it comes back to the slot that was kept */
-        hora__timers_keep(&timers, -1);
+        hora__timer_heap_reserve(&timers, -1);
         kept--;
-    } else if (hora__timers_is_full(&timers)) {
-        move_to(hora__timers_larger(timers.capacity));
+    } else if (hora__timer_heap_is_full(&timers)) {
+        move_to(hora__timer_heap_larger(timers.capacity));
     }
     entry->due = due;
     entry->timer.sequence = next_sequence(counting);
     entry->away = false;
     entry->in = true;
-    hora__timers_push(&timers, &entry->timer, due);
+    hora__timer_heap_push(&timers, &entry->timer, due);
     model_insert(entry);
 }
 
@@ -150,11 +150,11 @@ static void take_out(struct entry *entry)
 {
     if (entry == NULL)
         return;
-    hora__timers_remove(&timers, &entry->timer);
+    hora__timer_heap_remove(&timers, &entry->timer);
     model_remove(entry);
     entry->in = false;
     if (test_random(4) == 0) {
-        hora__timers_keep(&timers, 1);
+        hora__timer_heap_reserve(&timers, 1);
         kept++;
         entry->away = true;
     }
@@ -165,7 +165,7 @@ static void move_somewhere(void)
     int used = timers.size + timers.reserved;
     switch (test_random(3)) {
     case 0:
-        move_to(hora__timers_smaller(used, timers.capacity));
+        move_to(hora__timer_heap_smaller(used, timers.capacity));
         break;
     case 1:
         move_to(used); /* not one slot too many */
@@ -181,7 +181,7 @@ static void give_up(void)
     struct entry *entry = random_entry(false);
     if (entry == NULL || !entry->away)
         return;
-    hora__timers_keep(&timers, -1);
+    hora__timer_heap_reserve(&timers, -1);
     kept--;
     entry->away = false;
 }
@@ -189,21 +189,21 @@ static void give_up(void)
 static bool members_agree(void)
 {
     for (int i = 0; i < entry_count; i++)
-        if (hora__timers_holds(&timers, &entries[i].timer) != entries[i].in ||
-            (entries[i].timer.index == HORA__TIMER_OUT) == entries[i].in ||
-            (entries[i].in && hora__timers_due(&timers, &entries[i].timer) != entries[i].due))
+        if (hora__timer_heap_holds(&timers, &entries[i].timer) != entries[i].in ||
+            (entries[i].timer.index == HORA__NODE_OUT) == entries[i].in ||
+            (entries[i].in && hora__timer_heap_due(&timers, &entries[i].timer) != entries[i].due))
             return false;
     return true;
 }
 
 static void check_agreement(void)
 {
-    const struct hora__timer *first = model_size > 0 ? &model[0]->timer : NULL;
-    CHECK_POINTER(hora__timers_first(&timers), first);
+    const struct hora__timer_node *first = model_size > 0 ? &model[0]->timer : NULL;
+    CHECK_POINTER(hora__timer_heap_first(&timers), first);
     CHECK_INT(timers.size, model_size);
     CHECK_INT(timers.reserved, kept);
-    CHECK_INT(hora__timers_is_full(&timers), model_size + kept == timers.capacity);
-    CHECK(hora__timers_check(&timers));
+    CHECK_INT(hora__timer_heap_is_full(&timers), model_size + kept == timers.capacity);
+    CHECK(hora__timer_heap_check(&timers));
     CHECK(members_agree());
 }
 
@@ -225,26 +225,26 @@ static void step(uint32_t grow, int64_t due, bool counting)
 static void drain(void)
 {
     while (model_size > 0) {
-        CHECK_POINTER(hora__timers_first(&timers), &model[0]->timer);
-        hora__timers_remove(&timers, &model[0]->timer);
+        CHECK_POINTER(hora__timer_heap_first(&timers), &model[0]->timer);
+        hora__timer_heap_remove(&timers, &model[0]->timer);
         model[0]->in = false;
         model_remove(model[0]);
         check_agreement();
     }
-    hora__timers_keep(&timers, -kept);
+    hora__timer_heap_reserve(&timers, -kept);
     move_to(0);
 }
 
 static void history(int kind, bool counting)
 {
-    timers = (struct hora__timers){0};
+    timers = (struct hora__timer_heap){0};
     model_size = 0;
     kept = 0;
     next_number = 0;
     entry_count = 1 + (int)test_random(test_random(2) == 0 ? 24 : MOST);
     for (int i = 0; i < entry_count; i++) {
         entries[i] = (struct entry){0};
-        hora__timer_init(&entries[i].timer);
+        hora__timer_node_init(&entries[i].timer);
     }
     uint32_t grow = 6;
     for (int i = 0; i < STEPS; i++) {

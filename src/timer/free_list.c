@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free_list.c - a free list of small blocks, cut from slabs
+ *
+ * Mechanism    A slab is one allocation, cut into blocks of one size on demand. Returned blocks of a slab are chained through
+ *              their first word, and reused before new ones are cut. The offset of a block is its distance from the start of its slab,
+ *              in words. Slabs with a free block are on a list. Blocks come from the slab at its front; a slab that was full joins at
+ *              the end, so that it has time to become empty.
+ * Memory       An empty slab is freed, except one. So memory follows use as far as the blocks in use are not scattered, and
+ *              free blocks are reused before the free list asks for more memory.
+ *              Where memory is not to be kept (HORA__KEPT), each slab has one block.
+ *              Free blocks of a slab rest (sys/resting.h), except for the words that chain them. An empty slab rests as a whole.
+ * Invariants   I1 a slab is on the list of its size if and only if fewer than `most` of its blocks are in use.
+ *              I2 an empty slab is on no list: it is the spare, or freed. */
+#include "timer/free_list.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#include "sys/alloc.h"
+
+enum { SLAB_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), WORD = 8 }; /* with the header of malloc not more than 64 KB */
+
+struct hora__slab {
+    struct hora__list link; /* in the list of slabs with room */
+    void *free;             /* returned blocks, linked through their first word */
+    int size_index;
+    int most; /* blocks it has room for */
+    int cut;  /* blocks cut so far */
+    int used; /* blocks in use */
+};
+
+static_assert(SLAB_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
+static_assert(sizeof(struct hora__slab) % WORD == 0, "blocks are aligned");
+
+void hora__free_list_init(struct hora__free_list *list, size_t least)
+{
+    assert(least % WORD == 0 && least >= sizeof(void *));
+    list->least = least;
+    list->spare = NULL;
+    for (int i = 0; i < HORA__FREE_LIST_SIZES; i++)
+        hora__list_init(&list->room[i]);
+}
+
+void hora__free_list_destroy(struct hora__free_list *list)
+{
+    for (int i = 0; i < HORA__FREE_LIST_SIZES; i++)
+        assert(hora__list_is_empty(&list->room[i])); /* I2 */
+    if (list->spare != NULL)
+        hora__block_wakes(list->spare);
+    hora__free(list->spare);
+}
+
+static size_t size_of(const struct hora__free_list *list, int size_index)
+{
+    return list->least + (size_t)size_index * WORD;
+}
+
+/* The size of a slab. A spare slab serves any block size. */
+static size_t bytes_of(const struct hora__free_list *list, int size_index)
+{
+    return hora__keeps_memory() ? SLAB_BYTES : sizeof(struct hora__slab) + size_of(list, size_index);
+}
+
+/* A free block rests, except for the word that chains it, until it is in use again. */
+static void rest(const struct hora__free_list *list, int size_index, void *block)
+{
+    hora__memory_rests((void **)block + 1, size_of(list, size_index) - sizeof(void *));
+}
+
+static void wake(const struct hora__free_list *list, int size_index, void *block)
+{
+    hora__memory_wakes((void **)block + 1, size_of(list, size_index) - sizeof(void *));
+}
+
+/* No block is in use: the slab becomes one piece of memory. */
+static void wake_all(const struct hora__free_list *list, const struct hora__slab *slab)
+{
+#ifdef HORA__CHECKS_MEMORY
+    for (void *block = slab->free; block != NULL; block = *(void **)block)
+        wake(list, slab->size_index, block);
+#else
+    (void)list;
+    (void)slab;
+#endif
+}
+
+/* A slab with room, on its list. NULL: no memory. */
+static struct hora__slab *new_slab(struct hora__free_list *list, int size_index)
+{
+    struct hora__slab *slab = list->spare;
+    list->spare = NULL;
+    if (slab != NULL)
+        hora__block_wakes(slab);
+    else
+        slab = hora__alloc_dirty(bytes_of(list, size_index));
+    if (slab == NULL)
+        return NULL;
+    slab->free = NULL;
+    slab->size_index = size_index;
+    slab->most = (int)((bytes_of(list, size_index) - sizeof *slab) / size_of(list, size_index));
+    slab->cut = 0;
+    slab->used = 0;
+    hora__list_add_last(&list->room[size_index], &slab->link);
+    return slab;
+}
+
+static void *cut(const struct hora__free_list *list, struct hora__slab *slab)
+{
+    return (char *)(slab + 1) + (size_t)slab->cut++ * size_of(list, slab->size_index);
+}
+
+void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t *ret_offset)
+{
+    const struct hora__list *room = &list->room[size_index];
+    struct hora__slab *slab =
+        hora__list_is_empty(room) ? new_slab(list, size_index) : HORA__LIST_ENTRY(room->next, struct hora__slab, link);
+    if (slab == NULL)
+        return NULL;
+    void *block = slab->free;
+    if (block != NULL) {
+        wake(list, size_index, block);
+        slab->free = *(void **)block;
+    } else {
+        block = cut(list, slab);
+    }
+    if (++slab->used == slab->most)
+        hora__list_remove(&slab->link); /* I1 */
+    *ret_offset = (uint16_t)((size_t)((char *)block - (char *)slab) / WORD);
+    return block;
+}
+
+void hora__free_list_put(struct hora__free_list *list, void *block, uint16_t offset)
+{
+    struct hora__slab *slab = (struct hora__slab *)(void *)((char *)block - (size_t)offset * WORD);
+    bool was_full = slab->used == slab->most;
+    *(void **)block = slab->free;
+    slab->free = block;
+    rest(list, slab->size_index, block);
+    if (--slab->used > 0) {
+        if (was_full)
+            hora__list_add_last(&list->room[slab->size_index], &slab->link); /* I1 */
+        return;
+    }
+    if (!was_full)
+        hora__list_remove(&slab->link); /* I2 */
+    wake_all(list, slab);
+    if (list->spare == NULL && hora__keeps_memory()) {
+        list->spare = slab;
+        hora__block_rests(slab);
+    } else {
+        hora__free(slab);
+    }
+}

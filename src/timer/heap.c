@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heap.c - a 4-ary heap with the due times inline, whose nodes know their positions
+ *
+ * Why 4-ary    A node that knows its index is removed without a search. With four children the heap is half as high as a binary one:
+ *              an insertion moves half as many slots, and a removal compares four neighbours, 64 bytes, where a binary heap
+ *              compares two pairs that are far apart.
+ * Mechanism    The children of slot i are 4i + 1 to 4i + 4. Slots on the path move into the hole; the slot in hand is written
+ *              once, at the end. Every move goes through place(), which updates the index. A removal fills its hole with
+ *              the last slot. That slot comes from another branch and may belong above or below the hole.
+ *
+ * Invariants   I1 each slot leaves before its children.
+ *              I2 the node of slots[i] has index i if it is tracked, else HORA__NODE_OUT. `untracked` counts the latter.
+ *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMER_HEAP_MOST.
+ *              I4 sequence numbers are unique, so the order is total. */
+#include "timer/heap.h"
+
+#include <hora/error.h>
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/touch.h"
+#include "sys/alloc.h"
+
+enum { CHILDREN = 4, LINE = CHILDREN * sizeof(struct hora__timer_slot) };
+
+static_assert(sizeof(struct hora__timer_slot) <= 16, "the children of a slot take no more than a cache line");
+static_assert(sizeof(struct hora__timer_node) == 12, "a node has no padding");
+
+static bool before(struct hora__timer_slot a, struct hora__timer_slot b)
+{
+    if (a.due != b.due)
+        return a.due < b.due;
+    assert(hora__slot_node(a)->sequence != hora__slot_node(b)->sequence); /* I4 */
+    return hora__slot_node(a)->sequence < hora__slot_node(b)->sequence;
+}
+
+static int parent_of(int i)
+{
+    return (i - 1) / CHILDREN;
+}
+
+/* size + reserved; the rest is room. */
+static int used_by(const struct hora__timer_heap *heap)
+{
+    assert(heap->size >= 0 && heap->reserved >= 0 && heap->reserved <= heap->capacity - heap->size); /* I3 */
+    return heap->size + heap->reserved;
+}
+
+struct hora__timer_slot *hora__timer_heap_move(struct hora__timer_heap *heap, struct hora__timer_slot *memory,
+                                               int capacity)
+{
+    assert(capacity >= used_by(heap) && capacity <= HORA__TIMER_HEAP_MOST); /* I3 */
+    struct hora__timer_slot *old = heap->slots;
+    HORA__TOUCH_PREPAID(heap->size);
+    if (heap->size > 0)
+        memcpy(memory, old, (size_t)heap->size * sizeof *memory);
+    heap->slots = memory;
+    heap->capacity = capacity;
+    return old;
+}
+
+int hora__timer_heap_larger(int capacity)
+{
+    if (capacity < HORA__TIMER_HEAP_LEAST)
+        return HORA__TIMER_HEAP_LEAST;
+    return capacity > HORA__TIMER_HEAP_MOST / 2 ? HORA__TIMER_HEAP_MOST : 2 * capacity;
+}
+
+int hora__timer_heap_smaller(int used, int capacity)
+{
+    if (capacity <= HORA__TIMER_HEAP_LEAST || used >= capacity / 4)
+        return capacity;
+    return capacity / 2 < HORA__TIMER_HEAP_LEAST ? HORA__TIMER_HEAP_LEAST : capacity / 2;
+}
+
+bool hora__timer_heap_is_full(const struct hora__timer_heap *heap)
+{
+    return used_by(heap) == heap->capacity;
+}
+
+void hora__timer_heap_reserve(struct hora__timer_heap *heap, int by)
+{
+    assert(by >= -heap->reserved && by <= heap->capacity - used_by(heap)); /* I3 */
+    heap->reserved += by;
+}
+
+static void place(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
+{
+    HORA__TOUCH(1);
+    heap->slots[i] = slot;
+    if (!hora__slot_is_untracked(slot))
+        hora__slot_node(slot)->index = i; /* I2 */
+}
+
+static void sift_up(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
+{
+    while (i > 0 && before(slot, heap->slots[parent_of(i)])) {
+        place(heap, i, heap->slots[parent_of(i)]);
+        i = parent_of(i);
+    }
+    place(heap, i, slot);
+}
+
+static int first_of(const struct hora__timer_heap *heap, int first, int end)
+{
+    for (int child = first + 1; child < end; child++)
+        if (before(heap->slots[child], heap->slots[first]))
+            first = child;
+    return first;
+}
+
+/* The child of i that leaves first; i has at least one. The processor cannot predict which of two is due first, so the comparison
+ * has no branch. Two nodes that are due together are rare. */
+static inline int first_child(const struct hora__timer_heap *heap, int i)
+{
+    int first = CHILDREN * i + 1;
+    int end = heap->size - first < CHILDREN ? heap->size : first + CHILDREN;
+    HORA__TOUCH(end - first);
+    if (__builtin_expect(end - first < CHILDREN, false))
+        return first_of(heap, first, end);
+    const struct hora__timer_slot *child = &heap->slots[first];
+    int64_t due_0 = child[0].due, due_1 = child[1].due, due_2 = child[2].due, due_3 = child[3].due;
+    int left = due_1 < due_0;
+    int64_t left_due = due_1 < due_0 ? due_1 : due_0;
+    int right = 2 + (due_3 < due_2);
+    int64_t right_due = due_3 < due_2 ? due_3 : due_2;
+    int best = right_due < left_due ? right : left;
+    if (__builtin_expect((due_0 == due_1) | (due_2 == due_3) | (left_due == right_due), false))
+        return first_of(heap, first, end);
+    return first + best;
+}
+
+int64_t hora__timer_heap_second_due(const struct hora__timer_heap *heap)
+{
+    return heap->size > 1 ? heap->slots[first_child(heap, 0)].due : INT64_MAX;
+}
+
+/* Returns the final position of the slot. The loop prefetches one level ahead: all grandchildren of i, since it is not known yet which
+ * are needed. A prefetch beyond the end is harmless. (In a function of its own, the compiler would remove the prefetches as dead code.) */
+static int sift_down(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
+{
+    int parents = (heap->size + CHILDREN - 2) / CHILDREN; /* slots with children come first */
+    while (i < parents) {
+        int64_t grandchild = (int64_t)CHILDREN * (CHILDREN * i + 1) + 1;
+        if (grandchild < heap->size) {
+            const char *line = (const char *)&heap->slots[grandchild];
+            __builtin_prefetch(line);
+            __builtin_prefetch(line + LINE);
+            __builtin_prefetch(line + (ptrdiff_t)2 * LINE);
+            __builtin_prefetch(line + (ptrdiff_t)3 * LINE);
+        }
+        int child = first_child(heap, i);
+        if (!before(heap->slots[child], slot))
+            break;
+        place(heap, i, heap->slots[child]);
+        i = child;
+    }
+    place(heap, i, slot);
+    return i;
+}
+
+void hora__timer_heap_push(struct hora__timer_heap *heap, struct hora__timer_node *node, int64_t due)
+{
+    assert(!hora__timer_heap_is_full(heap));
+    assert(node->index == HORA__NODE_OUT);
+    sift_up(heap, heap->size++, hora__slot_tracked(node, due));
+}
+
+void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora__timer_node *node, int64_t due)
+{
+    assert(!hora__timer_heap_is_full(heap));
+    assert(node->index == HORA__NODE_OUT);
+    heap->untracked++;
+    sift_up(heap, heap->size++, hora__slot_untracked(node, due));
+}
+
+void hora__timer_heap_track_all(struct hora__timer_heap *heap)
+{
+    for (int i = 0; i < heap->size && heap->untracked > 0; i++) {
+        HORA__TOUCH_PREPAID(1);
+        if (!hora__slot_is_untracked(heap->slots[i]))
+            continue;
+        heap->slots[i].mark--;
+        hora__slot_node(heap->slots[i])->index = i; /* I2 */
+        heap->untracked--;
+    }
+}
+
+/* The position of a node that is tracked, or the first. */
+static int index_of(const struct hora__timer_heap *heap, const struct hora__timer_node *node)
+{
+    if (hora__timer_heap_first(heap) == node)
+        return 0;
+    assert(hora__timer_heap_holds(heap, node));
+    return node->index;
+}
+
+int64_t hora__timer_heap_due(const struct hora__timer_heap *heap, const struct hora__timer_node *node)
+{
+    return heap->slots[index_of(heap, node)].due;
+}
+
+void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_node *node)
+{
+    int hole = index_of(heap, node);
+    heap->untracked -= hora__slot_is_untracked(heap->slots[hole]) ? 1 : 0;
+    struct hora__timer_slot last = heap->slots[--heap->size];
+    node->index = HORA__NODE_OUT;
+    if (hole < heap->size && sift_down(heap, hole, last) == hole)
+        sift_up(heap, hole, last);
+}
+
+void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node))
+{
+    int stay = 0;
+    HORA__TOUCH_PREPAID(heap->size);
+    for (int i = 0; i < heap->size; i++)
+        if (!leaves(hora__slot_node(heap->slots[i])))
+            place(heap, stay++, heap->slots[i]);
+    heap->size = stay;
+    for (int i = parent_of(stay - 1); stay > 1 && i >= 0; i--)
+        (void)sift_down(heap, i, heap->slots[i]);
+}
+
+void hora__timer_heap_replace(struct hora__timer_heap *heap, struct hora__timer_node *node,
+                              struct hora__timer_node *other)
+{
+    assert(hora__timer_heap_holds(heap, node) && other->index == HORA__NODE_OUT);
+    int index = node->index;
+    other->sequence = node->sequence;
+    node->index = HORA__NODE_OUT;
+    place(heap, index, hora__slot_tracked(other, heap->slots[index].due));
+}
+
+/* ---- memory ---- */
+
+static int resize(struct hora__timer_heap *heap, int capacity)
+{
+    if (capacity == heap->capacity)
+        return HORA_EFULL;
+    struct hora__timer_slot *memory = hora__alloc((size_t)capacity, sizeof *memory);
+    if (memory == NULL)
+        return HORA_ENOMEM;
+    hora__free(hora__timer_heap_move(heap, memory, capacity));
+    return 0;
+}
+
+int hora__timer_heap_make_room(struct hora__timer_heap *heap)
+{
+    return hora__timer_heap_is_full(heap) ? resize(heap, hora__timer_heap_larger(heap->capacity)) : 0;
+}
+
+void hora__timer_heap_save_room(struct hora__timer_heap *heap)
+{
+    int smaller = hora__timer_heap_smaller(used_by(heap), heap->capacity);
+    if (smaller != heap->capacity)
+        (void)resize(heap, smaller);
+}
+
+/* ---- checking ---- */
+
+bool hora__timer_heap_check(const struct hora__timer_heap *heap)
+{
+    if (heap->size < 0 || heap->reserved < 0 || heap->capacity > HORA__TIMER_HEAP_MOST ||
+        heap->reserved > heap->capacity - heap->size)
+        return false; /* I3 */
+    int untracked = 0;
+    for (int i = 0; i < heap->size; i++) {
+        struct hora__timer_slot slot = heap->slots[i];
+        untracked += hora__slot_is_untracked(slot) ? 1 : 0;
+        if (hora__slot_node(slot)->index != (hora__slot_is_untracked(slot) ? HORA__NODE_OUT : i))
+            return false; /* I2 */
+        if (i > 0 && !before(heap->slots[parent_of(i)], slot))
+            return false; /* I1; before() has asserted I4 */
+    }
+    return untracked == heap->untracked;
+}

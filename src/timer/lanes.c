@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lanes.c - inserting and cancelling timers without the lock of the store
+ *
+ * Mechanism    A thread inserts into the lane of its CPU, under the lane's lock. To cancel a node, it moves the last node of the lane into the
+ *              position of the cancelled one. Each tracked node knows its position (spot), guarded by the same lock.
+ * Order        A worker takes what is due by a reading of the clock. It publishes that reading as the floor, absorbs the lanes, and then
+ *              takes, in order, all that was due by the reading, without looking at the lanes again. A node inserted later is due
+ *              later; otherwise the lane refuses it, since the inserting thread reads the floor under the lane's lock, and the node
+ *              goes through the lock of the store. So no node is ever overtaken by one that is due after it.
+ * Waking       A thread that goes to sleep publishes its wake-up time, the horizon, and absorbs the lanes once more. An inserting
+ *              thread reads the horizon after it has inserted. So either the sleeping thread has seen the node, or the inserting
+ *              thread sees the horizon and wakes a thread.
+ * Numbers      Nodes that are due together leave in the order in which they were inserted, by whichever threads. A common counter would
+ *              make all threads share a cache line. But each inserting thread reads the clock anyway, and if one reading follows
+ *              another, on any CPU, they differ. So the reading is the number. If a lane has to raise a number because it has given it out
+ *              already, the clock has passed the raised number by the time the lane's lock is free, so no later reading is overtaken.
+ * Lifetime     A scheduled future needs the owner of the store as long as it lives. One common count would make all threads share a cache
+ *              line, so each lane counts the futures that came in by it, and holds one reference to the owner. Insertions count
+ *              under the lane's lock, which they hold anyway; each end of a future is one atomic addition. The sum of both is known only
+ *              once insertions have ended. Until then the owner's stay keeps the atomic part far above zero.
+ * Detached     tasks are inserted untracked: they are never cancelled in a lane. Their memory comes from the lane's free list, under its
+ *              lock. The thread that takes one holds the lock of the store, so the memory returns when a thread goes through
+ *              the lanes, many blocks at a time.
+ * Invariants   I1 a tracked node in slots[i], i < count, has spot i + 1; a tracked node that is in no lane has spot 0.
+ *              I2 the sum of all counts never exceeds the slots that the owner has reserved in its heap.
+ *              I3 tenants + housed is the number of references that came by this lane, plus STAYS until the owner leaves; from then on
+ *                 tenants alone is that number. */
+#include "timer/lanes.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "sync/clock.h"
+#include "sys/processors.h"
+#include "sys/thread.h"
+
+#define STAYS (INT64_C(1) << 62)
+
+/* As many as threads can run at once, so that they do not share lanes. */
+static int wanted_count(void)
+{
+    int count = 1;
+    while (count < hora__processors() && count < HORA__LANES_MOST)
+        count *= 2;
+    return count;
+}
+
+enum { READINGS = 16 };
+
+/* Whether two readings of the clock, one after the other, always differ. Only the machine's own monotonic clock can guarantee that; and on some
+ * machines it advances in steps that take longer than a reading. */
+static bool tells_apart(const hora_clock *clock)
+{
+    if (!HORA__CLOCK_RUNS || clock->source != NULL || clock->timeline != HORA__MONOTONIC)
+        return false;
+    hora_ns before = hora_clock_now(clock);
+    for (int i = 0; i < READINGS; i++) {
+        hora_ns now = hora_clock_now(clock);
+        if (now == before)
+            return false;
+        before = now;
+    }
+    return true;
+}
+
+struct hora__lanes *hora__lanes_new(const hora_clock *clock, size_t least)
+{
+    int count = wanted_count();
+    struct hora__lanes *lanes = hora__alloc(1, sizeof *lanes + (size_t)count * sizeof lanes->lanes[0]);
+    if (lanes == NULL)
+        return NULL;
+    lanes->count = count;
+    hora__atomic_init(&lanes->shown, 0);
+    lanes->by_clock = tells_apart(hora__clock_or_default(clock));
+    hora__atomic64_store(&lanes->floor, INT64_MAX);
+    hora__atomic64_store(&lanes->horizon, INT64_MIN);
+    for (int i = 0; i < count; i++) {
+        hora__atomic64_store(&lanes->lanes[i].tenants, STAYS); /* I3 */
+        hora__free_list_init(&lanes->lanes[i].free_list, least);
+        if (hora__mutex_init(&lanes->lanes[i].lock, HORA__RANK_INBOX) == 0)
+            continue;
+        lanes->count = i;
+        hora__lanes_free(lanes);
+        return NULL;
+    }
+    return lanes;
+}
+
+void hora__lanes_free(struct hora__lanes *lanes)
+{
+    for (int i = 0; i < lanes->count; i++) {
+        assert(lanes->lanes[i].count == 0);
+        hora__free_list_destroy(&lanes->lanes[i].free_list);
+        hora__mutex_destroy(&lanes->lanes[i].lock);
+    }
+    hora__free(lanes);
+}
+
+int hora__lanes_mine(const struct hora__lanes *lanes)
+{
+    return hora__processor() & (lanes->count - 1);
+}
+
+uint64_t hora__lanes_number(struct hora__lanes *lanes)
+{
+    struct hora__lane *lane = &lanes->lanes[hora__lanes_mine(lanes)];
+    hora_ns now = lanes->by_clock ? hora_clock_now(NULL) : 0;
+    hora__mutex_lock(&lane->lock);
+    uint64_t number = hora__lane_number_locked(lanes, lane, now);
+    hora__mutex_unlock(&lane->lock);
+    return number;
+}
+
+int hora__lanes_room(const struct hora__lanes *lanes)
+{
+    return lanes->count * HORA__LANE_ROOM;
+}
+
+struct hora__lane *hora__lanes_enter(struct hora__lanes *lanes)
+{
+    struct hora__lane *lane = &lanes->lanes[hora__lanes_mine(lanes)];
+    hora__mutex_lock(&lane->lock);
+    return lane;
+}
+
+void hora__lane_leave(struct hora__lane *lane)
+{
+    hora__mutex_unlock(&lane->lock);
+}
+
+bool hora__lanes_are_free(struct hora__lanes *lanes)
+{
+    bool are_free = true;
+    for (int i = 0; i < lanes->count && are_free; i++)
+        are_free = hora__mutex_is_free(&lanes->lanes[i].lock);
+    return are_free;
+}
+
+bool hora__lanes_absorb(struct hora__lanes *lanes, const struct hora__absorber *absorber)
+{
+    hora_ns horizon = hora__atomic64_peek(&lanes->horizon);
+    bool ahead = false;
+    for (int i = 0; i < lanes->count; i++) {
+        struct hora__lane *lane = &lanes->lanes[i];
+        hora__mutex_lock(&lane->lock);
+        for (int at = 0; at < lane->count; at++) {
+            struct hora__timer_slot slot = lane->slots[at];
+            if (!hora__slot_is_untracked(slot))
+                *hora__node_spot(hora__slot_node(slot)) = 0; /* I1 */
+            ahead |= slot.due < horizon;
+            absorber->take(absorber->context, slot);
+        }
+        lane->count = 0;
+        absorber->visit(absorber->context, lane);
+        hora__mutex_unlock(&lane->lock);
+    }
+    return ahead;
+}
+
+/* ---- lifetime ---- */
+
+void hora__lanes_move_in(struct hora__lanes *lanes, int lane)
+{
+    int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, 1);
+    assert(before > 0);
+    (void)before;
+}
+
+bool hora__lanes_move_out(struct hora__lanes *lanes, int lane)
+{
+    HORA__ORDER_FAULT(SHARD_LEFT_RELAXED, memory_order_relaxed);
+    int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, -1);
+    assert(before > 0); /* I3 */
+    return before == 1;
+}
+
+bool hora__lanes_close(struct hora__lanes *lanes, int lane)
+{
+    struct hora__lane *left = &lanes->lanes[lane];
+    hora__mutex_lock(&left->lock);
+    int64_t housed = left->housed;
+    hora__mutex_unlock(&left->lock);
+    HORA__ORDER_FAULT(SHARD_CLOSED_RELAXED, memory_order_relaxed);
+    int64_t before = hora__atomic64_add(&left->tenants, housed - STAYS);
+    assert(before + housed >= STAYS); /* I3 */
+    return before + housed == STAYS;
+}
