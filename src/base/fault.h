@@ -102,18 +102,18 @@
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                                \
     X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked as finished before the worker is idle")       \
     X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")            \
-    X(GATE_COUNTS_ON, "a task that has ended goes on counting in its class")                             \
-    X(GATE_COUNTS_A_THREAD_MORE, "the gate reckons with one thread too many")                            \
-    X(GATE_FORGETS_RATE, "nobody wakes up when the rate of a class lets a task begin")                   \
-    X(GATE_FORGETS_AWAITED, "who waits for a task behind its key is not told that it is free")           \
-    X(GATE_WAKES_NOBODY, "the end of a task lets others begin, and nobody is told")                      \
+    X(ADMISSION_COUNTS_ON, "a task that has ended goes on counting in its class")                        \
+    X(ADMISSION_COUNTS_A_THREAD_MORE, "admission counts one thread too many")                            \
+    X(ADMISSION_FORGETS_RATE, "no worker wakes up when the rate of a class lets a task begin")           \
+    X(ADMISSION_FORGETS_AWAITED, "a worker that awaits a task is not told that its key is free")         \
+    X(ADMISSION_WAKES_NOBODY, "the end of a task lets others begin, and no worker is told")              \
     X(FUTURE_NUDGE_UNSEEN, "a worker about to wait for a task is not told that it may run it")           \
-    X(GATE_LIMIT_IS_ONE_MORE, "a class runs one more than its limit")                                    \
-    X(GATE_KEY_UNSEEN, "tasks of one key run at the same time")                                          \
-    X(GATE_RESERVES_NOTHING, "no thread is kept for a class")                                            \
-    X(GATE_SERIES_KEEPS_TURN, "a series that is put back goes on counting")                              \
-    X(GATE_TURN_UNSEEN, "nobody wakes up for the turn of a scheduled task")                              \
-    X(GATE_CHANGE_UNSEEN, "a class is given another limit, and nobody is told")                          \
+    X(ADMISSION_LIMIT_IS_ONE_MORE, "a class runs one more than its limit")                               \
+    X(ADMISSION_KEY_UNSEEN, "tasks of one key run at the same time")                                     \
+    X(ADMISSION_RESERVES_NOTHING, "no thread is reserved for a class")                                   \
+    X(ADMISSION_SERIES_KEEPS_TICKET, "a series that is put back goes on counting in its class")          \
+    X(ADMISSION_NEXT_UNSEEN, "no worker wakes up when admission lets a due task begin")                  \
+    X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is told")                      \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                       \
     X(CONCLUDE_FORGETS_PENDING, "what ends within a callback is never concluded")                        \
     X(HELP_KNOWS_NO_END, "a worker that waits runs tasks on its stack to any depth")                     \

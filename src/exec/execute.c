@@ -138,7 +138,7 @@ static void left_queue(hora_pool *pool)
 {
     hora__pool_room(pool);
     hora__pool_relieve(pool);
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         hora__steer_nudge(pool);
 }
 
@@ -331,7 +331,7 @@ static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
     if (pool->kind != NULL)
         return pool->kind->place(pool, future);
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         return place_steered(pool, future, standing);
     if (below_core(pool) && start_with(pool, future, standing, true) == 0)
         return 0;

@@ -7,8 +7,8 @@
 
 #include <hora/admission.h>
 
+#include "admit/admission.h"
 #include "exec/overseer.h"
-#include "queue/turns.h"
 
 struct hora__limits;
 
@@ -17,7 +17,7 @@ struct hora__extra {
     struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
     void *carried;                   /* immutable */
     bool is_captured;                /* by the hook: to be released; immutable */
-    struct hora__turn *turn;         /* of a steered pool, in the same memory; NULL: it has none. Immutable */
+    struct hora__ticket *ticket;     /* of a steered pool, in the same memory; NULL: it has none. Immutable */
     hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
     struct hora__limits *limits; /* see oversee/limits.c; NULL: none. Written before anybody else has seen it */
 };

@@ -329,7 +329,7 @@ int hora_pool_shutdown(hora_pool *pool)
 /* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is empty. */
 static void *strip(hora_pool *pool, struct hora__cell *ret_cell)
 {
-    void *entry = pool->turns != NULL ? NULL : hora__queue_poll(pool->queue, ret_cell); /* nothing is to begin */
+    void *entry = pool->admission != NULL ? NULL : hora__queue_poll(pool->queue, ret_cell); /* nothing is to begin */
     return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_cell);
 }
 

@@ -6,11 +6,11 @@
 #include <hora/admission.h>
 #include <hora/pool.h>
 
+#include "admit/admission.h"
 #include "exec/overseer.h"
 #include "exec/spares.h"
 #include "exec/worker.h"
 #include "queue/queue.h"
-#include "queue/turns.h"
 #include "sync/ready_fd.h"
 
 /* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
@@ -46,7 +46,7 @@ struct hora__pool_kind {
     /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a steered pool, another one that has to
      * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
-    /* Of a steered pool: a worker is through with what it had taken; see hora__steered_ended. It may have been put back. */
+    /* Of a steered pool: a worker is through with what it had taken; see hora__admission_queue_ended. It may have been put back. */
     void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
@@ -82,8 +82,8 @@ struct hora_pool {
     hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
-    struct hora__turns
-        *turns; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
+    struct hora__admission *
+        admission; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
     bool frozen;

@@ -60,13 +60,13 @@ static bool drop_oldest(hora_pool *pool)
 {
     struct hora__cell none = {.run = NULL};
     void *oldest = NULL;
-    if (pool->turns != NULL) /* also one that may not begin yet */
+    if (pool->admission != NULL) /* also one that may not begin yet */
         oldest = hora__queue_remove_first(pool->queue, &none);
     else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
     if (oldest == NULL)
         return false;
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         hora__steer_nudge(pool);
     hora__future_dequeued(oldest, &pool->owner);
     if (hora__future_abort(oldest, HORA_EREJECTED))

@@ -10,17 +10,17 @@
 
 #include <stddef.h>
 
+#include "admit/admission_queue.h"
 #include "base/fault.h"
 #include "exec/extra.h"
-#include "queue/steered.h"
 
 /* ---- the queue ---- */
 
-static struct hora__turn *turn_of(const void *context, const void *item)
+static struct hora__ticket *ticket_of(const void *context, const void *item)
 {
     const hora_pool *pool = context;
     const struct hora__extra *extra = hora__future_extra_in(pool, item);
-    return extra != NULL ? extra->turn : NULL;
+    return extra != NULL ? extra->ticket : NULL;
 }
 
 int hora__steer_threads(const void *context)
@@ -38,10 +38,10 @@ int hora__steer_threads(const void *context)
 
 int hora__steer_make_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)
 {
-    struct hora__steered_use use = {.turn_of = turn_of, .threads = hora__steer_threads, .context = pool};
-    int error = hora__steered_new(capacity, options, ageing, &use, &pool->queue);
+    struct hora__admission_use use = {.ticket_of = ticket_of, .threads = hora__steer_threads, .context = pool};
+    int error = hora__admission_queue_new(capacity, options, ageing, &use, &pool->queue);
     if (error == 0)
-        pool->turns = hora__steered_turns(pool->queue);
+        pool->admission = hora__admission_queue_admission(pool->queue);
     return error;
 }
 
@@ -60,7 +60,7 @@ bool hora__steer_ended(hora_pool *pool, hora_future *future)
     if (pool->kind != NULL)
         pool->kind->turn_ended(pool, future, settles);
     else
-        hora__steered_ended(pool->queue, future, settles);
+        hora__admission_queue_ended(pool->queue, future, settles);
     hora__steer_nudge(pool);
     hora__pool_room(pool); /* one that waits for room may begin on a thread of its own */
     return !settles;
@@ -70,12 +70,12 @@ int hora__steer_begin(hora_pool *pool, hora_future *future, bool core)
 {
     int most = hora__atomic_load(core ? &pool->core_threads : &pool->max_threads);
     bool has_thread = hora__count_of(hora__atomic_load(&pool->control)) < most;
-    return has_thread ? hora__steered_begin(pool->queue, future, !core) : HORA_EFULL;
+    return has_thread ? hora__admission_queue_begin(pool->queue, future, !core) : HORA_EFULL;
 }
 
 void hora__steer_did_not_begin(hora_pool *pool, hora_future *future)
 {
-    hora__steered_ended(pool->queue, future, true);
+    hora__admission_queue_ended(pool->queue, future, true);
     hora__steer_nudge(pool);
 }
 
@@ -84,7 +84,7 @@ void hora__steer_did_not_begin(hora_pool *pool, hora_future *future)
 hora_ns hora__steer_take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     void *item;
-    hora_ns from = hora__steered_help(pool->queue, future, &item);
+    hora_ns from = hora__admission_queue_help(pool->queue, future, &item);
     if (from != INT64_MIN)
         return from;
     hora__pool_room(pool);
@@ -97,8 +97,8 @@ hora_ns hora__steer_take_out(hora_pool *pool, hora_future *future, hora_future *
 static hora_future *next_awaited(hora_pool *pool)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    const struct hora__turn *turn = hora__turns_next_awaited(pool->turns);
-    hora_future *future = turn != NULL ? hora_future_ref(turn->item) : NULL;
+    const struct hora__ticket *ticket = hora__admission_next_awaited(pool->admission);
+    hora_future *future = ticket != NULL ? hora_future_ref(ticket->item) : NULL;
     hora__mutex_unlock(&pool->queue->object.lock);
     return future;
 }
@@ -106,7 +106,7 @@ static hora_future *next_awaited(hora_pool *pool)
 void hora__steer_nudge(hora_pool *pool)
 {
     hora_future *future;
-    if (!hora__turns_are_awaited(pool->turns))
+    if (!hora__admission_has_awaited(pool->admission))
         return;
     while ((future = next_awaited(pool)) != NULL) {
         hora__future_nudge(future);
@@ -124,7 +124,7 @@ static bool below_core(const hora_pool *pool)
 static bool has_more(hora_pool *pool)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    bool more = hora__turns_next(pool->turns, hora_clock_now(pool->queue->object.clock)) == INT64_MIN;
+    bool more = hora__admission_next(pool->admission, hora_clock_now(pool->queue->object.clock)) == INT64_MIN;
     hora__mutex_unlock(&pool->queue->object.lock);
     return more;
 }

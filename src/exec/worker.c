@@ -110,7 +110,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 /* The turn of a task is over, whether it was run or not. */
 static void end_turn(struct hora__worker *worker, hora_future *future)
 {
-    if (worker->pool->turns != NULL && hora__steer_ended(worker->pool, future))
+    if (worker->pool->admission != NULL && hora__steer_ended(worker->pool, future))
         worker->owes_look = true;
 }
 
@@ -120,7 +120,7 @@ static void pay_look(struct hora__worker *worker)
     if (!worker->owes_look)
         return;
     worker->owes_look = false;
-    if (!HORA__FAULT(GATE_WAKES_NOBODY))
+    if (!HORA__FAULT(ADMISSION_WAKES_NOBODY))
         hora__queue_look(worker->pool->queue);
 }
 
@@ -190,9 +190,9 @@ static void took_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     worker->owes_look = false; /* who takes settles */
-    if (pool->kind != NULL || pool->turns != NULL)
+    if (pool->kind != NULL || pool->admission != NULL)
         hora__pool_relieve(pool);
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         hora__steer_staff(pool);
 }
 
@@ -342,7 +342,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     *ret_future = future;
     if (pool->kind != NULL)
         return pool->kind->take_out(pool, future, ret_future);
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         return hora__steer_take_out(pool, future, ret_future);
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }

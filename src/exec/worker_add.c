@@ -210,7 +210,7 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
         hora__free(worker);
         return error;
     }
-    worker->is_plain = worker->witness == NULL && pool->kind == NULL && pool->turns == NULL;
+    worker->is_plain = worker->witness == NULL && pool->kind == NULL && pool->admission == NULL;
     worker->first = first;
     worker->left_behind = -1;
     hora__atomic_init(&worker->activity, first != NULL ? HORA__ACTIVE : HORA__IDLE);

@@ -57,7 +57,7 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     if (is_off)
         (void)hora__worker_add(pool, NULL,
                                false); /* if it fails, that is noted, and whoever submits next tries again */
-    if (is_off && pool->turns != NULL)
+    if (is_off && pool->admission != NULL)
         hora__queue_look(pool->queue); /* its task does not take the place of others any more */
     return is_off;
 }

@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "admit/admission_queue.h"
 #include "base/fault.h"
 #include "base/first_release.h"
 #include "base/reason.h"
 #include "exec/steer.h"
 #include "oversee/oversight.h"
-#include "queue/steered.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 
@@ -81,7 +81,7 @@ static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, h
     if (error < 0)
         return hora__refuse(reason, error, NULL, "the pool is NULL, or of a process that has forked");
     *ret_oversight = hora__pool_oversight(pool);
-    return pool->turns != NULL
+    return pool->admission != NULL
                ? 0
                : hora__refuse(reason, HORA_ENOTSUP, NULL, "the pool has no admission: see hora_pool_options");
 }
@@ -101,7 +101,7 @@ static bool can_reserve(const struct hora__oversight *oversight, const hora_clas
 {
     int64_t all = reserve;
     for (const hora_class *at = oversight->classes; at != NULL; at = at->next)
-        all += at != task_class ? at->gate_class.reserve : 0;
+        all += at != task_class ? at->admission_class.reserve : 0;
     return reserve == 0 || all < most_threads(oversight->pool);
 }
 
@@ -120,7 +120,7 @@ static hora_class *find(const struct hora__oversight *oversight, const char *nam
 
 static void free_one(hora_class *task_class)
 {
-    hora__free(task_class->gate_class.starts);
+    hora__free(task_class->admission_class.starts);
     hora__free(task_class);
 }
 
@@ -142,14 +142,14 @@ static hora_class *make(struct hora__oversight *oversight, const hora_class_opti
         return NULL;
     memcpy(made->name, own->name, size);
     made->oversight = oversight;
-    made->gate_class.name = made->name;
-    made->gate_class.limit = own->limit;
-    made->gate_class.reserve = own->reserve;
-    made->gate_class.rate = own->rate;
-    made->gate_class.per = own->per;
+    made->admission_class.name = made->name;
+    made->admission_class.limit = own->limit;
+    made->admission_class.reserve = own->reserve;
+    made->admission_class.rate = own->rate;
+    made->admission_class.per = own->per;
     if (own->rate > 0)
-        made->gate_class.starts = hora__alloc((size_t)own->rate, sizeof(hora_ns));
-    if (own->rate == 0 || made->gate_class.starts != NULL)
+        made->admission_class.starts = hora__alloc((size_t)own->rate, sizeof(hora_ns));
+    if (own->rate == 0 || made->admission_class.starts != NULL)
         return made;
     hora__free(made);
     return NULL;
@@ -165,11 +165,11 @@ static const char *add_locked(struct hora__oversight *oversight, hora_class *mad
         return "the pool has 64 classes already";
     if (find(oversight, made->name) != NULL)
         return "the pool has a class of this name already";
-    if (!can_reserve(oversight, NULL, made->gate_class.reserve))
+    if (!can_reserve(oversight, NULL, made->admission_class.reserve))
         return too_much_reserved;
     made->next = oversight->classes;
     oversight->classes = made;
-    hora__gate_add_class(&oversight->pool->turns->gate, &made->gate_class);
+    hora__admission_add_class(oversight->pool->admission, &made->admission_class);
     return NULL;
 }
 
@@ -207,13 +207,13 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
 /* With the lock of the queue. `starts` is memory for a new rate; that which is to be freed comes back in it. */
 static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
 {
-    struct hora__gate_class *gate_class = &task_class->gate_class;
+    struct hora__admission_class *admission_class = &task_class->admission_class;
     if (!can_reserve(task_class->oversight, task_class, own->reserve))
         return too_much_reserved;
-    gate_class->limit = own->limit;
-    gate_class->reserve = own->reserve;
-    if (gate_class->rate != own->rate || gate_class->per != own->per)
-        *starts = hora__gate_set_rate(gate_class, own->rate, own->per, *starts);
+    admission_class->limit = own->limit;
+    admission_class->reserve = own->reserve;
+    if (admission_class->rate != own->rate || admission_class->per != own->per)
+        *starts = hora__admission_set_rate(admission_class, own->rate, own->per, *starts);
     return NULL;
 }
 
@@ -241,7 +241,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, ho
     hora__free(starts);
     if (wrong != NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL, "%s", wrong);
-    if (!HORA__FAULT(GATE_CHANGE_UNSEEN))
+    if (!HORA__FAULT(ADMISSION_CHANGE_UNSEEN))
         let_begin(pool);
     return 0;
 }
@@ -268,18 +268,18 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
     int error = hora__pool_check(pool);
     if (error < 0)
         return error;
-    const struct hora__gate_class *gate_class = &task_class->gate_class;
+    const struct hora__admission_class *admission_class = &task_class->admission_class;
     hora__mutex_lock(&pool->queue->object.lock);
     hora_class_info info = {
         .struct_size = sizeof info,
         .name = task_class->name,
-        .limit = gate_class->limit,
-        .reserve = gate_class->reserve,
-        .rate = gate_class->rate,
-        .per = gate_class->per,
-        .running = gate_class->running,
-        .waiting = gate_class->waiting,
-        .started = gate_class->started,
+        .limit = admission_class->limit,
+        .reserve = admission_class->reserve,
+        .rate = admission_class->rate,
+        .per = admission_class->per,
+        .running = admission_class->running,
+        .waiting = admission_class->waiting,
+        .started = admission_class->started,
     };
     hora__mutex_unlock(&pool->queue->object.lock);
     hora__output_write(ret_info, size, &info, sizeof info);
@@ -287,17 +287,6 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 }
 
 /* ---- moving tasks ---- */
-
-/* With the lock of the queue. HORA_EBUSY: it has begun, and runs only once, or is over. */
-static int change_locked(struct hora__turns *turns, struct hora__turn *turn, const struct hora__turn_change *change,
-                         bool once)
-{
-    if (turn == NULL || turn->ticket.state == HORA__TICKET_OUT || (once && hora__turn_runs(turn)))
-        return HORA_EBUSY;
-    struct hora__gate_class *gate_class = change->sets_class ? change->gate_class : turn->ticket.class;
-    hora__gate_change(&turns->gate, &turn->ticket, gate_class, change->sets_class ? turn->ticket.level : change->level);
-    return 0;
-}
 
 /* The pool that is going to run a future, with a reference to its object; NULL: none. */
 static hora_pool *owner_of(hora_future *future)
@@ -312,28 +301,32 @@ static hora_pool *owner_of(hora_future *future)
     return pool;
 }
 
-static int change_plain(hora_pool *pool, hora_future *future, const struct hora__turn_change *change)
+/* HORA_EBUSY: the task has begun, and runs only once, or has ended. */
+static int change_plain(hora_pool *pool, hora_future *future, const struct hora__ticket_change *change)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    int error = change_locked(pool->turns, hora__steered_find(pool->queue, future), change, true);
+    struct hora__ticket *ticket = hora__admission_queue_find(pool->queue, future);
+    bool waits = ticket != NULL && hora__ticket_waits(ticket);
+    if (waits)
+        hora__admission_change(pool->admission, ticket, change);
     hora__mutex_unlock(&pool->queue->object.lock);
-    if (error == 0)
+    if (waits)
         let_begin(pool);
-    return error;
+    return waits ? 0 : HORA_EBUSY;
 }
 
-static int change_task(hora_future *future, const struct hora__turn_change *change, const hora_class *task_class)
+static int change_task(hora_future *future, const struct hora__ticket_change *change, const hora_class *task_class)
 {
     if (future == NULL)
         return HORA_EINVAL;
     int error = hora__object_check(&future->object);
     const struct hora__extra *extra = hora__future_extra(future);
-    if (error < 0 || extra == NULL || extra->turn == NULL)
+    if (error < 0 || extra == NULL || extra->ticket == NULL)
         return error < 0 ? error : HORA_ENOTSUP;
     if (task_class != NULL && &task_class->oversight->base != extra->overseer)
         return HORA_EINVAL;
     if (hora__scheduled_of(future) != NULL)
-        return hora__agenda_change_turn(future, change);
+        return hora__agenda_change_ticket(future, change);
     hora_pool *pool = owner_of(future);
     if (pool == NULL)
         return hora_future_is_done(future) ? HORA_EBUSY : HORA_ENOTSUP; /* nobody is going to run it */
@@ -344,8 +337,8 @@ static int change_task(hora_future *future, const struct hora__turn_change *chan
 
 int hora_future_set_class(hora_future *future, hora_class *task_class)
 {
-    struct hora__turn_change change = {.sets_class = true};
-    change.gate_class = task_class != NULL ? &task_class->gate_class : NULL;
+    struct hora__ticket_change change = {.sets_class = true};
+    change.class = task_class != NULL ? &task_class->admission_class : NULL;
     return change_task(future, &change, task_class);
 }
 
@@ -353,6 +346,6 @@ int hora_future_set_priority(hora_future *future, hora_priority priority)
 {
     if ((int)priority < HORA_PRIORITY_LOW || priority > HORA_PRIORITY_URGENT)
         return HORA_EINVAL;
-    struct hora__turn_change change = {.level = HORA__LEVEL_NORMAL + (int)priority};
+    struct hora__ticket_change change = {.level = HORA__LEVEL_NORMAL + (int)priority};
     return change_task(future, &change, NULL);
 }

@@ -50,9 +50,9 @@ static void name_future(struct hora__dump_task *to, hora_future *future, bool ma
 /* With the lock of the queue. */
 static void copy_terms(struct hora__dump_task *to, const struct hora__extra *extra)
 {
-    if (extra == NULL || extra->turn == NULL)
+    if (extra == NULL || extra->ticket == NULL)
         return;
-    const struct hora__ticket *ticket = &extra->turn->ticket;
+    const struct hora__ticket *ticket = extra->ticket;
     to->is_steered = true;
     to->class_name = ticket->class != NULL ? ticket->class->name : NULL;
     to->key = ticket->key;
@@ -159,30 +159,29 @@ static int collect_queue(struct hora__dump *dump, bool may_wait)
 
 static void copy_class_locked(struct hora__dump_class *to, const hora_class *from)
 {
-    const struct hora__gate_class *gate_class = &from->gate_class;
+    const struct hora__admission_class *admission_class = &from->admission_class;
     *to = (struct hora__dump_class){.name = from->name,
-                                    .limit = gate_class->limit,
-                                    .reserve = gate_class->reserve,
-                                    .rate = gate_class->rate,
-                                    .per = gate_class->per,
-                                    .running = gate_class->running,
-                                    .waiting = gate_class->waiting,
-                                    .started = gate_class->started};
+                                    .limit = admission_class->limit,
+                                    .reserve = admission_class->reserve,
+                                    .rate = admission_class->rate,
+                                    .per = admission_class->per,
+                                    .running = admission_class->running,
+                                    .waiting = admission_class->waiting,
+                                    .started = admission_class->started};
 }
 
 static void collect_classes(struct hora__dump *dump)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
-    dump->is_steered = dump->pool->turns != NULL;
+    dump->is_steered = dump->pool->admission != NULL;
     if (!dump->is_steered)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
-    const struct hora__gate *gate = &dump->pool->turns->gate;
-    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES;
-         at = at->next)
+    const struct hora__admission *admission = dump->pool->admission;
+    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES; at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
-    for (const struct hora__ticket *at = hora__gate_first_lane(gate); at != NULL;
-         at = hora__gate_after_lane(at))
+    for (const struct hora__ticket *at = hora__admission_first_key(admission); at != NULL;
+         at = hora__admission_after_key(at))
         dump->keys++;
     hora__mutex_unlock(&dump->pool->queue->object.lock);
 }

@@ -371,7 +371,7 @@ static void say_waiting(struct hora__text *out, const struct hora__matter *matte
         hora__text_add(out, "is in nobody's queue: it has not been executed, or was taken out again");
     else if (hora__scheduled_of(matter->future) != NULL)
         hora__explain_scheduled(out, matter);
-    else if (matter->pool->turns != NULL && matter->pool->kind == NULL)
+    else if (matter->pool->admission != NULL && matter->pool->kind == NULL)
         hora__explain_steered(out, matter);
     else
         say_queued(out, matter);

@@ -4,16 +4,16 @@
  * The gate says why, in one visit to the queue. Who runs the first task of a key is found after that, by a reference to its future. */
 #include <stddef.h>
 
+#include "admit/admission_queue.h"
 #include "base/ns.h"
 #include "oversee/explain.h"
-#include "queue/steered.h"
 #include "sched/scheduled.h"
 
 /* What was true while the lock of the queue was held. */
 struct ruling {
     bool waits;
     enum hora__why why;
-    struct hora__gate_reason reason;
+    struct hora__why_facts reason;
     const char *class_name; /* lives as long as the pool; NULL: it has no class */
     int rate;
     hora_ns per;
@@ -21,25 +21,25 @@ struct ruling {
     hora_future *first; /* of its key, if that runs: a reference; NULL: none does */
 };
 
-static void ask_gate_locked(struct ruling *ruling, const struct hora__turns *turns, const struct hora__turn *turn)
+static void ask_locked(struct ruling *ruling, const struct hora__admission *admission,
+                       const struct hora__ticket *ticket)
 {
-    const struct hora__gate_class *class = turn->ticket.class;
-    ruling->why =
-        hora__gate_why(&turns->gate, &turn->ticket, ruling->now, turns->threads(turns->context), &ruling->reason);
+    const struct hora__admission_class *class = ticket->class;
+    ruling->why = hora__admission_why(admission, ticket, ruling->now, &ruling->reason);
     ruling->class_name = class->name;
     ruling->rate = class->rate;
     ruling->per = class->per;
     if (ruling->reason.key_runs)
-        ruling->first = hora_future_ref(hora__turn_of(ruling->reason.first)->item);
+        ruling->first = hora_future_ref(ruling->reason.first->item);
 }
 
 /* With the lock of the queue; NULL: it has none. */
-static const struct hora__turn *turn_of(const struct hora__matter *matter)
+static const struct hora__ticket *ticket_of(const struct hora__matter *matter)
 {
     if (hora__scheduled_of(matter->future) == NULL)
-        return hora__steered_find(matter->queue, matter->future);
+        return hora__admission_queue_find(matter->queue, matter->future);
     const struct hora__extra *extra = hora__future_extra(matter->future);
-    return extra != NULL ? extra->turn : NULL;
+    return extra != NULL ? extra->ticket : NULL;
 }
 
 static void ask(struct ruling *ruling, const struct hora__matter *matter)
@@ -47,10 +47,10 @@ static void ask(struct ruling *ruling, const struct hora__matter *matter)
     hora_queue *queue = matter->queue;
     *ruling = (struct ruling){.now = matter->now};
     hora__mutex_lock(&queue->object.lock);
-    const struct hora__turn *turn = turn_of(matter);
-    ruling->waits = turn != NULL && hora__turn_waits(turn);
+    const struct hora__ticket *ticket = ticket_of(matter);
+    ruling->waits = ticket != NULL && hora__ticket_waits(ticket);
     if (ruling->waits)
-        ask_gate_locked(ruling, matter->pool->turns, turn);
+        ask_locked(ruling, matter->pool->admission, ticket);
     hora__mutex_unlock(&queue->object.lock);
 }
 
@@ -94,7 +94,7 @@ static void say_class(struct hora__text *out, const struct ruling *ruling)
 static void say_limit(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling,
                       const struct hora__crowd *crowd)
 {
-    const struct hora__gate_reason *reason = &ruling->reason;
+    const struct hora__why_facts *reason = &ruling->reason;
     say_class(out, ruling);
     hora__text_add(out, " is at its limit of ");
     hora__say_number(out, reason->limit);
@@ -152,7 +152,7 @@ static void say_ruling(struct hora__text *out, const struct hora__matter *matter
         say_reserved(out, ruling);
         break;
     case HORA__WHY_BUSY:
-    case HORA__WHY_TURN:
+    case HORA__WHY_ORDER:
     case HORA__WHY_NOTHING:
     default:
         say_before(out, ruling);

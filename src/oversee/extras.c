@@ -10,27 +10,27 @@
 
 struct steered_extra {
     struct hora__extra base;
-    struct hora__turn turn;
+    struct hora__ticket ticket;
 };
 
 static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
 {
-    struct hora__turn *turn = &((struct steered_extra *)extra)->turn;
+    struct hora__ticket *ticket = &((struct steered_extra *)extra)->ticket;
     if (terms == NULL)
-        hora__turn_init(turn, NULL, 0, HORA__LEVEL_NORMAL);
+        hora__ticket_init(ticket, NULL, 0, HORA__LEVEL_NORMAL);
     else
-        hora__turn_init(turn, terms->task_class != NULL ? &terms->task_class->gate_class : NULL, terms->key,
-                        HORA__LEVEL_NORMAL + terms->priority);
-    extra->turn = turn;
+        hora__ticket_init(ticket, terms->task_class != NULL ? &terms->task_class->admission_class : NULL, terms->key,
+                          HORA__LEVEL_NORMAL + terms->priority);
+    extra->ticket = ticket;
 }
 
 int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
     struct hora__oversight *oversight = hora__pool_oversight(pool);
-    struct hora__extra *extra = hora__alloc(1, pool->turns != NULL ? sizeof(struct steered_extra) : sizeof *extra);
+    struct hora__extra *extra = hora__alloc(1, pool->admission != NULL ? sizeof(struct steered_extra) : sizeof *extra);
     if (extra == NULL)
         return HORA_ENOMEM;
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         add_turn(extra, terms);
     if (terms != NULL) {
         extra->terms = *terms;

@@ -158,7 +158,7 @@ static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool
 
 /* A class of tasks. What is the gate's is guarded by the lock of the pool's queue. */
 struct hora_class {
-    struct hora__gate_class gate_class;
+    struct hora__admission_class admission_class;
     struct hora__oversight *oversight; /* immutable, as what follows */
     hora_class *next;
     char name[];

@@ -54,7 +54,7 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
     if (options == NULL || HORA__TAKE(hora_task_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_task_options");
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
-    if (pool->turns == NULL && is_steered_by(&own))
+    if (pool->admission == NULL && is_steered_by(&own))
         return hora__refuse(
             reason, HORA_ENOTSUP,
             own.task_class != NULL ? "task_class"

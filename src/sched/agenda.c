@@ -336,7 +336,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
     struct agenda *agenda = agenda_of(queue);
     if (hora__cell_has_timer(ret_cell))
         hora__agenda_ran(queue, ret_cell, wakes);
-    if (agenda->turns != NULL)
+    if (agenda->admission != NULL)
         return take_turn(agenda, true, ret_cell);
     struct hora__entry *first = first_due(agenda);
     if (first == NULL || is_held_up(queue))
@@ -356,7 +356,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     struct hora__cell timer = {.run = NULL};
     void *item;
     do {
-        item = agenda->turns != NULL ? take_turn(agenda, false, &timer) : take(queue, &timer, wakes);
+        item = agenda->admission != NULL ? take_turn(agenda, false, &timer) : take(queue, &timer, wakes);
     } while (item == &timer);
     return item;
 }
@@ -483,17 +483,17 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_node(only->slots[0])->sequence;
-        return agenda->turns == NULL ? only->slots[0].due
-                                     : hora__agenda_sooner(agenda, only->slots[0].due, ret_element);
+        return agenda->admission == NULL ? only->slots[0].due
+                                         : hora__agenda_sooner(agenda, only->slots[0].due, ret_element);
     }
     struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
         limit(&reading, (enum hora__timeline)i, &agenda->lines[i].exact, &until, ret_element);
         limit(&reading, (enum hora__timeline)i, &agenda->lines[i].latest, &until, ret_element);
     }
-    if (agenda->turns == NULL)
+    if (agenda->admission == NULL)
         return until;
-    if (!hora__turn_waits(&agenda->timer_turn)) /* else it is due */
+    if (!hora__ticket_waits(&agenda->timer_ticket)) /* else it is due */
         limit(&reading, agenda->own, &agenda->lines[STEERED_TIMERS].exact, &until, ret_element);
     return hora__agenda_sooner(agenda, until, ret_element);
 }
@@ -501,7 +501,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 static hora_ns second_due(hora_queue *queue)
 {
     const struct agenda *agenda = agenda_of(queue);
-    const struct hora__timer_heap *only = agenda->turns == NULL ? only_heap(agenda) : NULL;
+    const struct hora__timer_heap *only = agenda->admission == NULL ? only_heap(agenda) : NULL;
     hora_ns second = only != NULL ? hora__timer_heap_second_due(only) : HORA_FOREVER;
     return only != NULL && agenda->annex.first < second ? agenda->annex.first : second;
 }
@@ -521,8 +521,8 @@ static void destroy(hora_queue *queue)
     }
     hora__far_free(&agenda->annex);
     hora__zones_forget(&agenda->base);
-    if (agenda->turns != NULL)
-        hora__turns_destroy(agenda->turns);
+    if (agenda->admission != NULL)
+        hora__admission_destroy(agenda->admission);
     for (int i = 0; i < agenda->shards->count; i++)
         hora__agenda_give_back(agenda, &agenda->shards->lanes[i]);
     hora__lanes_free(agenda->shards);

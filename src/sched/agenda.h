@@ -8,9 +8,9 @@
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
+#include "admit/admission.h"
 #include "exec/future.h"
 #include "queue/queue.h"
-#include "queue/turns.h"
 #include "timer/heap.h"
 
 struct hora__scheduled;
@@ -85,11 +85,11 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
 bool hora__queue_is_agenda(const hora_queue *queue);
 
 /* Of a scheduler that is being made, and is steered: what is due waits for its turn. */
-struct hora__turns *hora__agenda_steer(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
-                                       const void *context);
+struct hora__admission *hora__agenda_admit(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
+                                           const void *context);
 
 /* NULL: it is not steered. */
-struct hora__turns *hora__agenda_turns(hora_queue *queue);
+struct hora__admission *hora__agenda_admission(hora_queue *queue);
 
 /* A worker is through with what it had taken: its turn is over, unless it was when it was put back. */
 void hora__agenda_turn_ended(hora_queue *queue, hora_future *future, bool settles);
@@ -101,13 +101,8 @@ bool hora__agenda_end_turn(struct hora__scheduled *scheduled);
 hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **ret_future);
 
 /* Another class, or level, of a scheduled task; see hora_future_set_class. HORA_EBUSY, HORA_EFORKED. */
-struct hora__turn_change {
-    bool sets_class;
-    struct hora__gate_class *gate_class; /* NULL: none */
-    int level;
-};
-__attribute__((warn_unused_result)) int hora__agenda_change_turn(hora_future *future,
-                                                                 const struct hora__turn_change *change);
+__attribute__((warn_unused_result)) int hora__agenda_change_ticket(hora_future *future,
+                                                                   const struct hora__ticket_change *change);
 
 /* The places where futures are posted count for the books of the pool. */
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);

@@ -31,15 +31,15 @@ struct agenda {
     struct hora__far_batches annex; /* errands that are not in their heap yet; each has its place there kept */
     struct hora__list guests;
     struct hora__lanes *shards; /* immutable */
-    hora_ns seen_now;           /* the last reading of the own clock by which the shards were gone through */
-    int lacking;                /* places that are to be promised to the shards, and are not */
-    bool sealed;                /* nothing is posted any more */
+    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
+    int lacking;                 /* places that are to be promised to the shards, and are not */
+    bool sealed;                 /* nothing is posted any more */
     struct hora__left left[HORA__LANES_MOST]; /* for each shard */
-    struct hora__turns *turns;                /* of a steered scheduler: own_turns. NULL: it is not; immutable */
-    struct hora__turns own_turns;
+    struct hora__admission *admission;         /* of a steered scheduler: own_admission. NULL: it is not; immutable */
+    struct hora__admission own_admission;
     struct hora__list running; /* of a steered scheduler: guests that have begun */
-    struct hora__turn
-        timer_turn; /* of a steered scheduler: the first of its timers, if it is due, waits for its turn by this */
+    struct hora__ticket
+        timer_ticket; /* of a steered scheduler: the first of its timers, if it is due, waits for its turn by this */
     struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
     struct hora__list stoppers; /* threads that wait for one of these to end */
 };
@@ -104,7 +104,7 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
 /* A guest has a turn of its own; see struct hora__guest. */
 struct hora__steered_guest {
     struct hora__guest guest;
-    struct hora__turn turn;
+    struct hora__ticket ticket;
 };
 
 /* An entry that is held leaves the agenda: it does not wait for its turn any more. And: when it is due, by its own line. */

@@ -19,7 +19,7 @@ int hora__agenda_prepare(hora_queue *queue, struct hora__put *put)
 {
     if (hora__scheduled_of(put->item) != NULL)
         return 0;
-    bool is_steered = agenda_of(queue)->turns != NULL;
+    bool is_steered = agenda_of(queue)->admission != NULL;
     struct hora__guest *guest = hora__alloc(1, is_steered ? sizeof(struct hora__steered_guest) : sizeof *guest);
     put->memory = guest;
     if (guest == NULL)
@@ -28,7 +28,7 @@ int hora__agenda_prepare(hora_queue *queue, struct hora__put *put)
     guest->entry.is_guest = true;
     guest->future = put->item;
     if (is_steered)
-        hora__turn_init(&((struct hora__steered_guest *)guest)->turn, NULL, 0, HORA__LEVEL_NORMAL);
+        hora__ticket_init(&((struct hora__steered_guest *)guest)->ticket, NULL, 0, HORA__LEVEL_NORMAL);
     return 0;
 }
 

@@ -441,8 +441,8 @@ void hora__agenda_ran(hora_queue *queue, struct hora__cell *cell, struct hora__w
 {
     struct agenda *agenda = agenda_of(queue);
     cell->run->timer = NULL;
-    if (agenda->turns != NULL && !HORA__FAULT(TIMER_RUN_COUNTS_ON))
-        hora__gate_end_detached(&agenda->turns->gate);
+    if (agenda->admission != NULL && !HORA__FAULT(TIMER_RUN_COUNTS_ON))
+        hora__admission_end_anonymous(agenda->admission);
     if (!hora__list_is_empty(&agenda->stoppers) && !HORA__FAULT(TIMER_STOP_IS_NOT_TOLD))
         hora__waiters_resolve_all(&agenda->stoppers, 0, wakes);
 }

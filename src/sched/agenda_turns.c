@@ -13,7 +13,7 @@
  *                   turn that all share. While timers run they are counted without a turn.
  * Invariants        I1 an entry is held if and only if its turn waits; then it is in a heap, due at HORA_FOREVER.
  *                   I2 a scheduled future whose turn runs is TAKEN or RUNS.
- *                   I3 timer_turn waits since the first timer is due, or not at all; it does if a taker has looked since then. */
+ *                   I3 timer_ticket waits since the first timer is due, or not at all; it does if a taker has looked since then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -26,47 +26,47 @@
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
-struct hora__turns *hora__agenda_steer(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
-                                       const void *context)
+struct hora__admission *hora__agenda_admit(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
+                                           const void *context)
 {
     struct agenda *agenda = agenda_of(queue);
     assert(queue->size == 0);
-    hora__turns_init(&agenda->own_turns, ageing, threads, context);
+    hora__admission_init(&agenda->own_admission, ageing, threads, context, &queue->object.lock);
     hora__list_init(&agenda->running);
-    hora__turn_init(&agenda->timer_turn, NULL, 0, HORA__LEVEL_NORMAL);
+    hora__ticket_init(&agenda->timer_ticket, NULL, 0, HORA__LEVEL_NORMAL);
     agenda->timer_line = STEERED_TIMERS;
-    agenda->turns = &agenda->own_turns;
-    return agenda->turns;
+    agenda->admission = &agenda->own_admission;
+    return agenda->admission;
 }
 
-struct hora__turns *hora__agenda_turns(hora_queue *queue)
+struct hora__admission *hora__agenda_admission(hora_queue *queue)
 {
-    return agenda_of(queue)->turns;
+    return agenda_of(queue)->admission;
 }
 
 /* ---- whose turn ---- */
 
-static struct hora__turn *turn_of_guest(struct hora__guest *guest)
+static struct hora__ticket *ticket_of_guest(struct hora__guest *guest)
 {
-    return &HORA__LIST_ENTRY(guest, struct hora__steered_guest, guest)->turn;
+    return &HORA__LIST_ENTRY(guest, struct hora__steered_guest, guest)->ticket;
 }
 
-static struct hora__turn *turn_of(struct hora__entry *entry)
+static struct hora__ticket *ticket_of(struct hora__entry *entry)
 {
     if (entry->is_guest)
-        return turn_of_guest(hora__guest_of(entry));
-    return hora__scheduled_of_entry(entry)->course->extra->turn;
+        return ticket_of_guest(hora__guest_of(entry));
+    return hora__scheduled_of_entry(entry)->course->extra->ticket;
 }
 
 /* Of one that waits. */
-static struct hora__entry *entry_of(struct agenda *agenda, struct hora__turn *turn)
+static struct hora__entry *entry_of(struct agenda *agenda, struct hora__ticket *ticket)
 {
-    if (turn == &agenda->timer_turn)
+    if (ticket == &agenda->timer_ticket)
         return entry_by_due(hora__timer_heap_first(timer_heap(agenda)));
-    struct hora__scheduled *scheduled = hora__scheduled_of(turn->item);
+    struct hora__scheduled *scheduled = hora__scheduled_of(ticket->item);
     if (scheduled != NULL)
         return &scheduled->entry;
-    return &HORA__LIST_ENTRY(turn, struct hora__steered_guest, turn)->guest.entry;
+    return &HORA__LIST_ENTRY(ticket, struct hora__steered_guest, ticket)->guest.entry;
 }
 
 static hora_ns now_of(const struct agenda *agenda)
@@ -92,20 +92,21 @@ static void hold(struct agenda *agenda, struct hora__entry *entry)
     hora__agenda_pull(agenda, entry);
     hora__agenda_push(agenda, entry, HORA_FOREVER);
     entry->held = true;
-    hora__turns_add(agenda->turns, turn_of(entry), hora__entry_future(entry), on_own_line(agenda, entry, due));
+    hora__admission_add(agenda->admission, ticket_of(entry), hora__entry_future(entry),
+                        on_own_line(agenda, entry, due));
 }
 
 void hora__agenda_unhold(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->held = false;
-    if (hora__turn_waits(turn_of(entry))) /* else it has just begun */
-        hora__turns_remove(agenda->turns, turn_of(entry));
+    if (hora__ticket_waits(ticket_of(entry))) /* else it has just begun */
+        hora__admission_remove(agenda->admission, ticket_of(entry));
 }
 
 hora_ns hora__agenda_held_due(struct hora__entry *entry)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    return scheduled != NULL ? hora__scheduled_due(scheduled) : turn_of(entry)->ticket.since;
+    return scheduled != NULL ? hora__scheduled_due(scheduled) : ticket_of(entry)->since;
 }
 
 void hora__agenda_hold_due(struct agenda *agenda)
@@ -120,24 +121,22 @@ void hora__agenda_hold_due(struct agenda *agenda)
 void hora__agenda_present_timer(struct agenda *agenda)
 {
     const struct hora__timer_heap *heap = timer_heap(agenda);
-    struct hora__turn *turn = &agenda->timer_turn;
+    struct hora__ticket *ticket = &agenda->timer_ticket;
     hora_ns due = heap->size > 0 ? heap->slots[0].due : HORA_FOREVER;
     bool is_due = heap->size > 0 && due != HORA_FOREVER && due <= now_of(agenda);
-    if (hora__turn_waits(turn) && (!is_due || turn->ticket.since != due))
-        hora__turns_remove(agenda->turns, turn);
-    if (is_due && !hora__turn_waits(turn))
-        hora__turns_add(agenda->turns, turn, NULL, due);
+    if (hora__ticket_waits(ticket) && (!is_due || ticket->since != due))
+        hora__admission_remove(agenda->admission, ticket);
+    if (is_due && !hora__ticket_waits(ticket))
+        hora__admission_add(agenda->admission, ticket, NULL, due);
 }
 
 /* The first timer leaves, whose turn it is. Its run is counted until it ends (hora__agenda_ran), while the next one waits by the same turn. */
 static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns now, struct hora__cell *ret_cell)
 {
-    struct hora__entry *entry = entry_of(agenda, &agenda->timer_turn);
+    struct hora__entry *entry = entry_of(agenda, &agenda->timer_ticket);
     hora_ns due = timer_heap(agenda)->slots[0].due;
-    if (begins) {
-        hora__turns_begin(agenda->turns, &agenda->timer_turn, now);
-        hora__gate_detach(&agenda->timer_turn.ticket);
-    }
+    if (begins)
+        hora__admission_begin_anonymous(agenda->admission, &agenda->timer_ticket, now);
     hora__agenda_remove(agenda, entry);
     return hora__agenda_release_by_value(agenda, entry, due, ret_cell);
 }
@@ -145,40 +144,40 @@ static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns
 void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
     hora_ns now = now_of(agenda);
-    struct hora__turn *best = hora__turns_best(agenda->turns, now);
+    struct hora__ticket *best = hora__admission_best(agenda->admission, now);
     if (best == NULL)
         return NULL;
-    if (best == &agenda->timer_turn)
+    if (best == &agenda->timer_ticket)
         return take_timer(agenda, begins, now, ret_cell);
     struct hora__entry *entry = entry_of(agenda, best);
     if (begins)
-        hora__turns_begin(agenda->turns, best, now);
+        hora__admission_begin(agenda->admission, best, now);
     return hora__agenda_take_entry(agenda, entry);
 }
 
 struct hora__entry *hora__agenda_first_held(struct agenda *agenda)
 {
-    struct hora__ticket *first = agenda->turns != NULL ? hora__gate_first(&agenda->turns->gate) : NULL;
-    return first != NULL ? entry_of(agenda, hora__turn_of(first)) : NULL;
+    struct hora__ticket *first = agenda->admission != NULL ? hora__admission_first(agenda->admission) : NULL;
+    return first != NULL ? entry_of(agenda, first) : NULL;
 }
 
 /* Turns are told apart by their time, and from entries by the highest bit. */
 hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t *element)
 {
-    if (agenda->turns->gate.waiting == 0)
+    if (agenda->admission->waiting == 0)
         return until;
-    hora_ns turn = hora__turns_next(agenda->turns, now_of(agenda));
-    if (turn >= until || HORA__FAULT(GATE_TURN_UNSEEN))
+    hora_ns ticket = hora__admission_next(agenda->admission, now_of(agenda));
+    if (ticket >= until || HORA__FAULT(ADMISSION_NEXT_UNSEEN))
         return until;
-    *element = turn == INT64_MIN ? UINT64_MAX : (uint64_t)turn | UINT64_C(1) << 63;
-    return turn;
+    *element = ticket == INT64_MIN ? UINT64_MAX : (uint64_t)ticket | UINT64_C(1) << 63;
+    return ticket;
 }
 
 /* ---- the end of a turn ---- */
 
 void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest)
 {
-    if (agenda->turns != NULL && hora__turn_runs(turn_of_guest(guest)))
+    if (agenda->admission != NULL && hora__ticket_runs(ticket_of_guest(guest)))
         hora__list_add_last(&agenda->running, &guest->link);
     else
         hora__free(guest);
@@ -187,9 +186,9 @@ void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest
 bool hora__agenda_end_turn(struct hora__scheduled *scheduled)
 {
     struct agenda *agenda = agenda_of(scheduled->queue);
-    if (agenda->turns == NULL || !hora__turn_runs(scheduled->course->extra->turn))
+    if (agenda->admission == NULL || !hora__ticket_runs(scheduled->course->extra->ticket))
         return false;
-    hora__turns_end(agenda->turns, scheduled->course->extra->turn);
+    hora__admission_end(agenda->admission, scheduled->course->extra->ticket);
     return true;
 }
 
@@ -199,7 +198,7 @@ static void end_guest(struct agenda *agenda, const hora_future *future)
         struct hora__guest *guest = HORA__LIST_ENTRY(link, struct hora__guest, link);
         if (guest->future != future)
             continue;
-        hora__turns_end(agenda->turns, turn_of_guest(guest));
+        hora__admission_end(agenda->admission, ticket_of_guest(guest));
         hora__list_remove(&guest->link);
         hora__free(guest);
         return;
@@ -216,7 +215,7 @@ void hora__agenda_turn_ended(hora_queue *queue, hora_future *future, bool settle
     if (scheduled != NULL && scheduled->queue == queue)
         (void)hora__agenda_end_turn(scheduled);
     else if (future->kind == HORA__FUTURE_MEMBER)
-        hora__turns_end(agenda->turns, hora__crew_turn(future));
+        hora__admission_end(agenda->admission, hora__crew_ticket(future));
     else
         end_guest(agenda, future);
     if (settles)
@@ -241,15 +240,15 @@ static struct hora__entry *find(struct agenda *agenda, hora_future *future)
 /* What comes back is never run out of turn, nor what is behind it by its key. */
 static hora_ns help(struct agenda *agenda, struct hora__entry *entry, hora_future **ret_future)
 {
-    struct hora__turn *turn = turn_of(entry);
-    struct hora__ticket *first = &turn->ticket;
-    if (first->state == HORA__TICKET_LANE)
-        first = hora__gate_first_of_key(&agenda->turns->gate, first->key);
-    if (first->state == HORA__TICKET_READY && entry_of(agenda, hora__turn_of(first))->comes_back)
+    struct hora__ticket *ticket = ticket_of(entry);
+    struct hora__ticket *first = ticket;
+    if (first->state == HORA__TICKET_BEHIND)
+        first = hora__admission_first_of_key(agenda->admission, first->key);
+    if (first->state == HORA__TICKET_READY && entry_of(agenda, first)->comes_back)
         return HORA_FOREVER;
-    hora_ns from = hora__turns_help(agenda->turns, turn, now_of(agenda), &turn);
+    hora_ns from = hora__admission_help(agenda->admission, ticket, now_of(agenda), &ticket);
     if (from == INT64_MIN)
-        *ret_future = hora__agenda_take_entry(agenda, entry_of(agenda, turn));
+        *ret_future = hora__agenda_take_entry(agenda, entry_of(agenda, ticket));
     return from;
 }
 
@@ -273,23 +272,14 @@ hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **
 
 /* ---- another class or level ---- */
 
-static void change_locked(struct hora__scheduled *scheduled, const struct hora__turn_change *change)
+static void change_locked(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
-    struct hora__gate *gate = &agenda_of(scheduled->queue)->turns->gate;
-    struct hora__ticket *ticket = &scheduled->course->extra->turn->ticket;
-    struct hora__gate_class *gate_class = change->sets_class ? change->gate_class : ticket->class;
-    int level = change->sets_class ? ticket->level : change->level;
-    if (ticket->state != HORA__TICKET_OUT) {
-        hora__gate_change(gate, ticket, gate_class, level);
-    } else {
-        ticket->class = gate_class;
-        ticket->level = level;
-    }
+    hora__admission_change(agenda_of(scheduled->queue)->admission, scheduled->course->extra->ticket, change);
     if (scheduled->course->crew != NULL)
-        hora__crew_change(scheduled, gate_class, level);
+        hora__crew_change(scheduled, change);
 }
 
-int hora__agenda_change_turn(hora_future *future, const struct hora__turn_change *change)
+int hora__agenda_change_ticket(hora_future *future, const struct hora__ticket_change *change)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);

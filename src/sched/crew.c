@@ -33,14 +33,15 @@ struct hora__member {
     hora_future future;             /* first: they begin at the same address */
     struct hora__scheduled *series; /* a reference */
     hora_ns planned;
-    struct hora__list link;  /* among the crew's; guarded by the agenda's lock */
-    bool told;               /* to stop; likewise */
-    struct hora__turn *turn; /* in the same memory, of a steered scheduler: it has the place of the series. Else NULL */
+    struct hora__list link; /* among the crew's; guarded by the agenda's lock */
+    bool told;              /* to stop; likewise */
+    struct hora__ticket
+        *ticket; /* in the same memory, of a steered scheduler: it has the place of the series. Else NULL */
 };
 
 struct steered_member {
     struct hora__member member;
-    struct hora__turn turn;
+    struct hora__ticket ticket;
 };
 
 static struct hora__member *member_of(hora_future *future)
@@ -60,9 +61,9 @@ hora_future *hora__crew_series(hora_future *member)
     return &member_of(member)->series->future;
 }
 
-struct hora__turn *hora__crew_turn(hora_future *member)
+struct hora__ticket *hora__crew_ticket(hora_future *member)
 {
-    return member_of(member)->turn;
+    return member_of(member)->ticket;
 }
 
 hora_ns hora__crew_planned(hora_future *member)
@@ -195,7 +196,7 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     task.run = run_body;
     task.arg = crew;
     task.drop = NULL;
-    bool is_steered = hora__agenda_turns(series->queue) != NULL;
+    bool is_steered = hora__agenda_admission(series->queue) != NULL;
     struct hora__member *member = hora__alloc(1, is_steered ? sizeof(struct steered_member) : sizeof *member);
     if (member == NULL || hora__future_init(&member->future, &task, series->future.object.clock, false) < 0) {
         hora__free(member);
@@ -209,8 +210,8 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     member->planned = planned;
     hora__list_init(&member->link);
     if (is_steered) {
-        member->turn = &((struct steered_member *)member)->turn;
-        hora__turn_init(member->turn, NULL, 0, HORA__LEVEL_NORMAL);
+        member->ticket = &((struct steered_member *)member)->ticket;
+        hora__ticket_init(member->ticket, NULL, 0, HORA__LEVEL_NORMAL);
     }
     return member;
 }
@@ -232,9 +233,9 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *series, struct
         joining = JOINS;
     if (joining == JOINS) {
         hora__list_add_last(&series->course->crew->members, &member->link);
-        if (member->turn != NULL)
-            hora__turns_pass(hora__agenda_turns(series->queue), series->course->extra->turn, member->turn,
-                             &member->future);
+        if (member->ticket != NULL)
+            hora__admission_pass(hora__agenda_admission(series->queue), series->course->extra->ticket, member->ticket,
+                                 &member->future);
         hora__series_begins_locked(series, planned, now);
         series->entry.place = HORA__RUNS;
     }
@@ -300,13 +301,13 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
     return &member->future;
 }
 
-void hora__crew_change(struct hora__scheduled *series, struct hora__gate_class *gate_class, int level)
+void hora__crew_change(struct hora__scheduled *series, const struct hora__ticket_change *change)
 {
     struct hora__list *members = &series->course->crew->members;
     for (struct hora__list *link = members->next; link != members; link = link->next) {
-        struct hora__turn *turn = HORA__LIST_ENTRY(link, struct hora__member, link)->turn;
-        if (hora__turn_runs(turn))
-            hora__gate_change(&hora__agenda_turns(series->queue)->gate, &turn->ticket, gate_class, level);
+        struct hora__ticket *ticket = HORA__LIST_ENTRY(link, struct hora__member, link)->ticket;
+        if (hora__ticket_runs(ticket))
+            hora__admission_change(hora__agenda_admission(series->queue), ticket, change);
     }
 }
 

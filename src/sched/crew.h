@@ -11,8 +11,8 @@
 
 struct hora_pool;
 struct hora__scheduled;
-struct hora__turn;
-struct hora__gate_class;
+struct hora__ticket;
+struct hora__ticket_change;
 struct hora__crew;
 
 /* Give a series that nobody has seen yet a crew, which takes over its task. HORA_ENOMEM. And, before it is forgotten:
@@ -36,10 +36,10 @@ const hora_future *hora__crew_series_of(const hora_future *member);
 hora_ns hora__crew_planned(hora_future *member);
 
 /* The turn of a member, which has the place of its series; NULL: the scheduler is not steered. */
-struct hora__turn *hora__crew_turn(hora_future *member);
+struct hora__ticket *hora__crew_ticket(hora_future *member);
 
 /* Its class or level has been changed, with the agenda's lock held: so have those of members that run. */
-void hora__crew_change(struct hora__scheduled *series, struct hora__gate_class *gate_class, int level);
+void hora__crew_change(struct hora__scheduled *series, const struct hora__ticket_change *change);
 
 /* Run a member. And: it was not let run, or has ended the thread that ran it. */
 void hora__crew_run(struct hora_pool *pool, hora_future *future, hora_thread *thread);

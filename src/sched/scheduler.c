@@ -240,7 +240,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    if (pool->turns != NULL) {
+    if (pool->admission != NULL) {
         hora_ns from = hora__agenda_help(pool->queue, future, ret_future);
         if (from == INT64_MIN)
             hora__pool_relieve(pool);
@@ -382,8 +382,8 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->pool.owner.unpost = unpost;
     hora_ns ageing;
     if (hora__overseer_steers(rest, &ageing))
-        scheduler->pool.turns =
-            hora__agenda_steer(scheduler->pool.queue, ageing, hora__steer_threads, &scheduler->pool);
+        scheduler->pool.admission =
+            hora__agenda_admit(scheduler->pool.queue, ageing, hora__steer_threads, &scheduler->pool);
     hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;

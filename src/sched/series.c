@@ -103,7 +103,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future)
     }
     (void)hora_future_ref(future);
     lock(scheduled);
-    if (!HORA__FAULT(GATE_SERIES_KEEPS_TURN))
+    if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
         (void)hora__agenda_end_turn(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
         !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
@@ -111,7 +111,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future)
     hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__queue_settle(scheduled->queue, NULL, &wakes);
     hora__queue_exit(scheduled->queue, &wakes);
-    if (pool->turns != NULL)
+    if (pool->admission != NULL)
         hora__steer_nudge(pool);
     bool must_go = is_cancelled_for_good(pool, future) || !hora__scheduler_lets_run(pool, future);
     bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future); /* I3 */

@@ -124,7 +124,7 @@ int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continu
 int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled)
 {
     int error = check_setter(scheduler);
-    if (error == 0 && keep_cancelled && scheduler->turns != NULL)
+    if (error == 0 && keep_cancelled && scheduler->admission != NULL)
         error = HORA_ENOTSUP; /* what is cancelled would take the turn of others */
     return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
 }

@@ -1,17 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gate.c - the gate, rule by rule; test_gate_history.c compares it with a model */
-#include "base/gate.h"
+/* test_admission.c - admission control, rule by rule; test_admission_history.c compares it with a model */
+#include "admit/admission.h"
 
 #include "harness.h"
 
 enum { LOW, NORMAL, HIGH, URGENT, MANY = 100, TICKETS = 12 };
 
-static struct hora__gate gate;
+static struct hora__admission admission;
 static struct hora__ticket t[TICKETS];
+
+static int thread_count; /* how many threads the pool has */
+
+static int threads_of_pool(const void *context)
+{
+    (void)context;
+    return thread_count;
+}
 
 static void begin_test(hora_ns ageing)
 {
-    hora__gate_init(&gate, ageing);
+    thread_count = MANY;
+    hora__admission_init(&admission, ageing, threads_of_pool, NULL, NULL);
+}
+
+static hora_ns next(hora_ns now, int threads)
+{
+    thread_count = threads;
+    return hora__admission_next(&admission, now);
 }
 
 static void end_test(void)
@@ -19,68 +34,69 @@ static void end_test(void)
     struct hora__ticket *ticket;
     for (int i = 0; i < TICKETS; i++)
         if (t[i].state == HORA__TICKET_RUNS)
-            hora__gate_end(&gate, &t[i]);
-    while ((ticket = hora__gate_first(&gate)) != NULL)
-        hora__gate_remove(&gate, ticket);
-    CHECK(hora__gate_check(&gate));
+            hora__admission_end(&admission, &t[i]);
+    while ((ticket = hora__admission_first(&admission)) != NULL)
+        hora__admission_remove(&admission, ticket);
+    CHECK(hora__admission_check(&admission));
     for (int i = 0; i < TICKETS; i++)
         t[i] = (struct hora__ticket){.state = HORA__TICKET_OUT};
-    hora__gate_destroy(&gate);
+    hora__admission_destroy(&admission);
 }
 
-static void add(int i, struct hora__gate_class *class, uint64_t key, int level, hora_ns since)
+static void add(int i, struct hora__admission_class *class, uint64_t key, int level, hora_ns since)
 {
     hora__ticket_init(&t[i], class, key, level);
-    hora__gate_add(&gate, &t[i], since);
-    CHECK(hora__gate_check(&gate));
+    hora__admission_add(&admission, &t[i], &t[i], since);
+    CHECK(hora__admission_check(&admission));
 }
 
 /* Number of the best, or -1. */
 static int best(hora_ns now, int threads)
 {
-    struct hora__ticket *ticket = hora__gate_best(&gate, now, threads);
-    CHECK_INT(hora__gate_next(&gate, now, threads) <= now, ticket != NULL);
+    CHECK(next(now, threads) == INT64_MIN || next(now, threads) > now);
+    struct hora__ticket *ticket = hora__admission_best(&admission, now);
+    CHECK_INT(next(now, threads) <= now, ticket != NULL);
     return ticket == NULL ? -1 : (int)(ticket - t);
 }
 
 static void start(int i, hora_ns now)
 {
-    hora__gate_begin(&gate, &t[i], now);
-    CHECK(hora__gate_check(&gate));
+    hora__admission_begin(&admission, &t[i], now);
+    CHECK(hora__admission_check(&admission));
 }
 
 static void stop(int i)
 {
-    hora__gate_end(&gate, &t[i]);
-    CHECK(hora__gate_check(&gate));
+    hora__admission_end(&admission, &t[i]);
+    CHECK(hora__admission_check(&admission));
 }
 
-static struct hora__gate_reason reason;
+static struct hora__why_facts facts;
 
 static enum hora__why why(int i, hora_ns now, int threads)
 {
-    return hora__gate_why(&gate, &t[i], now, threads, &reason);
+    thread_count = threads;
+    return hora__admission_why(&admission, &t[i], now, &facts);
 }
 
-TEST_REAL(gate_without_anything_is_first_in_first_out, "")
+TEST_REAL(admission_without_anything_is_first_in_first_out, "")
 {
     begin_test(10);
     CHECK_INT(best(0, MANY), -1);
-    CHECK_INT(hora__gate_next(&gate, 0, MANY), HORA_FOREVER);
-    CHECK_INT(hora__gate_oldest(&gate), HORA_FOREVER);
+    CHECK_INT(next(0, MANY), HORA_FOREVER);
     for (int i = 0; i < 4; i++)
         add(i, NULL, 0, NORMAL, 5);
-    CHECK_POINTER(t[0].class, &gate.plain);
+    CHECK_POINTER(t[0].class, &admission.plain);
     for (int i = 0; i < 4; i++) {
         CHECK_INT(best(5, MANY), i);
         start(i, 5);
     }
-    CHECK_INT(gate.running, 4);
-    CHECK_INT(gate.waiting, 0);
+    CHECK_INT(admission.running, 4);
+    CHECK_INT(admission.waiting, 0);
     end_test();
 }
 
-TEST_REAL(gate_stops_when_no_thread_is_left, "")
+TEST_REAL(admission_stops_when_no_thread_is_left, "")
 {
     begin_test(10);
     add(0, NULL, 0, NORMAL, 0);
@@ -88,9 +104,9 @@ TEST_REAL(gate_stops_when_no_thread_is_left, "")
     CHECK_INT(best(0, 0), -1);
     start(best(0, 1), 0);
     CHECK_INT(best(0, 1), -1);
-    CHECK_INT(hora__gate_next(&gate, 0, 1), HORA_FOREVER);
+    CHECK_INT(next(0, 1), HORA_FOREVER);
     CHECK_INT(why(1, 0, 1), HORA__WHY_BUSY);
-    CHECK_INT(reason.running, 1);
+    CHECK_INT(facts.running, 1);
     CHECK_INT(best(0, 2), 1);
     stop(0);
     CHECK_INT(best(0, 1), 1);
@@ -98,7 +114,7 @@ TEST_REAL(gate_stops_when_no_thread_is_left, "")
 }
 
 /* A level is worth `ageing` of waiting, not more. */
-TEST_REAL(gate_levels_age, "")
+TEST_REAL(admission_levels_age, "")
 {
     begin_test(10);
     add(0, NULL, 0, LOW, 0);
@@ -121,7 +137,7 @@ TEST_REAL(gate_levels_age, "")
     end_test();
 }
 
-TEST_REAL(gate_levels_are_strict_if_nothing_ages, "")
+TEST_REAL(admission_levels_are_strict_if_nothing_ages, "")
 {
     static const hora_ns ageings[] = {HORA_FOREVER, HORA_FOREVER - 1, INT64_C(1) << 62};
     for (int k = 0; k < 3; k++) {
@@ -142,7 +158,7 @@ TEST_REAL(gate_levels_are_strict_if_nothing_ages, "")
     }
 }
 
-TEST_REAL(gate_ageing_of_zero_makes_levels_equal, "")
+TEST_REAL(admission_ageing_of_zero_makes_levels_equal, "")
 {
     begin_test(0);
     add(0, NULL, 0, LOW, 1);
@@ -152,87 +168,60 @@ TEST_REAL(gate_ageing_of_zero_makes_levels_equal, "")
 }
 
 /* One at a time, in the order in which they came, whatever their levels and classes; others go on. */
-TEST_REAL(gate_key_is_one_at_a_time_in_order, "")
+TEST_REAL(admission_key_is_one_at_a_time_in_order, "")
 {
-    struct hora__gate_class other = {.name = "other"};
+    struct hora__admission_class other = {.name = "other"};
     begin_test(10);
-    hora__gate_add_class(&gate, &other);
+    hora__admission_add_class(&admission, &other);
     add(0, NULL, 7, LOW, 0);
     add(1, &other, 7, URGENT, 0);
     add(2, NULL, 7, HIGH, 0);
     add(3, NULL, UINT64_MAX, LOW, 1);
-    CHECK_INT(t[1].state, HORA__TICKET_LANE);
+    CHECK_INT(t[1].state, HORA__TICKET_BEHIND);
     CHECK_INT(why(2, 0, MANY), HORA__WHY_KEY);
-    CHECK_INT(reason.behind, 2);
-    CHECK(!reason.key_runs);
-    CHECK_POINTER(reason.first, &t[0]);
+    CHECK_INT(facts.behind, 2);
+    CHECK(!facts.key_runs);
+    CHECK_POINTER(facts.first, &t[0]);
     CHECK_INT(best(0, MANY), 0);
     start(0, 0);
     CHECK_INT(why(1, 0, MANY), HORA__WHY_KEY);
-    CHECK_INT(reason.behind, 1);
-    CHECK(reason.key_runs);
+    CHECK_INT(facts.behind, 1);
+    CHECK(facts.key_runs);
     CHECK_INT(best(0, MANY), 3);
     start(3, 0);
     CHECK_INT(best(0, MANY), -1);
-    CHECK_INT(hora__gate_next(&gate, 0, MANY), HORA_FOREVER);
+    CHECK_INT(next(0, MANY), HORA_FOREVER);
     stop(0);
     CHECK_INT(t[1].state, HORA__TICKET_READY);
     CHECK_INT(best(0, MANY), 1);
-    hora__gate_remove(&gate, &t[1]); /* the next may begin then */
+    hora__admission_remove(&admission, &t[1]); /* the next may begin then */
     CHECK_INT(best(0, MANY), 2);
     end_test();
 }
 
-TEST_REAL(gate_keys_can_be_walked_through, "")
+TEST_REAL(admission_keys_can_be_walked_through, "")
 {
     begin_test(10);
     add(0, NULL, 3, NORMAL, 0);
     add(1, NULL, 2, NORMAL, 0);
     add(2, NULL, 3, NORMAL, 0);
     start(0, 0);
-    struct hora__ticket *first = hora__gate_first_lane(&gate);
+    struct hora__ticket *first = hora__admission_first_key(&admission);
     CHECK_POINTER(first, &t[1]);
-    CHECK_INT(hora__gate_lane_length(first), 0);
-    first = hora__gate_after_lane(first);
+    CHECK_INT(hora__tree_size(&first->behind), 0);
+    first = hora__admission_after_key(first);
     CHECK_POINTER(first, &t[0]);
-    CHECK_INT(hora__gate_lane_length(first), 1);
-    CHECK_POINTER(hora__gate_after_lane(first), NULL);
-    CHECK_POINTER(hora__gate_first_of_key(&gate, 4), NULL);
+    CHECK_INT(hora__tree_size(&first->behind), 1);
+    CHECK_POINTER(hora__admission_after_key(first), NULL);
+    CHECK_POINTER(hora__admission_first_of_key(&admission, 4), NULL);
     end_test();
 }
 
-/* Others of its key have come meanwhile, or wait in front already. */
-TEST_REAL(gate_one_that_comes_back_has_its_old_place, "")
+TEST_REAL(admission_class_has_a_limit, "")
 {
+    struct hora__admission_class few = {.name = "few", .limit = 2};
     begin_test(10);
-    for (int i = 0; i < 4; i++)
-        add(i, NULL, 7, NORMAL, i);
-    add(4, NULL, 0, NORMAL, 1);
-    start(0, 4);
-    stop(0);
-    CHECK_INT(t[1].state, HORA__TICKET_READY);
-    hora__gate_add_again(&gate, &t[0]);
-    CHECK(hora__gate_check(&gate));
-    CHECK_INT(t[0].since, 0);
-    CHECK_INT(t[1].state, HORA__TICKET_LANE);
-    CHECK_INT(best(4, MANY), 0);
-    start(0, 4);
-    hora__gate_remove(&gate, &t[2]);
-    hora__gate_add_again(&gate, &t[2]);
-    CHECK_INT(why(3, 4, MANY), HORA__WHY_KEY);
-    CHECK_INT(reason.behind, 3);
-    CHECK_INT(why(2, 4, MANY), HORA__WHY_KEY);
-    CHECK_INT(reason.behind, 2);
-    CHECK_INT(hora__gate_oldest(&gate), 1);
-    CHECK_POINTER(hora__gate_first(&gate), &t[2]);
-    end_test();
-}
-
-TEST_REAL(gate_class_has_a_limit, "")
-{
-    struct hora__gate_class few = {.name = "few", .limit = 2};
-    begin_test(10);
-    hora__gate_add_class(&gate, &few);
+    hora__admission_add_class(&admission, &few);
     for (int i = 0; i < 3; i++)
         add(i, &few, 0, URGENT, 0);
     add(3, NULL, 0, LOW, 0);
@@ -241,8 +230,8 @@ TEST_REAL(gate_class_has_a_limit, "")
     CHECK_INT(few.running, 2);
     CHECK_INT(few.waiting, 1);
     CHECK_INT(why(2, 0, MANY), HORA__WHY_LIMIT);
-    CHECK_INT(reason.limit, 2);
-    CHECK_INT(reason.class_running, 2);
+    CHECK_INT(facts.limit, 2);
+    CHECK_INT(facts.class_running, 2);
     CHECK_INT(best(0, MANY), 3);
     few.limit = 3;
     CHECK_INT(best(0, MANY), 2);
@@ -250,31 +239,31 @@ TEST_REAL(gate_class_has_a_limit, "")
     stop(0);
     CHECK_INT(best(0, MANY), 2);
     CHECK_INT(why(2, 0, MANY), HORA__WHY_NOTHING);
-    CHECK_INT(why(3, 0, MANY), HORA__WHY_TURN);
-    CHECK_INT(reason.before, 1);
+    CHECK_INT(why(3, 0, MANY), HORA__WHY_ORDER);
+    CHECK_INT(facts.before, 1);
     end_test();
 }
 
-TEST_REAL(gate_class_has_threads_of_its_own, "")
+TEST_REAL(admission_class_has_threads_of_its_own, "")
 {
-    struct hora__gate_class first = {.name = "first", .reserve = 2};
-    struct hora__gate_class second = {.name = "second", .reserve = 1};
+    struct hora__admission_class first = {.name = "first", .reserve = 2};
+    struct hora__admission_class second = {.name = "second", .reserve = 1};
     begin_test(10);
-    hora__gate_add_class(&gate, &first);
-    hora__gate_add_class(&gate, &second);
+    hora__admission_add_class(&admission, &first);
+    hora__admission_add_class(&admission, &second);
     for (int i = 0; i < 3; i++)
         add(i, NULL, 0, URGENT, 0);
     start(best(0, 4), 0); /* of four threads three are kept */
     CHECK_INT(best(0, 4), -1);
     CHECK_INT(why(1, 0, 4), HORA__WHY_RESERVED);
-    CHECK_INT(reason.reserved, 3);
+    CHECK_INT(facts.reserved, 3);
     for (int i = 3; i < 8; i++)
         add(i, i < 6 ? &first : &second, 0, LOW, 0);
     start(best(0, 4), 0);
     start(best(0, 4), 0);
     CHECK_INT(first.running, 2);
     CHECK_INT(why(5, 0, 4), HORA__WHY_RESERVED);
-    CHECK_INT(reason.reserved, 1);
+    CHECK_INT(facts.reserved, 1);
     CHECK_INT(best(0, 4), 6);
     start(6, 0);
     CHECK_INT(best(0, 4), -1);
@@ -284,13 +273,13 @@ TEST_REAL(gate_class_has_threads_of_its_own, "")
 }
 
 /* More is reserved than there are threads: the later class gets less, and one thread is for everybody. */
-TEST_REAL(gate_reserves_are_cut, "")
+TEST_REAL(admission_reserves_are_cut, "")
 {
-    struct hora__gate_class first = {.name = "first", .reserve = 2};
-    struct hora__gate_class second = {.name = "second", .reserve = 9};
+    struct hora__admission_class first = {.name = "first", .reserve = 2};
+    struct hora__admission_class second = {.name = "second", .reserve = 9};
     begin_test(10);
-    hora__gate_add_class(&gate, &first);
-    hora__gate_add_class(&gate, &second);
+    hora__admission_add_class(&admission, &first);
+    hora__admission_add_class(&admission, &second);
     for (int i = 0; i < 4; i++)
         add(i, &second, 0, URGENT, 0);
     add(4, NULL, 0, LOW, 0);
@@ -299,22 +288,22 @@ TEST_REAL(gate_reserves_are_cut, "")
     start(best(0, 4), 0);
     CHECK_INT(best(0, 4), -1); /* two are kept for the first; it has used the one kept for it, and that of everybody */
     CHECK_INT(why(2, 0, 4), HORA__WHY_RESERVED);
-    CHECK_INT(reason.reserved, 2);
+    CHECK_INT(facts.reserved, 2);
     CHECK_INT(why(4, 0, 4), HORA__WHY_RESERVED);
     stop(0);
-    hora__gate_remove(&gate, &t[2]);
-    hora__gate_remove(&gate, &t[3]);
+    hora__admission_remove(&admission, &t[2]);
+    hora__admission_remove(&admission, &t[3]);
     CHECK_INT(best(0, 4), 4);
     end_test();
 }
 
 /* In any interval as long as `per` at most so many; each place comes back `per` after it was taken. */
-TEST_REAL(gate_class_has_a_rate, "")
+TEST_REAL(admission_class_has_a_rate, "")
 {
     hora_ns starts[2];
-    struct hora__gate_class slow = {.name = "slow", .rate = 2, .per = 100, .starts = starts};
+    struct hora__admission_class slow = {.name = "slow", .rate = 2, .per = 100, .starts = starts};
     begin_test(10);
-    hora__gate_add_class(&gate, &slow);
+    hora__admission_add_class(&admission, &slow);
     for (int i = 0; i < 6; i++)
         add(i, &slow, 0, NORMAL, 0);
     CHECK_INT(best(0, MANY), 0);
@@ -322,40 +311,40 @@ TEST_REAL(gate_class_has_a_rate, "")
     start(1, 90);
     stop(0);
     CHECK_INT(best(99, MANY), -1);
-    CHECK_INT(hora__gate_next(&gate, 99, MANY), 100);
-    CHECK_INT(hora__gate_next(&gate, 99, 1), HORA_FOREVER); /* there is no thread either */
+    CHECK_INT(next(99, MANY), 100);
+    CHECK_INT(next(99, 1), HORA_FOREVER); /* there is no thread either */
     CHECK_INT(why(2, 99, MANY), HORA__WHY_RATE);
-    CHECK_INT(reason.until, 100);
+    CHECK_INT(facts.until, 100);
     CHECK_INT(best(100, MANY), 2);
     start(2, 100);
-    CHECK_INT(hora__gate_next(&gate, 150, MANY), 190);
+    CHECK_INT(next(150, MANY), 190);
     start(3, 80); /* who began it read the clock before the last one did: as if at 100 */
-    CHECK_INT(hora__gate_next(&gate, 150, MANY), 200);
+    CHECK_INT(next(150, MANY), 200);
     start(4, 200);
-    CHECK_INT(hora__gate_next(&gate, 200, MANY), 200);
+    CHECK_INT(next(200, MANY), INT64_MIN);
     start(5, 200);
     end_test();
 }
 
 /* The new one starts anew. */
-TEST_REAL(gate_rate_can_change, "")
+TEST_REAL(admission_rate_can_change, "")
 {
     hora_ns three[3];
     hora_ns two[2];
-    struct hora__gate_class slow = {.name = "slow", .rate = 3, .per = 100, .starts = three};
+    struct hora__admission_class slow = {.name = "slow", .rate = 3, .per = 100, .starts = three};
     begin_test(10);
-    hora__gate_add_class(&gate, &slow);
+    hora__admission_add_class(&admission, &slow);
     for (int i = 0; i < 8; i++)
         add(i, &slow, 0, NORMAL, 0);
     for (int i = 0; i < 4; i++)
         start(i, 10 * i);
-    CHECK_INT(hora__gate_next(&gate, 30, MANY), 110);
-    CHECK_POINTER(hora__gate_set_rate(&slow, 2, 50, two), three);
-    CHECK(hora__gate_check(&gate));
+    CHECK_INT(next(30, MANY), 110);
+    CHECK_POINTER(hora__admission_set_rate(&slow, 2, 50, two), three);
+    CHECK(hora__admission_check(&admission));
     start(best(30, MANY), 30);
     start(best(40, MANY), 40);
-    CHECK_INT(hora__gate_next(&gate, 40, MANY), 80);
-    CHECK_POINTER(hora__gate_set_rate(&slow, 0, 0, NULL), two);
+    CHECK_INT(next(40, MANY), 80);
+    CHECK_POINTER(hora__admission_set_rate(&slow, 0, 0, NULL), two);
     CHECK_INT(best(40, MANY), 6);
     start(6, 40);
     CHECK_INT(slow.started, 7);
@@ -363,19 +352,19 @@ TEST_REAL(gate_rate_can_change, "")
 }
 
 /* What goes on under another ticket keeps its key, its place in the class and its thread. */
-TEST_REAL(gate_run_passes_to_another_ticket, "")
+TEST_REAL(admission_run_passes_to_another_ticket, "")
 {
     hora_ns starts[1];
-    struct hora__gate_class one = {.name = "one", .limit = 1, .rate = 1, .per = 5, .starts = starts};
+    struct hora__admission_class one = {.name = "one", .limit = 1, .rate = 1, .per = 5, .starts = starts};
     begin_test(10);
-    hora__gate_add_class(&gate, &one);
+    hora__admission_add_class(&admission, &one);
     add(0, &one, 7, NORMAL, 0);
     add(1, NULL, 7, NORMAL, 0);
     add(2, &one, 0, NORMAL, 0);
     start(0, 0);
     hora__ticket_init(&t[3], &one, 7, NORMAL);
-    hora__gate_pass(&gate, &t[0], &t[3]);
-    CHECK(hora__gate_check(&gate));
+    hora__admission_pass(&admission, &t[0], &t[3], &t[3]);
+    CHECK(hora__admission_check(&admission));
     CHECK_INT(t[0].state, HORA__TICKET_OUT);
     CHECK_INT(t[3].state, HORA__TICKET_RUNS);
     CHECK_INT(best(10, MANY), -1);
@@ -384,71 +373,71 @@ TEST_REAL(gate_run_passes_to_another_ticket, "")
     CHECK_INT(best(10, MANY), 1);
     hora__ticket_init(&t[4], NULL, 0, NORMAL);
     start(2, 10);
-    hora__gate_pass(&gate, &t[2], &t[4]);
-    CHECK_INT(gate.running, 1);
+    hora__admission_pass(&admission, &t[2], &t[4], &t[4]);
+    CHECK_INT(admission.running, 1);
     end_test();
 }
 
-TEST_REAL(gate_class_and_level_can_change, "")
+static void set_class(int i, struct hora__admission_class *class)
 {
-    struct hora__gate_class one = {.name = "one", .limit = 1};
+    struct hora__ticket_change change = {.sets_class = true, .class = class};
+    hora__admission_change(&admission, &t[i], &change);
+}
+
+static void set_level(int i, int level)
+{
+    struct hora__ticket_change change = {.level = level};
+    hora__admission_change(&admission, &t[i], &change);
+}
+
+TEST_REAL(admission_class_and_level_can_change, "")
+{
+    struct hora__admission_class one = {.name = "one", .limit = 1};
     begin_test(10);
-    hora__gate_add_class(&gate, &one);
+    hora__admission_add_class(&admission, &one);
     add(0, NULL, 0, NORMAL, 0);
     add(1, NULL, 0, NORMAL, 5);
     add(2, NULL, 7, NORMAL, 6);
     add(3, NULL, 7, NORMAL, 7);
-    hora__gate_change(&gate, &t[1], NULL, HIGH);
-    CHECK(hora__gate_check(&gate));
+    set_level(1, HIGH);
+    CHECK(hora__admission_check(&admission));
     CHECK_INT(best(10, MANY), 1);
     start(1, 10);
-    hora__gate_change(&gate, &t[1], &one, HIGH); /* the one that it may run */
-    hora__gate_change(&gate, &t[0], &one, LOW);
-    CHECK(hora__gate_check(&gate));
-    CHECK_INT(gate.plain.running, 0);
+    set_class(1, &one); /* the one that it may run */
+    set_class(0, &one);
+    set_level(0, LOW);
+    CHECK(hora__admission_check(&admission));
+    CHECK_INT(admission.plain.running, 0);
     CHECK_INT(one.running, 1);
     CHECK_INT(why(0, 10, MANY), HORA__WHY_LIMIT);
-    hora__gate_change(&gate, &t[3], &one, URGENT); /* it stays behind the other of its key */
-    CHECK(hora__gate_check(&gate));
+    set_level(3, URGENT);
+    set_class(3, &one); /* it stays behind the other of its key */
+    CHECK(hora__admission_check(&admission));
     CHECK_INT(one.waiting, 2);
     CHECK_INT(best(10, MANY), 2);
-    hora__gate_remove(&gate, &t[2]);
+    hora__admission_remove(&admission, &t[2]);
     stop(1);
     CHECK_INT(best(10, MANY), 3);
     end_test();
 }
 
-TEST_REAL(gate_can_be_walked_through, "")
+TEST_REAL(admission_can_be_walked_through, "")
 {
-    struct hora__gate_class other = {.name = "other"};
+    struct hora__admission_class other = {.name = "other"};
     begin_test(10);
-    hora__gate_add_class(&gate, &other);
+    hora__admission_add_class(&admission, &other);
     add(0, NULL, 7, LOW, 0);
     add(1, &other, 7, URGENT, 0);
     add(2, &other, 0, HIGH, 0);
     add(3, NULL, 0, NORMAL, 0);
-    struct hora__ticket *ticket = hora__gate_first(&gate);
-    for (int i = 0; i < 4; i++, ticket = hora__gate_after(&gate, ticket))
+    struct hora__ticket *ticket = hora__admission_first(&admission);
+    for (int i = 0; i < 4; i++, ticket = hora__admission_after(&admission, ticket))
         CHECK_POINTER(ticket, &t[i]);
     CHECK_POINTER(ticket, NULL);
     static const int order[] = {2, 3, 0};
-    ticket = hora__gate_first_ready(&gate);
-    for (int i = 0; i < 3; i++, ticket = hora__gate_after_ready(&gate, ticket))
+    ticket = hora__admission_first_ready(&admission);
+    for (int i = 0; i < 3; i++, ticket = hora__admission_after_ready(&admission, ticket))
         CHECK_POINTER(ticket, &t[order[i]]);
     CHECK_POINTER(ticket, NULL);
-    end_test();
-}
-
-TEST_REAL(gate_class_can_leave, "")
-{
-    struct hora__gate_class greedy = {.name = "greedy", .reserve = 2};
-    begin_test(10);
-    hora__gate_add_class(&gate, &greedy);
-    add(0, NULL, 0, NORMAL, 0);
-    add(1, NULL, 0, NORMAL, 0);
-    start(0, 0);
-    CHECK_INT(best(0, 2), -1);
-    hora__gate_remove_class(&gate, &greedy);
-    CHECK_INT(best(0, 2), 1);
     end_test();
 }

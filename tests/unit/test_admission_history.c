@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gate_history.c - the gate against a model that is nothing but its rules, on random histories
+/* test_admission_history.c - admission control against a model that is nothing but its rules, on random histories
  *
- * How it works    The model is an array of what is known of each ticket, and for each class the times at which tickets began. What may
- *                 begin, which is next, when, and why another is not, it finds by looking at all, as the rules of gate.h say it.
- *                 The same is done to both; after each step they must agree on all that can be asked, for some number of
- *                 threads, and the gate must be sound. At its end a history is run empty. */
-#include "base/gate.h"
+ * How it works    The model is an array of what is known about each ticket, and for each class the times at which its tickets
+ *                 began. It finds out which ticket may begin, which is next, when, and why another one waits, by looking at
+ *                 all tickets, as the rules of admission.h say it. Each step is done to both. After each step both must
+ *                 agree on all that can be asked, for some number of threads, and the invariants must hold. At its end
+ *                 a history runs until nothing is left. */
+#include "admit/admission.h"
 #include "harness.h"
 
 enum { MOST = 200, CLASSES = 6, KEYS = 10, MOST_RATE = 4, HISTORIES = 2000, STEPS = 250, MOST_STARTS = 1000 };
 
 struct record {
     enum { OUT, WAITS, RUNS } state;
-    int class; /* 0: that of the gate */
+    int class; /* 0: the plain class */
     uint64_t key;
     int level;
     hora_ns since;
     uint64_t sequence;
-    bool is_known; /* it was in the gate before */
+    bool is_known;     /* it has waited before */
+    bool is_uncounted; /* it runs on a thread that waits for it */
+    bool is_awaited;
 };
 
 struct class_record {
@@ -25,9 +28,9 @@ struct class_record {
     int start_count;
 };
 
-static struct hora__gate gate;
-static struct hora__gate_class classes[CLASSES]; /* the first is not used: the gate has its own */
-static hora_ns memory[CLASSES][MOST_RATE];       /* for starts */
+static struct hora__admission admission;
+static struct hora__admission_class classes[CLASSES]; /* the first is not used: the admission has its own */
+static hora_ns memory[CLASSES][MOST_RATE];            /* for starts */
 static struct hora__ticket tickets[MOST];
 
 static struct record records[MOST];
@@ -37,20 +40,26 @@ static int class_count;
 static uint64_t next_sequence;
 static hora_ns now;
 static hora_ns ageing;
-static bool is_orderly; /* tickets come in the order of their since */
+static int thread_count; /* how many threads the pool has */
+
+static int threads_of_pool(const void *context)
+{
+    (void)context;
+    return thread_count;
+}
 
 /* ---- the rules ---- */
 
-static const struct hora__gate_class *settings(int class)
+static const struct hora__admission_class *settings(int class)
 {
-    return class == 0 ? &gate.plain : &classes[class];
+    return class == 0 ? &admission.plain : &classes[class];
 }
 
 static int running_of(int class)
 {
     int count = 0;
     for (int i = 0; i < ticket_count; i++)
-        count += records[i].state == RUNS && records[i].class == class;
+        count += records[i].state == RUNS && !records[i].is_uncounted && records[i].class == class;
     return count;
 }
 
@@ -168,30 +177,30 @@ static int ready_before(const struct record *record)
 
 static void check_why(int i, int threads, int best)
 {
-    struct hora__gate_reason reason;
+    struct hora__why_facts facts;
     const struct record *record = &records[i];
-    enum hora__why why = hora__gate_why(&gate, &tickets[i], now, threads, &reason);
+    enum hora__why why = hora__admission_why(&admission, &tickets[i], now, &facts);
     bool key_runs;
     int behind = others_before(record, &key_runs);
-    CHECK_INT(reason.behind, behind);
-    CHECK_INT(reason.key_runs, key_runs);
-    CHECK_INT(reason.first != NULL, behind > 0);
-    CHECK_INT(reason.limit, settings(record->class)->limit);
-    CHECK_INT(reason.class_running, running_of(record->class));
-    CHECK_INT(reason.until <= now, rate_allows(record->class, now));
-    if (reason.until > now) {
-        CHECK(!rate_allows(record->class, reason.until - 1));
-        CHECK(rate_allows(record->class, reason.until));
+    CHECK_INT(facts.behind, behind);
+    CHECK_INT(facts.key_runs, key_runs);
+    CHECK_INT(facts.first != NULL, behind > 0);
+    CHECK_INT(facts.limit, settings(record->class)->limit);
+    CHECK_INT(facts.class_running, running_of(record->class));
+    CHECK_INT(facts.until <= now, rate_allows(record->class, now));
+    if (facts.until > now) {
+        CHECK(!rate_allows(record->class, facts.until - 1));
+        CHECK(rate_allows(record->class, facts.until));
     }
-    CHECK_INT(reason.running, running());
-    CHECK_INT(reason.reserved, reserved_for_others(record->class, threads));
-    CHECK_INT(reason.before, ready_before(record));
+    CHECK_INT(facts.running, running());
+    CHECK_INT(facts.reserved, reserved_for_others(record->class, threads));
+    CHECK_INT(facts.before, ready_before(record));
     CHECK_INT(why, behind > 0                                ? HORA__WHY_KEY
                    : !limit_allows(record->class)            ? HORA__WHY_LIMIT
                    : !rate_allows(record->class, now)        ? HORA__WHY_RATE
                    : running() >= threads                    ? HORA__WHY_BUSY
                    : !thread_is_left(record->class, threads) ? HORA__WHY_RESERVED
-                   : i != best                               ? HORA__WHY_TURN
+                   : i != best                               ? HORA__WHY_ORDER
                                                              : HORA__WHY_NOTHING);
 }
 
@@ -203,7 +212,7 @@ static void check_states(void)
         enum hora__ticket_state state = record->state == OUT    ? HORA__TICKET_OUT
                                         : record->state == RUNS ? HORA__TICKET_RUNS
                                         : is_ready(record)      ? HORA__TICKET_READY
-                                                                : HORA__TICKET_LANE;
+                                                                : HORA__TICKET_BEHIND;
         CHECK_INT(tickets[i].state, state);
         waiting[record->class] += record->state == WAITS;
         if (state != HORA__TICKET_OUT) {
@@ -222,25 +231,20 @@ static void check_walks(void)
 {
     int waiting = 0;
     int ready = 0;
-    hora_ns oldest = HORA_FOREVER;
     for (int i = 0; i < ticket_count; i++) {
         waiting += records[i].state == WAITS;
         ready += is_ready(&records[i]);
-        if (records[i].state == WAITS && records[i].since < oldest)
-            oldest = records[i].since;
     }
-    if (is_orderly)
-        CHECK_INT(hora__gate_oldest(&gate), oldest);
     const struct hora__ticket *last = NULL;
-    for (const struct hora__ticket *ticket = hora__gate_first(&gate); ticket != NULL;
-         ticket = hora__gate_after(&gate, ticket), waiting--) {
-        CHECK(last == NULL || last->is_back || (!ticket->is_back && last->sequence < ticket->sequence));
+    for (const struct hora__ticket *ticket = hora__admission_first(&admission); ticket != NULL;
+         ticket = hora__admission_after(&admission, ticket), waiting--) {
+        CHECK(last == NULL || last->sequence < ticket->sequence);
         last = ticket;
     }
     CHECK_INT(waiting, 0);
     last = NULL;
-    for (const struct hora__ticket *ticket = hora__gate_first_ready(&gate); ticket != NULL;
-         ticket = hora__gate_after_ready(&gate, ticket), ready--) {
+    for (const struct hora__ticket *ticket = hora__admission_first_ready(&admission); ticket != NULL;
+         ticket = hora__admission_after_ready(&admission, ticket), ready--) {
         CHECK(last == NULL || is_before(&records[last - tickets], &records[ticket - tickets]));
         last = ticket;
     }
@@ -250,18 +254,19 @@ static void check_walks(void)
 static void check_agreement(void)
 {
     int threads = (int)test_random(12);
+    thread_count = threads;
     int best = best_at(now, threads);
-    CHECK_POINTER(hora__gate_best(&gate, now, threads), best < 0 ? NULL : &tickets[best]);
-    hora_ns next = hora__gate_next(&gate, now, threads);
+    CHECK_POINTER(hora__admission_best(&admission, now), best < 0 ? NULL : &tickets[best]);
+    hora_ns next = hora__admission_next(&admission, now);
     if (best >= 0)
-        CHECK(next <= now);
+        CHECK_INT(next, INT64_MIN);
     else
         CHECK_INT(next, next_after_now(threads));
     int i = (int)test_random((uint32_t)ticket_count);
     if (records[i].state == WAITS)
         check_why(i, threads, best);
     check_states();
-    CHECK(hora__gate_check(&gate));
+    CHECK(hora__admission_check(&admission));
     if (test_random(8) == 0)
         check_walks();
 }
@@ -278,7 +283,7 @@ static int random_ticket(int state)
     return -1;
 }
 
-static struct hora__gate_class *class_or_null(int class)
+static struct hora__admission_class *class_or_null(int class)
 {
     return class == 0 ? NULL : &classes[class];
 }
@@ -289,22 +294,16 @@ static void add(void)
     if (i < 0)
         return;
     struct record *record = &records[i];
-    if (record->is_known && test_random(4) == 0) {
-        hora__gate_add_again(&gate, &tickets[i]);
-    } else if (record->is_known && test_random(4) == 0) { /* a series, as new */
-        record->since = is_orderly ? now : (hora_ns)test_random((uint32_t)now + 1);
-        record->sequence = next_sequence++;
-        hora__gate_add(&gate, &tickets[i], record->since);
-    } else {
+    record->since = (hora_ns)test_random((uint32_t)now + 1);
+    record->sequence = next_sequence++;
+    if (!record->is_known || test_random(4) != 0) { /* else a series comes back, with the ticket it had */
         record->class = (int)test_random((uint32_t)class_count);
         record->key = test_random(2) == 0 ? 0 : UINT64_MAX - test_random(KEYS) * (UINT64_MAX / KEYS);
         record->level = (int)test_random(HORA__LEVELS);
-        record->since = is_orderly ? now : (hora_ns)test_random((uint32_t)now + 1);
-        record->sequence = next_sequence++;
         record->is_known = true;
         hora__ticket_init(&tickets[i], class_or_null(record->class), record->key, record->level);
-        hora__gate_add(&gate, &tickets[i], record->since);
     }
+    hora__admission_add(&admission, &tickets[i], record, record->since);
     record->state = WAITS;
 }
 
@@ -313,8 +312,18 @@ static void take_out(void)
     int i = random_ticket(WAITS);
     if (i < 0)
         return;
-    hora__gate_remove(&gate, &tickets[i]);
+    hora__admission_remove(&admission, &tickets[i]);
     records[i].state = OUT;
+    records[i].is_awaited = false;
+}
+
+static void note_start(struct record *record)
+{
+    struct class_record *class = &class_records[record->class];
+    record->state = RUNS;
+    record->is_awaited = false;
+    if (settings(record->class)->rate > 0)
+        class->starts[class->start_count++] = now;
 }
 
 static void start(int threads)
@@ -322,11 +331,62 @@ static void start(int threads)
     int i = best_at(now, threads);
     if (i < 0)
         return;
-    hora__gate_begin(&gate, &tickets[i], now);
-    records[i].state = RUNS;
-    struct class_record *class = &class_records[records[i].class];
-    if (settings(records[i].class)->rate > 0)
-        class->starts[class->start_count++] = now;
+    hora__admission_begin(&admission, &tickets[i], now);
+    note_start(&records[i]);
+}
+
+/* The first ticket of the same key. */
+static struct record *first_of_key(struct record *record)
+{
+    struct record *first = record;
+    for (int i = 0; record->key != 0 && i < ticket_count; i++) {
+        struct record *other = &records[i];
+        if (other->state == OUT || other->key != record->key || first->state == RUNS)
+            continue;
+        if (other->state == RUNS || other->sequence < first->sequence)
+            first = other;
+    }
+    return first;
+}
+
+/* A worker waits for a ticket, and runs it if it may, or the first of its key. */
+static void help(void)
+{
+    int i = random_ticket(WAITS);
+    if (i < 0)
+        return;
+    struct hora__ticket *began = NULL;
+    struct record *first = first_of_key(&records[i]);
+    hora_ns from = hora__admission_help(&admission, &tickets[i], now, &began);
+    if (first->state == RUNS) {
+        records[i].is_awaited = true;
+        CHECK_INT(from, HORA_FOREVER);
+    } else if (!rate_allows(first->class, now)) {
+        CHECK(from > now && from != HORA_FOREVER);
+    } else {
+        CHECK_INT(from, INT64_MIN);
+        CHECK_POINTER(began, &tickets[first - records]);
+        first->is_uncounted = true;
+        note_start(first);
+    }
+    CHECK_INT(began != NULL, from == INT64_MIN);
+}
+
+/* Those that are awaited are told as soon as no ticket with their key runs. */
+static void tell_awaited(void)
+{
+    const struct hora__ticket *ticket;
+    while ((ticket = hora__admission_next_awaited(&admission)) != NULL) {
+        struct record *record = &records[ticket - tickets];
+        CHECK(record->is_awaited && first_of_key(record)->state == WAITS);
+        record->is_awaited = false;
+    }
+    int count = 0;
+    for (int i = 0; i < ticket_count; i++) {
+        CHECK(!records[i].is_awaited || first_of_key(&records[i])->state == RUNS);
+        count += records[i].is_awaited;
+    }
+    CHECK_INT(hora__admission_has_awaited(&admission), count > 0);
 }
 
 static void end(void)
@@ -334,37 +394,44 @@ static void end(void)
     int i = random_ticket(RUNS);
     if (i < 0)
         return;
-    hora__gate_end(&gate, &tickets[i]);
+    hora__admission_end(&admission, &tickets[i]);
     records[i].state = OUT;
+    records[i].is_uncounted = false;
 }
 
 static void change(void)
 {
-    int i = random_ticket(test_random(3) == 0 ? RUNS : WAITS);
-    if (i < 0)
+    static const int states[] = {WAITS, WAITS, RUNS, OUT};
+    int i = random_ticket(states[test_random(4)]);
+    if (i < 0 || !records[i].is_known)
         return;
-    records[i].class = (int)test_random((uint32_t)class_count);
-    records[i].level = (int)test_random(HORA__LEVELS);
-    hora__gate_change(&gate, &tickets[i], class_or_null(records[i].class), records[i].level);
+    struct hora__ticket_change change = {.sets_class = test_random(2) == 0, .level = (int)test_random(HORA__LEVELS)};
+    int class = (int)test_random((uint32_t)class_count);
+    change.class = class_or_null(class);
+    if (change.sets_class)
+        records[i].class = class;
+    else
+        records[i].level = change.level;
+    hora__admission_change(&admission, &tickets[i], &change);
 }
 
 static void pass(void)
 {
     int from = random_ticket(RUNS);
     int to = random_ticket(OUT);
-    if (from < 0 || to < 0)
+    if (from < 0 || to < 0 || records[from].is_uncounted)
         return;
-    hora__gate_pass(&gate, &tickets[from], &tickets[to]);
+    hora__admission_pass(&admission, &tickets[from], &tickets[to], &records[to]);
     records[to] = records[from];
     records[from].state = OUT;
-    records[from].is_known = false; /* there cannot be two with one number */
+    records[from].is_known = false; /* else its number would be there twice */
 }
 
 /* Another rate starts anew. */
 static void set_rate(int class, int rate)
 {
     hora_ns *old = classes[class].starts;
-    CHECK_POINTER(hora__gate_set_rate(&classes[class], rate, 1 + (hora_ns)test_random(40), memory[class]), old);
+    CHECK_POINTER(hora__admission_set_rate(&classes[class], rate, 1 + (hora_ns)test_random(40), memory[class]), old);
     class_records[class].start_count = 0;
 }
 
@@ -382,7 +449,8 @@ static void set_class(void)
 /* grow: of 8 steps so many add. */
 static void step(uint32_t grow)
 {
-    static void (*const others[])(void) = {take_out, end, end, end, change, change, pass, set_class};
+    static void (*const others[])(void) = {take_out, end,  end,       end,  change,
+                                           change,   pass, set_class, help, tell_awaited};
     uint32_t choice = test_random(16);
     if (choice < grow * 2)
         add();
@@ -391,7 +459,7 @@ static void step(uint32_t grow)
     else if (test_random(4) == 0)
         now += test_random(20);
     else
-        others[test_random(8)]();
+        others[test_random(10)]();
 }
 
 /* ---- histories ---- */
@@ -402,22 +470,24 @@ static void make_classes(void)
     class_records[0].start_count = 0;
     for (int i = 1; i < class_count; i++) {
         class_records[i].start_count = 0;
-        classes[i] = (struct hora__gate_class){.starts = memory[i], .per = 1 + (hora_ns)test_random(40)};
+        classes[i] = (struct hora__admission_class){.starts = memory[i], .per = 1 + (hora_ns)test_random(40)};
         classes[i].limit = (int)test_random(4);
         classes[i].reserve = test_random(2) == 0 ? (int)test_random(4) : 0;
         classes[i].rate = test_random(2) == 0 ? (int)test_random(MOST_RATE + 1) : 0;
-        hora__gate_add_class(&gate, &classes[i]);
+        hora__admission_add_class(&admission, &classes[i]);
     }
 }
 
 /* All begins and ends at last, whatever the rules, if there is a thread, and classes have some limit or none. */
 static void run_empty(void)
 {
-    for (int i = 0; (gate.waiting > 0 || gate.running > 0) && i < 10 * MOST; i++) { /* far more than it takes */
-        hora_ns next = hora__gate_next(&gate, now, 1);
+    for (int i = 0; (admission.waiting > 0 || random_ticket(RUNS) >= 0) && i < 10 * MOST;
+         i++) { /* far more than it takes */
+        thread_count = 1;
+        hora_ns next = hora__admission_next(&admission, now);
         if (next <= now) {
             start(1);
-        } else if (gate.running > 0) {
+        } else if (random_ticket(RUNS) >= 0) {
             end();
         } else {
             CHECK(next != HORA_FOREVER);
@@ -427,9 +497,10 @@ static void run_empty(void)
     }
     for (int i = 0; i < class_count; i++)
         CHECK_INT(settings(i)->waiting, 0);
-    CHECK(hora__tree_is_empty(&gate.lanes));
-    CHECK_INT(gate.running, 0);
-    hora__gate_destroy(&gate);
+    CHECK(hora__tree_is_empty(&admission.keys));
+    CHECK_INT(admission.running, 0);
+    tell_awaited();
+    hora__admission_destroy(&admission);
 }
 
 static void history(int most)
@@ -437,11 +508,10 @@ static void history(int most)
     static const hora_ns ageings[] = {0, 7, 50, HORA_FOREVER};
     uint32_t grow = 5;
     ageing = ageings[test_random(4)];
-    is_orderly = test_random(2) == 0;
     now = test_random(100);
     next_sequence = 0;
     ticket_count = 1 + (int)test_random((uint32_t)most);
-    hora__gate_init(&gate, ageing);
+    hora__admission_init(&admission, ageing, threads_of_pool, NULL, NULL);
     make_classes();
     for (int i = 0; i < ticket_count; i++) {
         records[i] = (struct record){.state = OUT};
@@ -456,13 +526,13 @@ static void history(int most)
     run_empty();
 }
 
-TEST_REAL(gate_agrees_with_its_rules, "")
+TEST_REAL(admission_agrees_with_its_rules, "")
 {
     for (int i = 0; i < HISTORIES; i++)
         history(30);
 }
 
-TEST_REAL(gate_agrees_with_its_rules_when_many_wait, "")
+TEST_REAL(admission_agrees_with_its_rules_when_many_wait, "")
 {
     for (int i = 0; i < HISTORIES / 20; i++)
         history(MOST);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admission.h - admission control: which waiting task may begin now
+ *
+ * A pool or scheduler with admission gives each task a ticket. It asks here which ticket is next, and reports when
+ * tasks arrive, begin, end and leave.
+ *
+ * A task may begin if    its key is free: tasks with the same key, other than 0, run one at a time, in the order in which
+ *                        they arrived, whatever their classes and priority levels;
+ *                        its class runs fewer than `limit` tasks, and began fewer than `rate` of them in the last `per`;
+ *                        and a thread is left for it: some threads may be reserved for other classes.
+ * The next task          is, of those that may begin, the one with the earliest virtual time: the time since which it
+ *                        waits, minus `ageing` for each priority level. So a level is worth that much waiting, and no
+ *                        task starves. Of tasks with the same virtual time, the one that arrived first is next.
+ * Cost                   O(log n) to arrive, to begin, to end and to leave from anywhere; O(classes) for a choice.
+ * Memory and time        The caller provides all memory, and passes the time. Nothing here allocates or reads a clock.
+ * Locks                  The lock of the caller's queue guards everything, except where a function says otherwise. */
+#ifndef HORA_ADMIT_ADMISSION_H
+#define HORA_ADMIT_ADMISSION_H
+
+#include <hora/base.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/tree.h"
+#include "sys/atomic.h"
+#include "sys/mutex.h"
+
+enum {
+    HORA__LEVELS = 4,       /* priorities -1 to 2 are levels 0 to 3 */
+    HORA__LEVEL_NORMAL = 1, /* priority 0 */
+};
+
+/* The caller sets `name` to `starts` before it adds the class. It may change limit and reserve at any time, and the
+ * rate by hora__admission_set_rate. */
+struct hora__admission_class {
+    const char *name;
+    int limit;       /* how many tasks may run at a time; 0: any number */
+    int reserve;     /* how many threads are reserved for the class */
+    int rate;        /* how many tasks may begin within `per`; 0: any number */
+    hora_ns per;     /* positive if there is a rate */
+    hora_ns *starts; /* a ring of `rate` times: when the last tasks began */
+
+    struct hora__list link;  /* among the classes of the admission */
+    struct hora__tree ready; /* its READY tickets, by virtual time */
+    int running;
+    int waiting;     /* tickets that are READY or BEHIND */
+    int64_t started; /* how many tasks have begun */
+    int start_count; /* how many entries of `starts` are in use, at most `rate` */
+    int start_next;  /* the entry of `starts` to write next; once all are in use, the oldest */
+};
+
+enum hora__ticket_state {
+    HORA__TICKET_OUT,    /* neither waits nor runs */
+    HORA__TICKET_BEHIND, /* waits behind another ticket with its key */
+    HORA__TICKET_READY,  /* waits for its class, for a thread, or for tickets with an earlier virtual time */
+    HORA__TICKET_RUNS,
+};
+
+/* Part of each task under admission control. Callers may read the fields under the lock; only admission writes them,
+ * but for is_in_use. */
+struct hora__ticket {
+    struct hora__tree_node place; /* READY: in its class's tree. BEHIND: in the `behind` tree of the first of its key */
+    struct hora__tree_node by_key;       /* of the first ticket of a key: in the tree of keys in use */
+    struct hora__tree behind;            /* of the first ticket of a key: the tickets BEHIND it, in order of arrival */
+    struct hora__list link;              /* among all that wait, in order of arrival */
+    struct hora__list awaited;           /* among the awaited tickets; empty: it is not awaited */
+    struct hora__admission_class *class; /* NULL: it is OUT, and will enter the plain class */
+    uint64_t key;                        /* 0: none */
+    hora_ns since;                       /* since when it waits, or waited */
+    uint64_t sequence;                   /* its number in the order of arrival */
+    void *item;                          /* the task it belongs to; constant while it is not OUT */
+    int level;                           /* its priority level */
+    enum hora__ticket_state state;
+    bool is_uncounted;      /* it runs on a thread that waits for it; see hora__admission_help */
+    hora__atomic is_in_use; /* a queue uses this ticket, or is about to; a task may be queued several times */
+};
+
+struct hora__admission {
+    struct hora__list classes;          /* struct hora__admission_class, in order of creation */
+    struct hora__admission_class plain; /* the first class, without limits: for tasks without a class */
+    struct hora__tree keys;             /* the first ticket of each key in use */
+    struct hora__list waiting_tickets;  /* READY and BEHIND, in order of arrival */
+    struct hora__list awaited;  /* tickets that were BEHIND a running one when a worker that waits for them looked */
+    hora__atomic awaited_count; /* how many these are; written under the lock, read by any thread */
+    hora_ns ageing;             /* how much waiting a priority level is worth */
+    uint64_t next_sequence;
+    int running; /* how many tasks run, except uncounted ones */
+    int waiting;
+    int (*threads)(const void *context); /* how many threads the pool may use now; immutable */
+    const void *context;                 /* argument of `threads`; immutable */
+    const hora__mutex *lock; /* the lock that guards all of this, for assertions; NULL: unknown. Immutable */
+};
+
+/* Initialise an empty admission. ageing: how much waiting a level is worth; from 2^62 ns (146 years) on, levels are
+ * strict. `threads` tells how many threads the pool may use; it is called with the lock held. */
+void hora__admission_init(struct hora__admission *admission, hora_ns ageing, int (*threads)(const void *context),
+                          const void *context, const hora__mutex *lock);
+
+/* Check that nothing waits or runs. There is nothing to free, and the classes may be gone already. */
+void hora__admission_destroy(const struct hora__admission *admission);
+
+/* Add a class behind all others, with all its counts at 0. */
+void hora__admission_add_class(struct hora__admission *admission, struct hora__admission_class *class);
+
+/* Set another rate, with memory for that many times; returns the old memory. Earlier starts no longer count. */
+hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate, hora_ns per, hora_ns *starts);
+
+/* ---- tickets ---- */
+
+/* Initialise a ticket, which is OUT, for a task of this class (NULL: none) and key (0: none). Needs no lock. */
+void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key, int level);
+
+static inline bool hora__ticket_waits(const struct hora__ticket *ticket)
+{
+    return ticket->state == HORA__TICKET_BEHIND || ticket->state == HORA__TICKET_READY;
+}
+
+static inline bool hora__ticket_runs(const struct hora__ticket *ticket)
+{
+    return ticket->state == HORA__TICKET_RUNS;
+}
+
+/* OUT: the ticket waits from now on, for this item. */
+void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item, hora_ns since);
+
+/* BEHIND, READY: the ticket leaves without running, and is OUT. */
+void hora__admission_remove(struct hora__admission *admission, struct hora__ticket *ticket);
+
+/* READY: the ticket RUNS, and is counted. The caller has checked that it may begin. */
+void hora__admission_begin(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now);
+
+/* RUNS: the ticket is OUT; the next one with its key is READY. */
+void hora__admission_end(struct hora__admission *admission, struct hora__ticket *ticket);
+
+/* READY, without a key or a class: its task begins and is counted, but the ticket is OUT at once, for the next task.
+ * hora__admission_end_anonymous reports the end of such a task. */
+void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now);
+void hora__admission_end_anonymous(struct hora__admission *admission);
+
+/* RUNS: the run continues under another ticket, `to`, which was OUT and belongs to `item`. `to` takes over class, key,
+ * level and arrival; `from` is OUT. This is not counted as a start. */
+void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from, struct hora__ticket *to,
+                          void *item);
+
+/* Another class or another priority level for a ticket. */
+struct hora__ticket_change {
+    bool sets_class;                     /* true: change the class; false: change the level */
+    struct hora__admission_class *class; /* NULL: none */
+    int level;
+};
+
+/* Change a ticket in any state. Its key, and since when it waits, stay. A running one counts in its new class from now
+ * on, even beyond the limit, but not as a start. */
+void hora__admission_change(struct hora__admission *admission, struct hora__ticket *ticket,
+                            const struct hora__ticket_change *change);
+
+/* ---- which is next ---- */
+
+/* The ticket that is to begin now; NULL: none may. Changes nothing. */
+struct hora__ticket *hora__admission_best(const struct hora__admission *admission, hora_ns now);
+
+/* When hora__admission_best finds a ticket if nothing else happens. INT64_MIN: now; HORA_FOREVER: never. */
+hora_ns hora__admission_next(const struct hora__admission *admission, hora_ns now);
+
+/* Whether a waiting ticket could begin now if the pool had one more thread, whatever is next. */
+bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket, hora_ns now);
+
+/* Why a waiting ticket does not begin: the first of these that applies. */
+enum hora__why {
+    HORA__WHY_NOTHING,  /* it may begin, and is next */
+    HORA__WHY_KEY,      /* it is behind others with its key */
+    HORA__WHY_LIMIT,    /* its class runs as many tasks as it may */
+    HORA__WHY_RATE,     /* its class has begun as many tasks as its rate allows */
+    HORA__WHY_BUSY,     /* no thread is left */
+    HORA__WHY_RESERVED, /* the threads that are left are reserved for other classes */
+    HORA__WHY_ORDER,    /* another ticket with an earlier virtual time may begin */
+};
+
+/* The facts behind the reason. All fields are set, whatever the reason is. */
+struct hora__why_facts {
+    struct hora__ticket *first; /* the first ticket of its key, if it is BEHIND that; else NULL */
+    int behind;                 /* how many tickets with its key are before it, including a running one */
+    bool key_runs;              /* one of these runs */
+    int limit;                  /* the limit of its class */
+    int class_running;          /* how many tasks of its class run */
+    hora_ns until;              /* when its rate lets a task of its class begin; not after now: at once */
+    int running;                /* how many tasks run at all */
+    int reserved;               /* how many threads are reserved for other classes */
+    int before;                 /* how many READY tickets have an earlier virtual time */
+};
+
+enum hora__why hora__admission_why(const struct hora__admission *admission, const struct hora__ticket *ticket,
+                                   hora_ns now, struct hora__why_facts *ret_facts);
+
+/* ---- workers that wait for a task of their own pool ---- */
+
+/* A worker waits for the task of a waiting ticket, and could run it meanwhile. INT64_MIN: *ret_ticket has begun: this
+ * ticket, or the first one of its key, which must run before it. It is uncounted: the thread is already counted for the
+ * task that waits; but its rate and its key count. Else the time to try again; HORA_FOREVER: the ticket is awaited now,
+ * so hora__admission_next_awaited returns it when its key is free. */
+hora_ns hora__admission_help(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now,
+                             struct hora__ticket **ret_ticket);
+
+/* An awaited ticket whose key no running task holds any more; it is not awaited from now on. NULL: none. */
+struct hora__ticket *hora__admission_next_awaited(struct hora__admission *admission);
+
+/* Whether any ticket is awaited. Needs no lock. */
+static inline bool hora__admission_has_awaited(const struct hora__admission *admission)
+{
+    return hora__atomic_load(&admission->awaited_count) > 0;
+}
+
+/* ---- looking ---- */
+
+/* All waiting tickets, in order of arrival; NULL: no more. */
+struct hora__ticket *hora__admission_first(const struct hora__admission *admission);
+struct hora__ticket *hora__admission_after(const struct hora__admission *admission, const struct hora__ticket *ticket);
+
+/* The READY tickets, in the order of their virtual times; NULL: no more. */
+struct hora__ticket *hora__admission_first_ready(const struct hora__admission *admission);
+struct hora__ticket *hora__admission_after_ready(const struct hora__admission *admission,
+                                                 const struct hora__ticket *ticket);
+
+/* The first ticket, READY or RUNS, of each key in use; NULL: no more. */
+struct hora__ticket *hora__admission_first_key(const struct hora__admission *admission);
+struct hora__ticket *hora__admission_after_key(const struct hora__ticket *first);
+
+/* The first ticket, READY or RUNS, of this key, which is not 0; NULL: the key is not in use. */
+struct hora__ticket *hora__admission_first_of_key(const struct hora__admission *admission, uint64_t key);
+
+/* Whether all invariants hold; for assertions in tests. */
+bool hora__admission_check(const struct hora__admission *admission);
+
+#endif
