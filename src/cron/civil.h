@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* civil.h - the Gregorian calendar as arithmetic: days since 1970-01-01 and dates, with no zone */
+/* civil.h - arithmetic of the Gregorian calendar: days since 1970-01-01 and dates, without a zone */
 #ifndef HORA_CRON_CIVIL_H
 #define HORA_CRON_CIVIL_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HORA__DAY INT64_C(86400)
+#define HORA__DAY INT64_C(86400) /* seconds */
 
 struct hora__date {
     int64_t year;
@@ -21,19 +22,23 @@ static inline bool hora__is_leap(int64_t year)
 
 static inline int hora__month_days(int64_t year, int month)
 {
+    assert(month >= 1 && month <= 12);
     static const signed char days[] = {0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return days[month] + (month == 2 && hora__is_leap(year) ? 1 : 0);
 }
 
-/* Quotient rounded down; b > 0. */
+/* Returns a / b rounded down; b > 0. */
 static inline int64_t hora__floor_div(int64_t a, int64_t b)
 {
+    assert(b > 0);
     return a / b - (a % b < 0 ? 1 : 0);
 }
 
-/* Counted from 0000-03-01, so that the leap day is the last of a year and months have a pattern: 153 days in five. */
+/* Days since 1970-01-01. Counts from 0000-03-01, so that the leap day is the last day of a year and the
+ * lengths of months follow a pattern: 153 days in five months. */
 static inline int64_t hora__days_from_date(int64_t year, int month, int day)
 {
+    assert(month >= 1 && month <= 12);
     int64_t y = month <= 2 ? year - 1 : year;
     int64_t era = hora__floor_div(y, 400);
     int64_t year_of_era = y - era * 400;
@@ -41,6 +46,7 @@ static inline int64_t hora__days_from_date(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
+/* The inverse of hora__days_from_date. */
 static inline struct hora__date hora__date_from_days(int64_t days)
 {
     int64_t z = days + 719468;
@@ -55,7 +61,7 @@ static inline struct hora__date hora__date_from_days(int64_t days)
     return date;
 }
 
-/* 0 Sunday to 6 Saturday. 1970-01-01 was a Thursday. */
+/* Returns 0 for Sunday to 6 for Saturday. 1970-01-01 was a Thursday. */
 static inline int hora__weekday(int64_t days)
 {
     int64_t w = (days + 4) % 7;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format.c - an expression in normal form
+/* format.c - a cron expression as text in normal form
  *
- * The text depends on the sets alone, so equal expressions have the same one. A field is * if it has all values, a step
- * if its values are three or more at the same distance, else a list in which three or more neighbours are a range. Days
- * of the week are named, from Monday to Sunday, and have no steps: those mean other days in each dialect.
+ * The text depends only on the sets, so equal expressions have the same text. A field is written as * if it
+ * has all values, as a step if it has three or more values at the same distance, else as a list in which
+ * three or more neighbours form a range. Weekdays are written by name, from Monday to Sunday, and never as
+ * steps, since these mean other days in each dialect.
  *
- * Two things are not in the sets, but in how they are written, and must be read back:
- *   is_interval     with HORA_DST_ONCE. Times of the day are lists without ranges and steps; if an interval would look
- *                   like that, its first hour is written as a range, 5-5.
- *   is_either_day   in crontab. If both fields must match, one begins with *, as a step; if one is enough, none does. */
+ * Two properties are not in the sets but in the way they are written, and the text must preserve them:
+ *   is_interval     with HORA_DST_ONCE. Times of day are lists without ranges and steps. If an interval would
+ *                   look like that, its first hour is written as a range: 5-5.
+ *   is_either_day   in crontab. If both fields must match, one of them starts with *, as a step. If one
+ *                   match is enough, neither does. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -16,17 +18,16 @@
 
 #include "base/text.h"
 #include "cron/cron.h"
-#include "cron/parse.h"
 #include "cron/set.h"
 
 enum { WEEK = 7, SHORTEST_RANGE = 3 };
 
-/* How a set is written. */
+/* How to write a set. */
 struct style {
-    bool is_list;        /* values alone */
-    bool has_star;       /* a step from the minimum is written with * */
-    bool has_open_step;  /* a step to the maximum is written without it */
-    bool is_first_range; /* the first value is written as a-a */
+    bool is_list;        /* only single values */
+    bool has_star;       /* a step that starts at the minimum may be written with * */
+    bool has_open_step;  /* a step up to the maximum may be written without it: a/n */
+    bool is_first_range; /* write the first value as a-a */
 };
 
 static bool is_full(hora_cron_field field, uint64_t set)
@@ -34,14 +35,15 @@ static bool is_full(hora_cron_field field, uint64_t set)
     return set == hora__set_every(hora__cron_values[field].min, hora__cron_values[field].max, 1);
 }
 
-/* The distance of all values, 2 or more; 0: they have none, or are less than three. */
+/* Returns the distance between values if it is the same for all and at least 2, and there are three or more
+ * values; else 0. */
 static int step_of(uint64_t set)
 {
     int step = hora__set_step(set);
     return step > 1 && hora__set_count(set) >= SHORTEST_RANGE ? step : 0;
 }
 
-/* Whether it is written as a list of values, without star, range and step. */
+/* Whether the set is written as a list of single values. */
 static bool is_listed(hora_cron_field field, uint64_t set)
 {
     return !is_full(field, set) && step_of(set) == 0 && (set & set >> 1 & set >> 2) == 0;
@@ -72,7 +74,8 @@ static void add_comma(struct hora__text *out, bool *is_first)
     *is_first = false;
 }
 
-static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style, bool *is_first)
+static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style,
+                     bool *is_first)
 {
     while (set != 0) {
         int first = hora__set_first(set);
@@ -91,6 +94,7 @@ static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set
 
 static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
 {
+    assert(step_of(set) > 0);
     const struct hora__cron_values *values = &hora__cron_values[field];
     int first = hora__set_first(set);
     int last = hora__set_last(set);
@@ -108,6 +112,7 @@ static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set
 
 static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
 {
+    assert(set != 0);
     bool is_first = true;
     bool is_long = style.is_list || style.is_first_range;
     if (!is_long && is_full(field, set))
@@ -177,7 +182,8 @@ static void add_weekday_list(struct hora__text *out, uint64_t weekdays, bool *is
     add_list(out, HORA_CRON_FIELD_WEEKDAY, from_monday, (struct style){0}, is_first);
 }
 
-/* The set begins with its field's minimum, and is to begin with a star. The rest of it is returned. */
+/* Writes the part of the set that * with a step covers, the largest possible. The set contains the minimum.
+ * Returns the rest of the set. */
 static uint64_t add_starred(struct hora__text *out, uint64_t set, int min, int max, bool *is_first)
 {
     int step = 2;
@@ -211,7 +217,8 @@ static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_
     add_special_weekdays(out, cron, cron->weekdays == 0);
 }
 
-/* Crontab: both fields are restricted and both must match. Then one of them has its minimum, for it was written with *. */
+/* Crontab: both fields are restricted and both must match. One of them contains its minimum then, because it
+ * was written with *. */
 static bool needs_star(const hora_cron *cron)
 {
     return cron->dialect == HORA_CRON_UNIX && !cron->is_either_day && cron->days != HORA__ALL_DAYS &&

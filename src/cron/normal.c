@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* normal.c - day fields that mean the same become the same
+/* normal.c - the normal form of day fields: fields with the same meaning become equal
  *
- * What a day field says is a union of words: 15, L-3, LW, 15W; FRI, FRIL, FRI#2. One may be contained in others: 31 in
- * L, the last Friday in Friday. What the field means is known when its days are known in each of the 28 kinds of months
- * (four lengths, seven weekdays for the first). So first the field gets every word that is contained in its meaning: the
- * result depends on the meaning alone. Then, in a fixed order, the rarest first, every word goes that the rest can do
- * without. The result is the normal form. */
+ * A day field is a union of items: 15, L-3, LW, 15W; FRI, FRIL, FRI#2. Other items may cover an item: L
+ * covers 31, FRI covers FRIL. The meaning of a field is known once its days are known in each of the 28 kinds
+ * of months (four lengths, seven weekdays for the first day). Normalizing first adds every item that the
+ * meaning covers; the result depends on the meaning alone. Then it removes, in a fixed order from the rarest
+ * item, every item that the others make redundant. */
 #include <stddef.h>
 #include <string.h>
 
-#include "cron/calendar.h"
-#include "cron/parse.h"
+#include "cron/cron.h"
 
 enum { LENGTHS = 4, SHORTEST = 28, WEEK = 7 };
 
-/* One word, the rarest being number 0, added or taken away. Returns false if there are no more. */
-typedef bool change_word(hora_cron *cron, int number, bool is_added);
+/* Adds or removes item `number`, where 0 is the rarest. Returns false if there is no such item. */
+typedef bool change_item(hora_cron *cron, int number, bool is_added);
 
 static void change_bit(uint32_t *set, int bit, bool is_added)
 {
@@ -29,7 +28,7 @@ static void change_bit8(uint8_t *set, int bit, bool is_added)
     *set = (uint8_t)wide;
 }
 
-/* 31W to 1W, LW, L-30 to L, 31 to 1. */
+/* 31W to 1W, LW, L-30 to L, 31 to 1 */
 static bool change_day(hora_cron *cron, int number, bool is_added)
 {
     if (number < 31)
@@ -43,7 +42,7 @@ static bool change_day(hora_cron *cron, int number, bool is_added)
     return number < 94;
 }
 
-/* For each day of the week: dL, d#5 to d#1, d. */
+/* for each weekday d: dL, d#5 to d#1, d */
 static bool change_weekday(hora_cron *cron, int number, bool is_added)
 {
     int day = number % WEEK;
@@ -57,7 +56,7 @@ static bool change_weekday(hora_cron *cron, int number, bool is_added)
     return word <= 6;
 }
 
-/* Whether all days of one are days of the other, in months of every kind. */
+/* Whether every day of `inner` is a day of `outer`, in every kind of month. */
 static bool is_within(const hora_cron *inner, const hora_cron *outer)
 {
     for (int kind = 0; kind < LENGTHS * WEEK; kind++) {
@@ -69,8 +68,9 @@ static bool is_within(const hora_cron *inner, const hora_cron *outer)
     return true;
 }
 
-/* `field` is an expression with one of the two day fields, the other one being *; `empty` is the same without any word. */
-static void normalize_field(hora_cron *field, const hora_cron *empty, change_word *change)
+/* `field` is an expression with one of the two day fields, the other being *. `empty` is the same without any
+ * item. */
+static void normalize_field(hora_cron *field, const hora_cron *empty, change_item *change)
 {
     const hora_cron meaning = *field;
     hora_cron word = *empty;
@@ -86,14 +86,6 @@ static void normalize_field(hora_cron *field, const hora_cron *empty, change_wor
         else
             less = *field;
     }
-}
-
-static bool has_special_weekdays(const hora_cron *cron)
-{
-    bool has = cron->last_of != 0;
-    for (int day = 0; day < WEEK; day++)
-        has = has || cron->nth_of[day] != 0;
-    return has;
 }
 
 static void normalize_days(hora_cron *cron)
@@ -126,13 +118,13 @@ static void normalize_weekdays(hora_cron *cron)
         cron->nth_of[day] = field.nth_of[day];
 }
 
-/* Plain days alone are in normal form. So are the days of crontab, unless one of two fields that are enough is enough
- * for all. */
+/* Fields with plain days only are already normal. So are crontab's, unless one of two fields of which one
+ * match is enough has all days. */
 void hora__cron_normalize(hora_cron *cron)
 {
     if (cron->before_last != 0 || cron->nearest != 0 || cron->last_working_day)
         normalize_days(cron);
-    if (has_special_weekdays(cron))
+    if (hora__cron_has_special_weekdays(cron))
         normalize_weekdays(cron);
     if (cron->is_either_day && (cron->days == HORA__ALL_DAYS || cron->weekdays == HORA__ALL_WEEKDAYS)) {
         cron->is_either_day = false;
@@ -143,7 +135,7 @@ void hora__cron_normalize(hora_cron *cron)
 
 hora_cron hora__cron_normal(const hora_cron *cron)
 {
-    const size_t constant = offsetof(hora_cron, dialect); /* from there on nothing changes */
+    const size_t constant = offsetof(hora_cron, dialect); /* the fields from here on never change */
     hora_cron normal;
     hora__atomic_init(&normal.refs, 0);
     memcpy((char *)&normal + constant, (const char *)cron + constant, sizeof normal - constant);
@@ -157,8 +149,8 @@ static bool equal_days(const hora_cron *a, const hora_cron *b)
         if (a->nth_of[day] != b->nth_of[day])
             return false;
     return a->is_either_day == b->is_either_day && a->days == b->days && a->before_last == b->before_last &&
-           a->nearest == b->nearest && a->last_working_day == b->last_working_day && a->weekdays == b->weekdays &&
-           a->last_of == b->last_of;
+           a->nearest == b->nearest && a->last_working_day == b->last_working_day &&
+           a->weekdays == b->weekdays && a->last_of == b->last_of;
 }
 
 bool hora_cron_equal(const hora_cron *a, const hora_cron *b)
@@ -169,7 +161,8 @@ bool hora_cron_equal(const hora_cron *a, const hora_cron *b)
         return false;
     if (a->dst == HORA_DST_ONCE && a->is_interval != b->is_interval)
         return false;
-    if (a->seconds != b->seconds || a->minutes != b->minutes || a->hours != b->hours || a->months != b->months)
+    if (a->seconds != b->seconds || a->minutes != b->minutes || a->hours != b->hours ||
+        a->months != b->months)
         return false;
     if (equal_days(a, b))
         return true;

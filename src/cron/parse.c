@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - from the text of an expression to its sets
+/* parse.c - from the text of a cron expression to its sets
  *
- * First what the whole is: a macro, or a number of fields. Then the fields, from left to right, by their dialect; the
- * first thing that is wrong is told. Only then is memory needed.
+ * The parser first determines what the whole is: a macro, or a number of fields. Then the dialect reads its
+ * fields from left to right, and the parser reports the first mistake with its position. Memory is allocated
+ * only after that.
  *
- * That is the long way, which can say of every mistake where it is. Most expressions are right, and take the short way:
- * quick.c. */
+ * Most expressions are correct and take the faster way of quick.c. This parser decides on the rest. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -14,14 +14,534 @@
 
 #include "base/options.h"
 #include "base/reason.h"
+#include "base/text.h"
 #include "cron/cron.h"
-#include "cron/parse.h"
+#include "cron/set.h"
 #include "sys/alloc.h"
 
-static int read_fields(const struct hora__reading *reading, const struct hora__dialect *dialect,
-                       struct hora__piece whole);
+/* A value for refuse(): the whole expression instead of one field. */
+#define WHOLE ((hora_cron_field)0)
 
-/* Macros mean an expression of six fields; crontab's lacks the first. */
+/* A part of the expression's text. */
+struct piece {
+    size_t begin;
+    size_t length;
+};
+
+/* The state of the parser. */
+struct reading {
+    const char *text;
+    hora_cron *cron;    /* the sets read so far */
+    hora_error *reason; /* may be NULL */
+};
+
+/* How a dialect reads an ordinary list item: *, a, a-b, with or without a step. */
+struct item_rules {
+    /* where * with a step starts to count */
+    int star;
+    bool is_open_step; /* a/n is allowed: from a to the maximum */
+};
+
+/* The fields of a dialect and the messages about them. */
+struct dialect {
+    hora_cron_field first; /* the first of its fields */
+    int other;             /* number of fields of the other dialect */
+    const char *other_why; /* messages for that many, for too few and for too many fields */
+    const char *few;
+    const char *many;
+    bool has_reboot;
+    int (*read_field)(const struct reading *reading, hora_cron_field field, struct piece piece);
+};
+
+#define ALL(min, max) ((UINT64_C(2) << (max)) - (UINT64_C(1) << (min)))
+
+/* Indexed by field. */
+const struct hora__cron_values hora__cron_values[] = {
+    [WHOLE] = {"cron", "", 0, 0, 0, NULL},
+    [HORA_CRON_FIELD_SECOND] = {"second", "0-59", 0, 59, ALL(0, 59), NULL},
+    [HORA_CRON_FIELD_MINUTE] = {"minute", "0-59", 0, 59, ALL(0, 59), NULL},
+    [HORA_CRON_FIELD_HOUR] = {"hour", "0-23", 0, 23, ALL(0, 23), NULL},
+    [HORA_CRON_FIELD_DAY] = {"day", "1-31", 1, 31, ALL(1, 31), NULL},
+    [HORA_CRON_FIELD_MONTH] = {"month", "1-12 or JAN-DEC", 1, 12, ALL(1, 12),
+                               "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
+    [HORA_CRON_FIELD_WEEKDAY] = {"weekday", "0-7 or MON-SUN", 0, 7, ALL(0, 7), "MONTUEWEDTHUFRISATSUN"},
+};
+
+/* ---- error messages ----
+ *
+ * A message contains the offending piece and the expression around it. Both may be long and hold any bytes,
+ * so the message shortens them and writes bytes that are not printable ASCII as \xNN. */
+
+enum { PIECE_SHOWN = 32, EXPRESSION_SHOWN = 80 };
+
+static void add_byte(struct hora__text *out, char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char value = (unsigned char)byte;
+    if (value >= ' ' && value <= '~') {
+        hora__text_add_char(out, byte);
+        return;
+    }
+    hora__text_add(out, "\\x");
+    hora__text_add_char(out, digits[value >> 4]);
+    hora__text_add_char(out, digits[value & 15]);
+}
+
+/* Adds at most `shown` bytes of a piece, with dots for the rest. */
+static void add_piece(struct hora__text *out, const char *text, struct piece piece, size_t shown)
+{
+    bool is_cut = piece.length > shown;
+    size_t end = piece.begin + (is_cut ? shown - 3 : piece.length);
+    for (size_t i = piece.begin; i < end; i++)
+        add_byte(out, text[i]);
+    if (is_cut)
+        hora__text_add(out, "...");
+}
+
+/* Adds the expression; of a long one, the part around the piece. */
+static void add_expression(struct hora__text *out, const char *text, size_t position)
+{
+    struct piece shown = {0, strlen(text)};
+    hora__text_add(out, ", in \"");
+    if (shown.length > EXPRESSION_SHOWN && position > EXPRESSION_SHOWN / 2) {
+        size_t skipped = position - EXPRESSION_SHOWN / 2;
+        shown = (struct piece){skipped, shown.length - skipped};
+        hora__text_add(out, "...");
+    }
+    add_piece(out, text, shown, EXPRESSION_SHOWN);
+    hora__text_add(out, "\"");
+}
+
+/* Adds `why`, with `allowed` in place of %. */
+static void add_reason(struct hora__text *out, const char *why, const char *allowed)
+{
+    for (; *why != '\0'; why++)
+        if (*why == '%')
+            hora__text_add(out, allowed);
+        else
+            hora__text_add_char(out, *why);
+}
+
+/* Writes the reason "FIELD: PIECE WHY, in "EXPRESSION"". A % in `why` stands for the values of the field.
+ * Returns HORA_EINVAL. */
+static int refuse(const struct reading *reading, hora_cron_field field, struct piece piece, const char *why)
+{
+    hora_error *reason = reading->reason;
+    if (reason == NULL)
+        return HORA_EINVAL;
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    (void)hora__refuse_at(reason, HORA_EINVAL, piece.begin, piece.length, values->name, "%s", "");
+    struct hora__text out = hora__text_begin(reason->message, sizeof reason->message);
+    if (field != WHOLE) {
+        hora__text_add(&out, values->name);
+        hora__text_add(&out, ": ");
+    }
+    if (piece.length > 0) {
+        add_piece(&out, reading->text, piece, PIECE_SHOWN);
+        hora__text_add(&out, " ");
+    }
+    add_reason(&out, why, values->allowed);
+    add_expression(&out, reading->text, piece.begin);
+    (void)hora__text_end(&out);
+    return HORA_EINVAL;
+}
+
+/* ---- pieces and items: values, ranges and steps ---- */
+
+enum { MONDAY = 1, SUNDAY = 7, DAYS = 31 };
+#define LARGEST_STEP INT64_C(0x7fffffff)
+
+static char capital(char c)
+{
+    if (c >= 'a' && c <= 'z')
+        return (char)(c - 'a' + 'A');
+    return c;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_word(const char *text, const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (capital(text[i]) != capital(word[i]))
+            return false;
+    return true;
+}
+
+/* Whether a piece is this text, ignoring case. */
+static bool piece_is(const struct reading *reading, struct piece piece, const char *text)
+{
+    return piece.length == strlen(text) && is_word(reading->text + piece.begin, text, piece.length);
+}
+
+/* Whether a piece contains one of these bytes. */
+static bool piece_has_any(const struct reading *reading, struct piece piece, const char *any_of)
+{
+    for (size_t i = 0; i < piece.length; i++)
+        if (strchr(any_of, reading->text[piece.begin + i]) != NULL)
+            return true;
+    return false;
+}
+
+/* The last byte of a piece in upper case; NUL if the piece is empty. */
+static char piece_last(const struct reading *reading, struct piece piece)
+{
+    if (piece.length == 0)
+        return '\0';
+    return capital(reading->text[piece.begin + piece.length - 1]);
+}
+
+static struct piece piece_trim(const struct reading *reading, struct piece piece)
+{
+    assert(piece.begin + piece.length <= strlen(reading->text));
+    while (piece.length > 0 && is_blank(reading->text[piece.begin])) {
+        piece.begin++;
+        piece.length--;
+    }
+    while (piece.length > 0 && is_blank(reading->text[piece.begin + piece.length - 1]))
+        piece.length--;
+    return piece;
+}
+
+/* Cuts off the part before the first `separator`, or everything if there is none. Returns whether there was
+ * one. */
+static bool piece_cut(const struct reading *reading, struct piece *rest, char separator,
+                      struct piece *ret_head)
+{
+    const char *text = reading->text + rest->begin;
+    size_t length = 0;
+    while (length < rest->length && (separator == ' ' ? !is_blank(text[length]) : text[length] != separator))
+        length++;
+    bool found = length < rest->length;
+    *ret_head = (struct piece){rest->begin, length};
+    size_t gone = length + (found ? 1 : 0);
+    *rest = (struct piece){rest->begin + gone, rest->length - gone};
+    return found;
+}
+
+/* The value of a piece of digits, at most LARGEST_STEP + 1; -1: the piece is not a number. */
+static int64_t piece_number(const struct reading *reading, struct piece piece)
+{
+    int64_t number = piece.length > 0 ? 0 : -1;
+    for (size_t i = 0; i < piece.length; i++) {
+        char c = reading->text[piece.begin + i];
+        if (c < '0' || c > '9')
+            return -1;
+        number = number * 10 + (c - '0');
+        if (number > LARGEST_STEP)
+            number = LARGEST_STEP + 1;
+    }
+    return number;
+}
+
+/* Returns the position of a name in the list, from 1; 0: not found. */
+static int number_of_name(const struct reading *reading, const char *names, struct piece piece)
+{
+    if (piece.length != 3)
+        return 0;
+    int number = 1;
+    for (const char *name = names; name != NULL && *name != '\0'; name += 3, number++)
+        if (is_word(reading->text + piece.begin, name, 3))
+            return number;
+    return 0;
+}
+
+/* Reads one value of a field: a number or a name. Sunday may be 0 or 7. */
+static int read_value(const struct reading *reading, hora_cron_field field, struct piece piece,
+                      int *ret_value)
+{
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    if (piece.length == 0)
+        return refuse(reading, field, piece, "a value is missing: %");
+    int64_t number = number_of_name(reading, values->names, piece);
+    if (number == 0)
+        number = piece_number(reading, piece);
+    if (number < values->min || number > values->max)
+        return refuse(reading, field, piece, "is not in %");
+    *ret_value = (int)number;
+    return 0;
+}
+
+static int read_step(const struct reading *reading, hora_cron_field field, struct piece piece, int *ret_step)
+{
+    int64_t step = piece_number(reading, piece);
+    if (piece.length == 0)
+        return refuse(reading, field, piece, "a step is missing: 1 to 2147483647");
+    if (step < 1 || step > LARGEST_STEP)
+        return refuse(reading, field, piece, "is no step: 1 to 2147483647");
+    *ret_step = (int)step;
+    return 0;
+}
+
+struct range {
+    int first;
+    int last;
+    bool is_single;
+};
+
+/* Reads a-b or a. A range of weekdays that starts with 7 starts with 0. */
+static int read_range(const struct reading *reading, hora_cron_field field, struct piece piece,
+                      struct range *ret_range)
+{
+    struct piece first;
+    struct piece last = piece;
+    /* a negative number, not a range without a start */
+    if (piece.length > 0 && reading->text[piece.begin] == '-')
+        return refuse(reading, field, piece, "is not in %");
+    bool is_single = !piece_cut(reading, &last, '-', &first);
+    int error = read_value(reading, field, first, &ret_range->first);
+    ret_range->last = ret_range->first;
+    ret_range->is_single = is_single;
+    if (error < 0 || is_single)
+        return error;
+    error = read_value(reading, field, last, &ret_range->last);
+    if (error < 0)
+        return error;
+    if (field == HORA_CRON_FIELD_WEEKDAY && ret_range->first == SUNDAY && ret_range->last < SUNDAY)
+        ret_range->first = 0;
+    if (ret_range->first > ret_range->last)
+        return refuse(reading, field, piece, "runs backwards: a range ends with its largest value");
+    return 0;
+}
+
+/* An item with *, a range or a step counts time instead of naming times of day. */
+static void note_interval(const struct reading *reading, hora_cron_field field)
+{
+    if (field <= HORA_CRON_FIELD_HOUR)
+        reading->cron->is_interval = true;
+}
+
+/* Adds the values of an ordinary item to *set, with Sunday as 0 or 7. */
+static int read_item(const struct reading *reading, hora_cron_field field, struct piece piece,
+                     struct item_rules rules, uint64_t *set)
+{
+    assert(field >= HORA_CRON_FIELD_SECOND && field <= HORA_CRON_FIELD_WEEKDAY);
+    const struct hora__cron_values *values = &hora__cron_values[field];
+    struct piece span;
+    struct piece rest = piece;
+    bool has_step = piece_cut(reading, &rest, '/', &span);
+    bool is_star = piece_is(reading, span, "*");
+    struct range range = {rules.star, values->max, false};
+    int step = 1;
+    int error = is_star ? 0 : read_range(reading, field, span, &range);
+    if (error < 0)
+        return error;
+    if (has_step) {
+        error = read_step(reading, field, rest, &step);
+        if (error < 0)
+            return error;
+        if (range.is_single && !rules.is_open_step)
+            return refuse(reading, field, piece, "has no end: a step stands after * or after a range");
+        if (range.is_single)
+            range.last = values->max;
+    }
+    if (is_star || has_step || !range.is_single)
+        note_interval(reading, field);
+    *set |= hora__set_every(range.first, range.last, step);
+    return 0;
+}
+
+/* Adds values to the set of a field; Sunday becomes 0. */
+static void add_values(hora_cron *cron, hora_cron_field field, uint64_t values)
+{
+    switch (field) {
+    case HORA_CRON_FIELD_SECOND:
+        cron->seconds |= values;
+        break;
+    case HORA_CRON_FIELD_MINUTE:
+        cron->minutes |= values;
+        break;
+    case HORA_CRON_FIELD_HOUR:
+        cron->hours |= (uint32_t)values;
+        break;
+    case HORA_CRON_FIELD_DAY:
+        cron->days |= (uint32_t)values;
+        break;
+    case HORA_CRON_FIELD_MONTH:
+        cron->months |= (uint32_t)values;
+        break;
+    case HORA_CRON_FIELD_WEEKDAY:
+        cron->weekdays |= (uint8_t)((values | values >> SUNDAY) & 0x7f);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+/* Reads the items of a list one by one. */
+static int read_list(const struct reading *reading, hora_cron_field field, struct piece list,
+                     int (*read_member)(const struct reading *reading, hora_cron_field field,
+                                        struct piece piece))
+{
+    struct piece member;
+    bool more;
+    do {
+        more = piece_cut(reading, &list, ',', &member);
+        int error = read_member(reading, field, member);
+        if (error < 0)
+            return error;
+    } while (more);
+    return 0;
+}
+
+/* ---- Spring's six fields, with L, W and # ----
+ *
+ * hora refuses what Spring accepts by accident: names glued together (JANFEB), signs (+5), digits of other
+ * scripts, a ? in a list, L-31 and more, #6 and more. 7-7 is Sunday, not every day. Leading zeros are
+ * allowed. */
+
+static struct piece without_last(struct piece piece)
+{
+    return (struct piece){piece.begin, piece.length - 1};
+}
+
+/* In the day field L and W must be upper case. */
+static bool is_exactly(const struct reading *reading, struct piece piece, const char *text)
+{
+    return piece.length == strlen(text) && memcmp(reading->text + piece.begin, text, piece.length) == 0;
+}
+
+/* L, LW, L-n, nW. */
+static int read_special_day(const struct reading *reading, struct piece piece)
+{
+    hora_cron *cron = reading->cron;
+    struct piece head;
+    struct piece rest = piece;
+    bool has_hyphen = piece_cut(reading, &rest, '-', &head);
+    int64_t before = has_hyphen && is_exactly(reading, head, "L") ? piece_number(reading, rest) : 0;
+    int64_t near = piece_last(reading, piece) == 'W' ? piece_number(reading, without_last(piece)) : 0;
+    if (is_exactly(reading, piece, "L"))
+        cron->before_last |= 1;
+    else if (is_exactly(reading, piece, "LW"))
+        cron->last_working_day = true;
+    else if (before >= 1 && before <= HORA__MOST_BEFORE_LAST)
+        cron->before_last |= UINT32_C(1) << before;
+    else if (near >= 1 && near <= DAYS)
+        cron->nearest |= UINT32_C(1) << near;
+    else
+        return refuse(reading, HORA_CRON_FIELD_DAY, piece, "is none of L, L-1 to L-30, LW and 1W to 31W");
+    return 0;
+}
+
+/* dL, d#n. */
+static int read_special_weekday(const struct reading *reading, struct piece piece)
+{
+    hora_cron *cron = reading->cron;
+    struct piece day;
+    struct piece nth = piece;
+    bool has_nth = piece_cut(reading, &nth, '#', &day);
+    if (!has_nth)
+        day = without_last(piece);
+    if (day.length == 0)
+        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, piece,
+                      "lacks the day before it, % (as in FRIL, MON#2)");
+    int value;
+    if (read_value(reading, HORA_CRON_FIELD_WEEKDAY, day, &value) < 0)
+        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is no single day: %");
+    if (!has_nth) {
+        cron->last_of |= (uint8_t)(1 << value % 7);
+        return 0;
+    }
+    int64_t number = piece_number(reading, nth);
+    if (nth.length == 0)
+        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, nth, "a number is missing after #: 1-5");
+    if (number < 1 || number > HORA__MOST_NTH)
+        return refuse(reading, HORA_CRON_FIELD_WEEKDAY, nth, "is not in 1-5 (as in MON#2)");
+    cron->nth_of[value % 7] |= (uint8_t)(1 << number);
+    return 0;
+}
+
+static int read_spring_member(const struct reading *reading, hora_cron_field field, struct piece piece)
+{
+    bool is_day_field = field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY;
+    if (piece_has_any(reading, piece, "?"))
+        return refuse(reading, field, piece,
+                      is_day_field ? "is refused: ? stands alone in its field"
+                                   : "is refused: ? is for the day fields only, here allowed: %");
+    if (field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "LW"))
+        return read_special_day(reading, piece);
+    if (field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "lw"))
+        return refuse(reading, field, piece, "is not in %; L and W are written in capitals here");
+    if (field == HORA_CRON_FIELD_WEEKDAY &&
+        (piece_has_any(reading, piece, "#") || piece_last(reading, piece) == 'L'))
+        return read_special_weekday(reading, piece);
+    uint64_t set = 0;
+    struct item_rules rules = {field == HORA_CRON_FIELD_WEEKDAY ? MONDAY : hora__cron_values[field].min,
+                               true};
+    int error = read_item(reading, field, piece, rules, &set);
+    if (error == 0)
+        add_values(reading->cron, field, set);
+    return error;
+}
+
+static int read_spring_field(const struct reading *reading, hora_cron_field field, struct piece piece)
+{
+    bool is_question = piece_is(reading, piece, "?");
+    if (is_question && field == HORA_CRON_FIELD_DAY)
+        reading->cron->days = HORA__ALL_DAYS;
+    else if (is_question && field == HORA_CRON_FIELD_WEEKDAY)
+        reading->cron->weekdays = HORA__ALL_WEEKDAYS;
+    else
+        return read_list(reading, field, piece, read_spring_member);
+    return 0;
+}
+
+static const struct dialect spring = {
+    .first = HORA_CRON_FIELD_SECOND,
+    .other = 5,
+    .other_why = "five fields are the Unix dialect's; six are needed, the first being second",
+    .few = "fields are missing, six are needed: second minute hour day month weekday",
+    .many = "is too much, six fields are needed: second minute hour day month weekday",
+    .read_field = read_spring_field,
+};
+
+/* ---- crontab's five fields ----
+ *
+ * A day field is restricted unless its text starts with *. So 1-31 is restricted, and every second day
+ * written as a step of * is not. If both fields are restricted, one match is enough. */
+
+static int read_unix_member(const struct reading *reading, hora_cron_field field, struct piece piece)
+{
+    if ((field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "?LW#")) ||
+        (field == HORA_CRON_FIELD_WEEKDAY &&
+         (piece_has_any(reading, piece, "?#") || piece_last(reading, piece) == 'L')))
+        return refuse(reading, field, piece, "is not in %; ?, L, W and # are the Spring dialect's");
+    uint64_t set = 0;
+    struct item_rules rules = {hora__cron_values[field].min, false};
+    int error = read_item(reading, field, piece, rules, &set);
+    if (error == 0)
+        add_values(reading->cron, field, set);
+    return error;
+}
+
+static int read_unix_field(const struct reading *reading, hora_cron_field field, struct piece piece)
+{
+    bool is_restricted = reading->text[piece.begin] != '*';
+    if (field == HORA_CRON_FIELD_DAY)
+        reading->cron->is_either_day = is_restricted;
+    if (field == HORA_CRON_FIELD_WEEKDAY && !is_restricted)
+        reading->cron->is_either_day = false;
+    return read_list(reading, field, piece, read_unix_member);
+}
+
+static const struct dialect crontab = {
+    .first = HORA_CRON_FIELD_MINUTE,
+    .other = 6,
+    .other_why = "six fields are the Spring dialect's; five are needed, without second",
+    .few = "fields are missing, five are needed: minute hour day month weekday",
+    .many = "is too much, five fields are needed: minute hour day month weekday",
+    .has_reboot = true,
+    .read_field = read_unix_field,
+};
+
+/* ---- the whole expression ---- */
+
+static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole);
+
+/* A macro stands for an expression of six fields. Crontab's lacks the first. */
 static const struct {
     const char *name;
     const char *six_fields;
@@ -31,55 +551,52 @@ static const struct {
     {"@hourly", "0 0 * * * *"},
 };
 
-static const char *fields_of_macro(const struct hora__reading *reading, struct hora__piece name)
+static const char *fields_of_macro(const struct reading *reading, struct piece name)
 {
     for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
-        if (hora__piece_is(reading, name, macros[i].name))
+        if (piece_is(reading, name, macros[i].name))
             return macros[i].six_fields;
     return NULL;
 }
 
-static int read_macro(const struct hora__reading *reading, const struct hora__dialect *dialect,
-                      struct hora__piece whole)
+static int read_macro(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
-    struct hora__piece name;
-    struct hora__piece rest = whole;
-    bool is_alone = !hora__piece_cut(reading, &rest, ' ', &name);
-    bool is_reboot = hora__piece_is(reading, name, "@reboot");
+    struct piece name;
+    struct piece rest = whole;
+    bool is_alone = !piece_cut(reading, &rest, ' ', &name);
+    bool is_reboot = piece_is(reading, name, "@reboot");
     const char *fields = fields_of_macro(reading, name);
     if (fields == NULL && !is_reboot)
-        return hora__cron_refuse(
-            reading, HORA__CRON_WHOLE, name,
-            "is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
+        return refuse(reading, WHOLE, name,
+                      "is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
     if (is_reboot && !dialect->has_reboot)
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, name, "is for the Unix dialect only");
+        return refuse(reading, WHOLE, name, "is for the Unix dialect only");
     if (!is_alone)
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, hora__piece_trim(reading, rest),
-                                 "is too much: a macro stands alone");
+        return refuse(reading, WHOLE, piece_trim(reading, rest), "is too much: a macro stands alone");
     reading->cron->is_reboot = is_reboot;
     if (is_reboot)
         return 0;
     fields += dialect->first == HORA_CRON_FIELD_SECOND ? 0 : 2;
-    struct hora__reading macro = {fields, reading->cron, reading->reason};
-    return read_fields(&macro, dialect, (struct hora__piece){0, strlen(fields)});
+    struct reading macro = {fields, reading->cron, reading->reason};
+    return read_fields(&macro, dialect, (struct piece){0, strlen(fields)});
 }
 
-static struct hora__piece next_field(const struct hora__reading *reading, struct hora__piece *rest)
+static struct piece next_field(const struct reading *reading, struct piece *rest)
 {
-    struct hora__piece field;
-    (void)hora__piece_cut(reading, rest, ' ', &field);
-    *rest = hora__piece_trim(reading, *rest);
+    struct piece field;
+    (void)piece_cut(reading, rest, ' ', &field);
+    *rest = piece_trim(reading, *rest);
     return field;
 }
 
-/* There must be as many fields as the dialect has; too many are offensive from the first that is too much on. */
-static int check_count(const struct hora__reading *reading, const struct hora__dialect *dialect,
-                       struct hora__piece whole)
+/* Checks the number of fields. If there are too many, the error covers the text from the first surplus field
+ * on. */
+static int check_count(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
     int needed = HORA_CRON_FIELD_WEEKDAY - (int)dialect->first + 1;
     int count = 0;
-    struct hora__piece rest = whole;
-    struct hora__piece extra = {whole.begin + whole.length, 0};
+    struct piece rest = whole;
+    struct piece extra = {whole.begin + whole.length, 0};
     for (; rest.length > 0; count++) {
         if (count == needed)
             extra = rest;
@@ -87,14 +604,12 @@ static int check_count(const struct hora__reading *reading, const struct hora__d
     }
     if (count == needed)
         return 0;
-    if (count == dialect->other) /* what is missing, or too much, is the first field */
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, (struct hora__piece){whole.begin, 0},
-                                 dialect->other_why);
-    return hora__cron_refuse(reading, HORA__CRON_WHOLE, extra, count > needed ? dialect->many : dialect->few);
+    if (count == dialect->other) /* the first field is missing or surplus */
+        return refuse(reading, WHOLE, (struct piece){whole.begin, 0}, dialect->other_why);
+    return refuse(reading, WHOLE, extra, count > needed ? dialect->many : dialect->few);
 }
 
-static int read_fields(const struct hora__reading *reading, const struct hora__dialect *dialect,
-                       struct hora__piece whole)
+static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
     int error = check_count(reading, dialect, whole);
     for (hora_cron_field field = dialect->first; error == 0 && field <= HORA_CRON_FIELD_WEEKDAY; field++)
@@ -102,11 +617,11 @@ static int read_fields(const struct hora__reading *reading, const struct hora__d
     return error;
 }
 
-static int read_expression(const struct hora__reading *reading, const struct hora__dialect *dialect)
+static int read_expression(const struct reading *reading, const struct dialect *dialect)
 {
-    struct hora__piece whole = hora__piece_trim(reading, (struct hora__piece){0, strlen(reading->text)});
+    struct piece whole = piece_trim(reading, (struct piece){0, strlen(reading->text)});
     if (whole.length == 0)
-        return hora__cron_refuse(reading, HORA__CRON_WHOLE, whole, dialect->few);
+        return refuse(reading, WHOLE, whole, dialect->few);
     if (reading->text[whole.begin] == '@')
         return read_macro(reading, dialect, whole);
     return read_fields(reading, dialect, whole);
@@ -114,13 +629,14 @@ static int read_expression(const struct hora__reading *reading, const struct hor
 
 int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason)
 {
-    const struct hora__reading reading = {text, draft, reason};
+    assert(text != NULL && draft->minutes == 0);
+    const struct reading reading = {text, draft, reason};
     bool is_unix = draft->dialect == HORA_CRON_UNIX;
     draft->seconds = is_unix ? 1 : 0;
-    return read_expression(&reading, is_unix ? &hora__cron_crontab : &hora__cron_spring);
+    return read_expression(&reading, is_unix ? &crontab : &spring);
 }
 
-/* Invariants C1 and C2 of cron.h. */
+/* C1 and C2 of cron.h. */
 static void check_sets(const hora_cron *cron)
 {
     assert(cron->is_reboot ||
@@ -138,14 +654,13 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
     hora_cron_options own = {0};
     hora_cron draft = {0};
     hora__reason_begin(reason);
-    const struct hora__reading reading = {text != NULL ? text : "", &draft, reason};
-    const struct hora__piece nothing = {0, 0};
+    const struct reading reading = {text != NULL ? text : "", &draft, reason};
+    const struct piece nothing = {0, 0};
     if (text == NULL || ret_cron == NULL)
-        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing,
-                                 "there is no expression, or no place for it");
+        return refuse(&reading, WHOLE, nothing, "there is no expression, or no place for it");
     if ((options != NULL && HORA__TAKE(hora_cron_options, &own, options) < 0) ||
         own.dialect > HORA_CRON_UNIX || own.dst > HORA_DST_ONCE)
-        return hora__cron_refuse(&reading, HORA__CRON_WHOLE, nothing, "the options are none that hora knows");
+        return refuse(&reading, WHOLE, nothing, "the options are none that hora knows");
     draft.dialect = own.dialect;
     draft.dst = own.dst;
     if (!hora__cron_quick(text, &draft)) {
@@ -174,7 +689,7 @@ hora_cron *hora_cron_ref(hora_cron *cron)
 hora_cron *hora_cron_unref(hora_cron *cron)
 {
     if (cron != NULL && (hora__atomic_load(&cron->refs) == 1 || hora__atomic_add(&cron->refs, -1) == 1))
-        hora__free(cron); /* if there is only one, nobody can be adding another */
+        hora__free(cron); /* with one reference left, no other thread can add one */
     return NULL;
 }
 

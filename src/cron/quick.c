@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quick.c - the short way through an expression that is written as most are
+/* quick.c - a fast parser for expressions written the common way
  *
- * The text is read once, from left to right, with nothing put aside for an error message. Whatever is not expected - a macro, a number of
- * three digits, a mistake - makes it give up, and then the long way of parse.c decides. So it must accept nothing that the long way
- * refuses, and must understand it in the same way: tests compare the two. */
+ * It reads the text once from left to right and keeps nothing for error messages. Anything unexpected, such
+ * as a macro, a three-digit number or a mistake, makes it give up, and parse.c decides. So it must accept
+ * nothing that parse.c refuses, and must agree with parse.c on the meaning. Tests compare the two. */
+#include <assert.h>
+
 #include "base/text.h"
-#include "cron/parse.h"
+#include "cron/cron.h"
 #include "cron/set.h"
 
 enum { SUNDAY = 7, GIVES_UP = -1, FIELDS = HORA_CRON_FIELD_WEEKDAY + 1 };
 
 #define NAME(a, b, c) ((a) << 16 | (b) << 8 | (c))
 
-/* While one is read. */
+/* The state of the parser. */
 struct quick {
     const char *at;
     hora_cron *cron;
@@ -34,7 +36,7 @@ static bool is_end_of_item(char c)
     return is_end_of_field(c) || c == ',';
 }
 
-/* One or two digits. */
+/* Reads one or two digits. */
 static int read_number(struct quick *quick)
 {
     const char *at = quick->at;
@@ -54,9 +56,9 @@ struct name {
     int number;
 };
 
-/* The place of a name in its table: no two of them share one. */
-#define PLACE(b, c)           (((b) + 17 * (c)) & 31)
-#define ENTRY(a, b, c, value) [PLACE(b, c)] = {NAME(a, b, c), (value)}
+/* The slot of a name in its table; no two names share one. */
+#define SLOT(b, c)            (((b) + 17 * (c)) & 31)
+#define ENTRY(a, b, c, value) [SLOT(b, c)] = {NAME(a, b, c), (value)}
 
 static const struct name months[32] = {
     ENTRY('j', 'a', 'n', 1), ENTRY('f', 'e', 'b', 2),  ENTRY('m', 'a', 'r', 3),  ENTRY('a', 'p', 'r', 4),
@@ -69,8 +71,8 @@ static const struct name weekdays[32] = {
     ENTRY('f', 'r', 'i', 5), ENTRY('s', 'a', 't', 6), ENTRY('s', 'u', 'n', SUNDAY),
 };
 
-/* A letter is small with this bit set, and nothing else becomes a small letter by it. */
-static int small(char c)
+/* This bit makes a letter lower case, and turns nothing else into a lower-case letter. */
+static int lower(char c)
 {
     return (unsigned char)c | 0x20;
 }
@@ -80,10 +82,10 @@ static int read_name(struct quick *quick, hora_cron_field field)
     const char *at = quick->at;
     if (field < HORA_CRON_FIELD_MONTH || at[0] == '\0' || at[1] == '\0' || at[2] == '\0')
         return GIVES_UP;
-    int b = small(at[1]), c = small(at[2]);
-    const struct name *name = &(field == HORA_CRON_FIELD_MONTH ? months : weekdays)[PLACE(b, c)];
+    int b = lower(at[1]), c = lower(at[2]);
+    const struct name *name = &(field == HORA_CRON_FIELD_MONTH ? months : weekdays)[SLOT(b, c)];
     quick->at = at + 3;
-    return name->letters == NAME(small(at[0]), b, c) ? name->number : GIVES_UP;
+    return name->letters == NAME(lower(at[0]), b, c) ? name->number : GIVES_UP;
 }
 
 static int read_value(struct quick *quick, hora_cron_field field)
@@ -93,9 +95,10 @@ static int read_value(struct quick *quick, hora_cron_field field)
     return value < values->min || value > values->max ? GIVES_UP : value;
 }
 
-/* L, LW, L-n. */
+/* Reads L, LW or L-n. */
 static bool read_last_day(struct quick *quick)
 {
+    assert(*quick->at == 'L');
     hora_cron *cron = quick->cron;
     quick->at++;
     if (*quick->at == 'W') {
@@ -113,7 +116,7 @@ static bool read_last_day(struct quick *quick)
     return true;
 }
 
-/* What may stand after the number of a day: nW, dL, d#n. Whether one of them did; `*ret_ok`: and is right. */
+/* Reads a suffix of a day: nW, dL, d#n. Returns whether there was one; *ret_ok: and it is correct. */
 static bool read_special(struct quick *quick, hora_cron_field field, int value, bool *ret_ok)
 {
     hora_cron *cron = quick->cron;
@@ -137,7 +140,7 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
     return true;
 }
 
-/* After a, a-b or *: what they mean together with a step, if there is one. */
+/* Reads the optional step behind a, a-b or *, and adds the values to *set. */
 static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single,
                       uint64_t *set)
 {
@@ -161,9 +164,10 @@ static bool read_star(struct quick *quick, hora_cron_field field, uint64_t *set)
     return read_step(quick, field, first, values->max, false, set);
 }
 
-/* One member of a list. `*counts`: it has a *, a range or a step. */
+/* Reads one item of a list. Sets *counts if the item has a *, a range or a step. */
 static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
 {
+    assert(field >= HORA_CRON_FIELD_SECOND && field <= HORA_CRON_FIELD_WEEKDAY);
     if (*quick->at == '*') {
         *counts = true;
         return read_star(quick, field, set);
@@ -190,7 +194,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
     return read_step(quick, field, first, last, is_single, set);
 }
 
-/* All members; *set is the union of the plain ones. */
+/* Reads all items; *set is the union of the ordinary ones. */
 static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
 {
     for (;;) {
@@ -202,7 +206,7 @@ static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set,
     }
 }
 
-/* ? alone. */
+/* Whether the field is ? alone. */
 static bool is_question(const struct quick *quick, hora_cron_field field)
 {
     return *quick->at == '?' && !quick->is_unix &&
@@ -210,7 +214,7 @@ static bool is_question(const struct quick *quick, hora_cron_field field)
            is_end_of_field(quick->at[1]);
 }
 
-/* What most fields are: * alone, or a number alone. Nothing is read if it is not so. */
+/* Reads the most common fields: * alone, or a number alone. Reads nothing if the field is something else. */
 static bool read_common(struct quick *quick, const struct hora__cron_values *values, uint64_t *set,
                         bool *counts)
 {
@@ -267,6 +271,7 @@ static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interva
 
 bool hora__cron_quick(const char *text, hora_cron *cron)
 {
+    assert(text != NULL);
     struct quick quick = {text, cron, cron->dialect == HORA_CRON_UNIX};
     uint64_t sets[FIELDS] = {[HORA_CRON_FIELD_SECOND] = quick.is_unix ? 1 : 0};
     bool is_interval = false, is_either_day = quick.is_unix;

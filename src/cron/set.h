@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set.h - sets of small numbers as words: bit n is set if n is in it */
+/* set.h - sets of small numbers in a word: bit n is set if n is in the set */
 #ifndef HORA_CRON_SET_H
 #define HORA_CRON_SET_H
 
@@ -7,13 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All from first to last; last is below 63. */
+/* All numbers from first to last; last < 63. */
 static inline uint64_t hora__set_from_to(int first, int last)
 {
+    assert(first >= 0 && first <= last && last < 63);
     return (UINT64_C(2) << last) - (UINT64_C(1) << first);
 }
 
-/* first, first + step ... up to last, which is below 63. Each round doubles the number of values. */
+/* first, first + step, ... up to last; last < 63. Each round doubles the number of values. */
 static inline uint64_t hora__set_every(int first, int last, int64_t step)
 {
     uint64_t set = 1;
@@ -25,6 +26,7 @@ static inline uint64_t hora__set_every(int first, int last, int64_t step)
 
 static inline bool hora__set_has(uint64_t set, int value)
 {
+    assert(value >= 0 && value < 64);
     return (set >> value & 1) != 0;
 }
 
@@ -33,18 +35,20 @@ static inline int hora__set_count(uint64_t set)
     return __builtin_popcountll(set);
 }
 
-/* Of a set that is not empty. */
+/* The smallest and the largest number of a set that is not empty. */
 static inline int hora__set_first(uint64_t set)
 {
+    assert(set != 0);
     return __builtin_ctzll(set);
 }
 
 static inline int hora__set_last(uint64_t set)
 {
+    assert(set != 0);
     return 63 - __builtin_clzll(set);
 }
 
-/* The values that are greater than n, and those that are less. */
+/* The numbers greater than n, and the numbers less than n. */
 static inline uint64_t hora__set_above(uint64_t set, int n)
 {
     return set & (~UINT64_C(1) << n);
@@ -55,7 +59,8 @@ static inline uint64_t hora__set_below(uint64_t set, int n)
     return set & ((UINT64_C(1) << n) - 1);
 }
 
-/* The distance of all its values; 0: they have none, or there is only one. */
+/* The distance between neighbours if it is the same for all; 0: it is not, or the set has fewer than two
+ * numbers. */
 static inline int hora__set_step(uint64_t set)
 {
     uint64_t rest = set & (set - 1);
@@ -65,7 +70,7 @@ static inline int hora__set_step(uint64_t set)
     return hora__set_every(hora__set_first(set), hora__set_last(set), step) == set ? step : 0;
 }
 
-/* The last one of the neighbours of a value, or itself. */
+/* The last number of the unbroken run that starts at `value`. */
 static inline int hora__set_run_end(uint64_t set, int value)
 {
     while (value < 63 && hora__set_has(set, value + 1))

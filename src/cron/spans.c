@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans.c - tables of spans: how they are made, and where a second is found in them
+/* spans.c - tables of spans: making them, and finding a second in them
  *
  * A table is one block of memory: the struct, then the begins, the spans, the index and the names.
  *
- * To find a second, time is cut into buckets of 2^24 seconds, half a year; index[b] is the span in which the first second of
- * bucket b lies. A second in bucket b lies in one of the spans index[b] to index[b + 1]: mostly two, so the search in between
- * has a step or two. Seconds beyond hora_instant's ends are looked for in the first and last bucket. */
-#include "cron/spans.h"
+ * To find a second, time is divided into buckets of 2^24 seconds, about half a year. index[b] is the span
+ * that contains the first second of bucket b. A second of bucket b lies in one of the spans index[b] to
+ * index[b + 1], usually one of two, so the binary search takes a step or two. Seconds beyond the range of
+ * hora_instant are searched in the first and last bucket. */
+#include "cron/zone.h"
 
 #include <assert.h>
 #include <string.h>
@@ -31,9 +32,10 @@ const struct hora__spans *hora__spans_utc(void)
     return &utc;
 }
 
-/* The last span from `low` to `high` that begins at this second or before; `low` does. */
+/* Returns the last span from `low` to `high` that has begun at this second. `low` has. */
 static size_t last_begun(const int64_t *begins, size_t low, size_t high, int64_t second)
 {
+    assert(low <= high && begins[low] <= second);
     while (low < high) {
         size_t middle = high - (high - low) / 2;
         if (begins[middle] <= second)
@@ -60,7 +62,7 @@ size_t hora__spans_find(const struct hora__spans *spans, int64_t second)
 
 int hora__draft_init(struct hora__draft *draft, size_t most, size_t names_most)
 {
-    assert(most < UINT16_MAX && names_most <= UINT16_MAX); /* what index and short_name can count */
+    assert(most < UINT16_MAX && names_most <= UINT16_MAX); /* limits of index and short_name */
     *draft = (struct hora__draft){.most = most, .names_most = names_most};
     draft->begins = hora__alloc(most, sizeof *draft->begins);
     draft->spans = hora__alloc(most, sizeof *draft->spans);
@@ -81,6 +83,7 @@ void hora__draft_destroy(struct hora__draft *draft)
 
 uint16_t hora__draft_name(struct hora__draft *draft, const char *name, size_t length)
 {
+    assert(name != NULL);
     for (size_t at = 0; at < draft->names_size; at += strlen(draft->names + at) + 1)
         if (strlen(draft->names + at) == length && memcmp(draft->names + at, name, length) == 0)
             return (uint16_t)at;
@@ -99,15 +102,16 @@ static bool is_same(const struct hora__span *a, const struct hora__span *b)
 
 void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span span)
 {
+    assert(span.offset >= -HORA__OFFSET_MAX && span.offset <= HORA__OFFSET_MAX); /* S4 */
     if (draft->count == 0)
         begin = INT64_MIN;
     else if (begin > HORA__SECOND_MAX)
         return;
     if (begin <= HORA__SECOND_FIRST) {
         begin = INT64_MIN;
-        draft->count = 0; /* what was there is over before time begins */
+        draft->count = 0; /* the earlier spans end before time begins */
     }
-    /* Two at the same second: the later one counts. */
+    /* Of two spans that begin at the same second the later one counts. */
     if (draft->count > 0 && draft->begins[draft->count - 1] == begin)
         draft->count--;
     assert(draft->count == 0 || draft->begins[draft->count - 1] < begin);
@@ -136,7 +140,8 @@ int hora__draft_finish(const struct hora__draft *draft, struct hora__spans **ret
     assert(draft->count > 0);
     size_t count = draft->count, begins_size = count * sizeof *draft->begins;
     size_t spans_size = count * sizeof *draft->spans, index_size = (BUCKETS + 1) * sizeof(uint16_t);
-    struct hora__spans *made = hora__alloc(1, sizeof *made + begins_size + spans_size + index_size + draft->names_size);
+    struct hora__spans *made =
+        hora__alloc(1, sizeof *made + begins_size + spans_size + index_size + draft->names_size);
     if (made == NULL)
         return HORA_ENOMEM;
     int64_t *begins = (int64_t *)(made + 1);
@@ -146,7 +151,8 @@ int hora__draft_finish(const struct hora__draft *draft, struct hora__spans **ret
     memcpy(begins, draft->begins, begins_size);
     memcpy(spans, draft->spans, spans_size);
     memcpy(names, draft->names, draft->names_size);
-    *made = (struct hora__spans){.count = count, .begins = begins, .spans = spans, .index = index, .names = names};
+    *made = (struct hora__spans){
+        .count = count, .begins = begins, .spans = spans, .index = index, .names = names};
     fill_index(made, index);
     assert(hora__spans_is_sound(made));
     *ret_spans = made;
@@ -167,7 +173,7 @@ int hora__spans_fixed(int32_t offset, const char *name, struct hora__spans **ret
     return error;
 }
 
-/* ---- what a table says ---- */
+/* ---- reading a table ---- */
 
 bool hora__spans_equal(const struct hora__spans *a, const struct hora__spans *b)
 {

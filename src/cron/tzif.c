@@ -1,29 +1,333 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tzif.c - the contents of a zone's file, as RFC 8536 describes them
+/* tzif.c - zone files in the format of RFC 8536
  *
  *     header, block of version 1            times of 32 bits
  *     header, block                         the same with 64 bits, from version 2 on
- *     line feed, rule, line feed            the footer: what holds after the last transition
+ *     line feed, rule, line feed            the footer: the rule behind the last transition
  *
- * From version 2 on the first block is passed over unread; a file of version 1 has no footer, and its last kind of time goes
- * on for ever. A block is six counts and then as many transition times, their types, the types, names, leap seconds and two
- * lists of flags for who takes the rules for other zones; these are not looked at.
+ * From version 2 on hora skips the first block. A file of version 1 has no footer, and its last kind of time
+ * holds for ever. A block consists of six counts, then the transition times, their types, the types, names,
+ * leap seconds and two lists of flags for users of POSIX rules, which hora ignores.
  *
- * Nothing is believed: every count is compared with the bytes that are there before anything is allocated, and every index with its
- * count. Before the first transition type 0 holds. If there is no transition the footer holds for all time. */
+ * hora trusts nothing in a file. It compares every count with the number of bytes before it allocates
+ * anything, and every index with its count. Type 0 holds before the first transition. Without transitions the
+ * footer holds for all time. */
 #include <assert.h>
 #include <string.h>
 
 #include <hora/error.h>
 
-#include "cron/footer.h"
-#include "cron/spans.h"
+#include "base/text.h"
+#include "cron/civil.h"
 #include "cron/zone.h"
+#include "sys/alloc.h"
+
+/* ---- the footer: a POSIX TZ string with the extensions of RFC 8536 ---- */
+
+enum {
+    SHORT_NAME_MOST = 63,
+    FOOTER_NAMES = 2 * (SHORT_NAME_MOST + 1), /* room for its two names */
+    FOOTER_SPANS = 2 * (2264 - 1674),         /* maximum number of spans that apply_footer adds */
+};
+
+/* A kind of time. */
+struct footer_time {
+    const char *name; /* points into the footer; no NUL */
+    size_t name_length;
+    int32_t offset; /* seconds ahead of UTC */
+};
+
+enum footer_form {
+    FOOTER_MONTH,  /* Mm.w.d: the w-th (5: the last) weekday d of month m */
+    FOOTER_JULIAN, /* Jn: day n from 1 of a year without February 29 */
+    FOOTER_DAY,    /* n: day n from 0 of the year */
+};
+
+/* When the clocks change in a year: at `time` seconds after midnight, on the clock before the change. */
+struct footer_date {
+    enum footer_form form;
+    int month, week, weekday;
+    int day;
+    int32_t time;
+};
+
+struct footer {
+    struct footer_time standard;
+    bool has_dst; /* the fields below are set only then */
+    struct footer_time dst;
+    struct footer_date start;
+    struct footer_date end;
+};
+
+/* The grammar:
+ *
+ *     CET-1CEST,M3.5.0,M10.5.0/3      name offset [name [offset] , date [/time] , date [/time]]
+ *
+ * Offsets count westward, so the parser negates them. A name has three or more letters, or is <...> around
+ * letters, digits and signs. Times may be negative and up to 167 hours; RFC 8536 allows this from version 3
+ * on, but it is unambiguous in older files. hora refuses daylight-saving time without dates, since no rule
+ * would tell when it holds. */
+
+struct text_reader {
+    const char *at;
+    const char *end;
+};
+
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool peek(const struct text_reader *r, char c)
+{
+    return r->at < r->end && *r->at == c;
+}
+
+static bool accept(struct text_reader *r, char c)
+{
+    bool is_there = peek(r, c);
+    r->at += is_there ? 1 : 0;
+    return is_there;
+}
+
+/* Reads one to three digits, a number from low to high. */
+static bool read_number(struct text_reader *r, int low, int high, int *ret_number)
+{
+    const char *first = r->at;
+    int number = 0;
+    while (r->at < r->end && hora__is_digit(*r->at) && r->at - first < 3)
+        number = number * 10 + (*r->at++ - '0');
+    *ret_number = number;
+    return r->at > first && number >= low && number <= high;
+}
+
+static bool read_name(struct text_reader *r, struct footer_time *time)
+{
+    bool is_quoted = accept(r, '<');
+    time->name = r->at;
+    while (r->at < r->end &&
+           (is_letter(*r->at) || (is_quoted && (hora__is_digit(*r->at) || *r->at == '+' || *r->at == '-'))))
+        r->at++;
+    time->name_length = (size_t)(r->at - time->name);
+    if (is_quoted && !accept(r, '>'))
+        return false;
+    return time->name_length >= 3 && time->name_length <= SHORT_NAME_MOST;
+}
+
+/* Reads [+-]hh[:mm[:ss]] as seconds. */
+static bool read_time(struct text_reader *r, int most_hours, int32_t *ret_seconds)
+{
+    bool is_negative = peek(r, '-');
+    if (!accept(r, '-'))
+        (void)accept(r, '+');
+    int hours, minutes = 0, seconds = 0;
+    if (!read_number(r, 0, most_hours, &hours))
+        return false;
+    if (accept(r, ':')) {
+        if (!read_number(r, 0, 59, &minutes))
+            return false;
+        if (accept(r, ':') && !read_number(r, 0, 59, &seconds))
+            return false;
+    }
+    int32_t sum = hours * 3600 + minutes * 60 + seconds;
+    *ret_seconds = is_negative ? -sum : sum;
+    return true;
+}
+
+static bool read_offset(struct text_reader *r, struct footer_time *time)
+{
+    if (!read_time(r, 24, &time->offset))
+        return false;
+    time->offset = -time->offset;
+    return true;
+}
+
+static bool read_day(struct text_reader *r, struct footer_date *date)
+{
+    if (accept(r, 'M')) {
+        date->form = FOOTER_MONTH;
+        return read_number(r, 1, 12, &date->month) && accept(r, '.') && read_number(r, 1, 5, &date->week) &&
+               accept(r, '.') && read_number(r, 0, 6, &date->weekday);
+    }
+    if (accept(r, 'J')) {
+        date->form = FOOTER_JULIAN;
+        return read_number(r, 1, 365, &date->day);
+    }
+    date->form = FOOTER_DAY;
+    return read_number(r, 0, 365, &date->day);
+}
+
+static bool read_date(struct text_reader *r, struct footer_date *date)
+{
+    if (!accept(r, ',') || !read_day(r, date))
+        return false;
+    date->time = 2 * 3600;
+    return !accept(r, '/') || read_time(r, 167, &date->time);
+}
+
+/* Parses the footer without its line feeds. Returns false, with a reason, if it is invalid. */
+static bool parse_footer(const char *text, size_t length, struct footer *ret_footer, const char **ret_reason)
+{
+    struct text_reader r = {.at = text, .end = text + length};
+    struct footer footer = {.has_dst = false};
+    *ret_reason = "the footer of the zone's file is no rule";
+    if (!read_name(&r, &footer.standard) || !read_offset(&r, &footer.standard))
+        return false;
+    if (r.at < r.end) {
+        footer.has_dst = true;
+        if (!read_name(&r, &footer.dst))
+            return false;
+        footer.dst.offset = footer.standard.offset + 3600;
+        if (r.at < r.end && !peek(&r, ',') && !read_offset(&r, &footer.dst))
+            return false;
+        if (!read_date(&r, &footer.start) || !read_date(&r, &footer.end) || r.at < r.end)
+            return false;
+    }
+    *ret_footer = footer;
+    return true;
+}
+
+/* The years of a footer, written out as spans.
+ *
+ * Each year has two events: daylight-saving time starts, and it ends. The hemisphere decides which comes
+ * first, and so does the sign: in Dublin, winter is called daylight-saving time, with less than the standard
+ * offset. Times of up to 167 hours can put an event into the year before or after, so the events of all years
+ * are sorted together.
+ *
+ * A whole year is daylight-saving time if it ends no sooner than the next one starts: "EST5EDT,0/0,J365/25".
+ * Its end is no event then. If it ends when it starts, that year has none.
+ *
+ * The last kind of time of the table holds until the next event of the footer. RFC 8536 requires that both
+ * agree where the table ends, but zic does not ensure this: America/Ojinaga, in a slim file, ends with
+ * standard time a week before the footer's summer is over. So hora only requires that the table ends with one
+ * of the footer's two offsets. If it does not, one half of the file is wrong, and hora refuses the file as
+ * damaged. */
+
+enum {
+    FIRST_YEAR = 1675, /* two years before time begins, so that there is an event before every moment */
+    LAST_YEAR = 2263,
+    MOST_EVENTS = 2 * (LAST_YEAR - FIRST_YEAR + 1),
+};
+
+/* A moment when the clocks change. */
+struct event {
+    int64_t at;
+    bool is_dst;
+};
+
+struct events {
+    size_t count;
+    struct event list[MOST_EVENTS];
+};
+
+static int64_t day_of(const struct footer_date *date, int64_t year)
+{
+    int64_t new_year = hora__days_from_date(year, 1, 1);
+    if (date->form == FOOTER_DAY)
+        return new_year + date->day;
+    if (date->form == FOOTER_JULIAN)
+        return new_year + date->day - 1 + (date->day > 59 && hora__is_leap(year) ? 1 : 0);
+    int64_t first = hora__days_from_date(year, date->month, 1);
+    int days = (date->weekday - hora__weekday(first) + 7) % 7 + 7 * (date->week - 1);
+    if (days >= hora__month_days(year, date->month)) /* the month has no fifth such weekday */
+        days -= 7;
+    return first + days;
+}
+
+/* Returns the UTC second at which a clock with this offset shows the date. */
+static int64_t second_of(const struct footer_date *date, int64_t year, int32_t offset)
+{
+    assert(offset >= -HORA__OFFSET_MAX && offset <= HORA__OFFSET_MAX);
+    return day_of(date, year) * HORA__DAY + date->time - offset;
+}
+
+/* Inserts in order. Of two events at the same second, that of the later year comes last and so wins. */
+static void insert(struct events *events, struct event event)
+{
+    assert(events->count < MOST_EVENTS);
+    size_t position = events->count++;
+    for (; position > 0; position--) {
+        const struct event *before = &events->list[position - 1];
+        if (before->at <= event.at)
+            break;
+        events->list[position] = *before;
+    }
+    events->list[position] = event;
+}
+
+static void add_year(struct events *events, const struct footer *footer, int64_t year)
+{
+    int64_t start = second_of(&footer->start, year, footer->standard.offset);
+    int64_t end = second_of(&footer->end, year, footer->dst.offset);
+    int64_t length = (hora__is_leap(year) ? 366 : 365) * HORA__DAY;
+    if (start != end)
+        insert(events, (struct event){.at = start, .is_dst = true});
+    if (end - start < length)
+        insert(events, (struct event){.at = end, .is_dst = false});
+}
+
+static struct hora__span span_of(struct hora__draft *draft, const struct footer *footer, bool is_dst)
+{
+    const struct footer_time *time = is_dst ? &footer->dst : &footer->standard;
+    return (struct hora__span){.offset = time->offset,
+                               .short_name = hora__draft_name(draft, time->name, time->name_length),
+                               .is_dst = is_dst};
+}
+
+/* Whether daylight-saving time holds when time begins. There are events before that. */
+static bool begins_with_dst(const struct events *events)
+{
+    bool is_dst = false;
+    for (size_t i = 0; i < events->count && events->list[i].at <= HORA__SECOND_FIRST; i++)
+        is_dst = events->list[i].is_dst;
+    return is_dst;
+}
+
+static bool knows_offset(const struct footer *footer, int32_t offset)
+{
+    return offset == footer->standard.offset || (footer->has_dst && offset == footer->dst.offset);
+}
+
+static int add_spans(const struct footer *footer, const struct events *events, struct hora__draft *draft,
+                     int64_t last)
+{
+    if (last <= HORA__SECOND_FIRST) /* no table, or a table that ends before time begins */
+        hora__draft_add(draft, INT64_MIN, span_of(draft, footer, begins_with_dst(events)));
+    else if (!knows_offset(footer, draft->spans[draft->count - 1].offset))
+        return HORA_EBADMSG;
+    for (size_t i = 0; i < events->count; i++)
+        if (events->list[i].at > last)
+            hora__draft_add(draft, events->list[i].at, span_of(draft, footer, events->list[i].is_dst));
+    return 0;
+}
+
+/* Adds the spans that hold behind the last span of the draft, which begins at `last`; without a table, for
+ * all time. Returns 0, HORA_EBADMSG (the footer contradicts the last span) or HORA_ENOMEM. */
+static int apply_footer(const struct footer *footer, struct hora__draft *draft, int64_t last,
+                        const char **ret_reason)
+{
+    static_assert((int)MOST_EVENTS + 1 <= (int)FOOTER_SPANS, "");
+    if (last > HORA__SECOND_MAX)
+        return 0; /* the footer holds only beyond the end of time */
+    struct events *events = hora__alloc(1, sizeof *events);
+    if (events == NULL)
+        return HORA_ENOMEM;
+    if (footer->has_dst)
+        for (int64_t year = FIRST_YEAR; year <= LAST_YEAR; year++)
+            add_year(events, footer, year);
+    int error = add_spans(footer, events, draft, last);
+    hora__free(events);
+    if (error == HORA_EBADMSG)
+        *ret_reason = "the footer of the zone's file contradicts its table";
+    return error;
+}
+
+/* ---- the file ---- */
 
 enum {
     HEADER_SIZE = 44,
-    MOST_TRANSITIONS = 20000, /* the longest tables have 250 */
-    MOST_TYPES = 256,         /* an index is one byte */
+    MOST_TRANSITIONS = 20000, /* the longest real tables have 250 */
+    MOST_TYPES = 256,         /* a type index is one byte */
 };
 
 struct reader {
@@ -36,7 +340,7 @@ struct header {
     uint32_t utc_flags, standard_flags, leaps, transitions, types, characters;
 };
 
-/* A block of which all parts are there. */
+/* A block whose parts all lie within the file. */
 struct block {
     struct header counts;
     const unsigned char *times;
@@ -50,7 +354,7 @@ struct type {
     size_t name_length;
 };
 
-/* NULL: there are not so many bytes. */
+/* Takes `size` bytes; NULL: there are not that many left. */
 static const unsigned char *take(struct reader *r, uint64_t size)
 {
     if (size > r->left)
@@ -90,8 +394,9 @@ static bool read_header(struct reader *r, struct header *header)
 
 static bool skip_block(struct reader *r, const struct header *header)
 {
-    uint64_t size = (uint64_t)header->transitions * (4 + 1) + (uint64_t)header->types * 6 + header->characters +
-                    (uint64_t)header->leaps * (4 + 4) + header->standard_flags + header->utc_flags;
+    uint64_t size = (uint64_t)header->transitions * (4 + 1) + (uint64_t)header->types * 6 +
+                    header->characters + (uint64_t)header->leaps * (4 + 4) + header->standard_flags +
+                    header->utc_flags;
     return take(r, size) != NULL;
 }
 
@@ -109,24 +414,25 @@ static bool read_block(struct reader *r, const struct header *header, size_t tim
     block->indices = take(r, header->transitions);
     block->types = take(r, (uint64_t)header->types * 6);
     block->characters = (const char *)take(r, header->characters);
-    return block->times != NULL && block->indices != NULL && block->types != NULL && block->characters != NULL &&
-           take(r, (uint64_t)header->standard_flags + header->utc_flags) != NULL;
+    return block->times != NULL && block->indices != NULL && block->types != NULL &&
+           block->characters != NULL && take(r, (uint64_t)header->standard_flags + header->utc_flags) != NULL;
 }
 
-/* The length of the name that begins there; 0 if there is none, or one that cannot be shown. */
+/* Returns the length of the name that starts there; 0: no name, or one with unprintable characters. */
 static size_t name_length(const struct block *block, size_t start)
 {
     size_t length = 0;
     for (size_t i = start; i < block->counts.characters; i++, length++) {
         if (block->characters[i] == '\0')
-            return length <= HORA__SHORT_NAME_MOST ? length : 0;
+            return length <= SHORT_NAME_MOST ? length : 0;
         if (block->characters[i] < ' ' || block->characters[i] > '~')
             return 0;
     }
     return 0;
 }
 
-/* All types, with the place of their names in the file; and the room that these need with a NUL each. */
+/* Reads all types, with the positions of their names in the file, and the room that the names need, including
+ * the NUL of each. */
 static bool read_types(const struct block *block, struct type types[MOST_TYPES], size_t *ret_names_size)
 {
     *ret_names_size = 0;
@@ -135,7 +441,8 @@ static bool read_types(const struct block *block, struct type types[MOST_TYPES],
         int64_t offset = (int64_t)(int32_t)number32(b);
         if (offset < -HORA__OFFSET_MAX || offset > HORA__OFFSET_MAX || b[4] > 1)
             return false;
-        types[i].span = (struct hora__span){.offset = (int32_t)offset, .short_name = b[5], .is_dst = b[4] == 1};
+        types[i].span =
+            (struct hora__span){.offset = (int32_t)offset, .short_name = b[5], .is_dst = b[4] == 1};
         types[i].name_length = name_length(block, b[5]);
         if (types[i].name_length == 0)
             return false;
@@ -146,6 +453,7 @@ static bool read_types(const struct block *block, struct type types[MOST_TYPES],
 
 static int64_t time_at(const struct block *block, size_t i, size_t time_size)
 {
+    assert(i < block->counts.transitions && (time_size == 4 || time_size == 8));
     if (time_size == 8)
         return number64(block->times + i * 8);
     return (int64_t)(int32_t)number32(block->times + i * 4);
@@ -163,7 +471,7 @@ static bool has_sound_transitions(const struct block *block, size_t time_size)
     return true;
 }
 
-/* The names of the types move from the file into the draft. */
+/* Moves the names of the types from the file into the draft. */
 static void name_types(const struct block *block, struct hora__draft *draft, struct type *types)
 {
     for (size_t i = 0; i < block->counts.types; i++) {
@@ -172,7 +480,7 @@ static void name_types(const struct block *block, struct hora__draft *draft, str
     }
 }
 
-static int fill(const struct block *block, size_t time_size, struct type *types, const struct hora__footer *footer,
+static int fill(const struct block *block, size_t time_size, struct type *types, const struct footer *footer,
                 struct hora__draft *draft, const char **ret_reason)
 {
     name_types(block, draft, types);
@@ -182,11 +490,12 @@ static int fill(const struct block *block, size_t time_size, struct type *types,
         hora__draft_add(draft, time_at(block, i, time_size), types[block->indices[i]].span);
     if (footer == NULL)
         return 0;
-    return hora__footer_apply(footer, draft, count > 0 ? time_at(block, count - 1, time_size) : INT64_MIN, ret_reason);
+    return apply_footer(footer, draft, count > 0 ? time_at(block, count - 1, time_size) : INT64_MIN,
+                        ret_reason);
 }
 
-/* The footer is NULL if the file has none. */
-static int make_spans(const struct block *block, size_t time_size, const struct hora__footer *footer,
+/* footer is NULL if the file has none. */
+static int make_spans(const struct block *block, size_t time_size, const struct footer *footer,
                       struct hora__spans **ret_spans, const char **ret_reason)
 {
     struct type types[MOST_TYPES] = {{.name_length = 0}};
@@ -196,8 +505,8 @@ static int make_spans(const struct block *block, size_t time_size, const struct 
         return HORA_EBADMSG;
     }
     struct hora__draft draft;
-    size_t most = block->counts.transitions + 1 + (footer != NULL ? HORA__FOOTER_SPANS : 0);
-    int error = hora__draft_init(&draft, most, names_size + HORA__FOOTER_NAMES);
+    size_t most = block->counts.transitions + 1 + (footer != NULL ? FOOTER_SPANS : 0);
+    int error = hora__draft_init(&draft, most, names_size + FOOTER_NAMES);
     if (error < 0)
         return error;
     error = fill(block, time_size, types, footer, &draft, ret_reason);
@@ -207,7 +516,7 @@ static int make_spans(const struct block *block, size_t time_size, const struct 
     return error;
 }
 
-/* Between its line feeds. */
+/* Takes the text between the two line feeds. */
 static bool take_footer(struct reader *r, const char **ret_text, size_t *ret_length)
 {
     const unsigned char *first = take(r, 1);
@@ -221,7 +530,7 @@ static bool take_footer(struct reader *r, const char **ret_text, size_t *ret_len
     return true;
 }
 
-static bool has_offsets_in_range(const struct hora__footer *footer)
+static bool has_offsets_in_range(const struct footer *footer)
 {
     int32_t least = footer->standard.offset, most = least;
     if (footer->has_dst && footer->dst.offset < least)
@@ -231,6 +540,7 @@ static bool has_offsets_in_range(const struct hora__footer *footer)
     return least >= -HORA__OFFSET_MAX && most <= HORA__OFFSET_MAX;
 }
 
+/* Version 2 or later: 64-bit times and a footer. */
 static int read_new(struct reader *r, struct hora__spans **ret_spans, const char **ret_reason)
 {
     struct header header;
@@ -245,12 +555,13 @@ static int read_new(struct reader *r, struct hora__spans **ret_spans, const char
         return HORA_EBADMSG;
     if (length == 0)
         return make_spans(&block, 8, NULL, ret_spans, ret_reason);
-    struct hora__footer footer;
-    if (!hora__footer_parse(text, length, &footer, ret_reason) || !has_offsets_in_range(&footer))
+    struct footer footer;
+    if (!parse_footer(text, length, &footer, ret_reason) || !has_offsets_in_range(&footer))
         return HORA_EBADMSG;
     return make_spans(&block, 8, &footer, ret_spans, ret_reason);
 }
 
+/* Version 1: 32-bit times, no footer. */
 static int read_old(struct reader *r, const struct header *header, struct hora__spans **ret_spans,
                     const char **ret_reason)
 {
@@ -264,6 +575,7 @@ static int read_old(struct reader *r, const struct header *header, struct hora__
 
 int hora__tzif_read(const void *data, size_t size, struct hora__spans **ret_spans, const char **ret_reason)
 {
+    assert(data != NULL || size == 0);
     struct reader r = {.at = data, .left = size};
     struct header header;
     *ret_reason = "the zone's file is no TZif file";

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zone.c - zones: their names, where they come from, and how they are renewed
+/* zone.c - time zones: names, files, and refreshing
  *
- * Names      As ZoneId.of of Java has them: "Z", then an offset, then UTC, GMT or UT with or without one; all else is a file of the
- *            database. What a name may consist of keeps it inside the database's folder.
- * Renewal    The rules are one pointer, which a refresh replaces. Nobody knows who is reading the old ones, so they stay
- *            until the zone is freed; a database changes a few times in a year. A refresh looks at the pointer first, then
- *            reads the file, then replaces the pointer if it is still the same, and else begins again: so what was read later
- *            is never replaced by what was read before.
- * Invariant  Z1 the rules of a zone with a path were read from there, or, if it is "local", are those of UTC. */
+ * Names             As in Java's ZoneId.of: "Z", then an offset, then UTC, GMT or UT with or without an
+ *                   offset; any other name is a file of the database. The allowed characters keep a name
+ *                   inside the database's folder.
+ * Refreshing        The rules are one pointer, which a refresh replaces. hora cannot know which threads
+ *                   read the old rules, so they stay until the zone is freed; a database changes a few
+ *                   times a year. A refresh loads the pointer, reads the file and replaces the pointer if
+ *                   it has not changed since; else it starts again. So older contents never replace newer
+ *                   ones.
+ * Invariants        Z1 the rules of a zone with a path come from that file, or, for "local" without a
+ *                   file, are UTC's. */
 #include "cron/zone.h"
 
 #include <assert.h>
@@ -17,7 +20,6 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
-#include "cron/spans.h"
 #include "sys/alloc.h"
 #include "sys/file.h"
 
@@ -58,9 +60,10 @@ static void free_zone(hora_zone *zone)
     hora__free(zone);
 }
 
-/* Takes the spans over, also if it fails. The path may be NULL. */
+/* Takes over the spans, even if it fails. The path may be NULL. */
 static int make_zone(const char *name, const char *path, struct hora__spans *spans, hora_zone **ret_zone)
 {
+    assert(name != NULL && spans != NULL);
     hora_zone *zone = hora__alloc(1, sizeof *zone);
     if (zone == NULL) {
         free_spans(spans);
@@ -123,7 +126,7 @@ static int load_file(const char *path, struct hora__spans **ret_spans, const cha
     return error;
 }
 
-/* The rules that the file at a path has now. */
+/* Reads the current rules of the file. */
 static int load(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
 {
     int error = load_file(path, ret_spans, ret_reason);
@@ -151,7 +154,7 @@ static int load_from(const char *folder, const char *name, hora_zone **ret_zone,
     return error;
 }
 
-/* The first of the usual folders that has such a file. */
+/* Uses the first of the usual folders that has the file. */
 static int load_from_system(const char *name, hora_zone **ret_zone, const char **ret_reason)
 {
     static const char *const folders[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo",
@@ -178,7 +181,7 @@ static bool is_file_name(const char *name)
         char c = name[length];
         if (length == MOST_NAME || !is_name_character(c))
             return false;
-        if (before == '/' && (c == '/' || c == '.')) /* a part that is empty, or goes up, or is hidden */
+        if (before == '/' && (c == '/' || c == '.')) /* an empty or hidden part, or one that goes up */
             return false;
         before = c;
     }
@@ -196,7 +199,7 @@ static int make_fixed(const char *name, int32_t offset, hora_zone **ret_zone)
     return error;
 }
 
-/* The length of UTC, GMT or UT at the beginning of a name, if nothing or an offset follows. */
+/* Returns the length of UTC, GMT or UT at the start of a name if nothing or an offset follows, else 0. */
 static size_t prefix_length(const char *name)
 {
     static const char *const prefixes[] = {"UTC", "GMT", "UT"};
@@ -209,7 +212,8 @@ static size_t prefix_length(const char *name)
     return 0;
 }
 
-/* Whether a name says a fixed offset, or tries to: then *ret_error is set, and the zone is made if it is one. */
+/* Whether a name is a fixed offset, or tries to be one. Then it sets *ret_error, and makes the zone if the
+ * name is valid. */
 static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_error)
 {
     size_t prefix = prefix_length(name);
@@ -255,7 +259,7 @@ static int new_zone(const char *name, const hora_zone_options *given, hora_zone 
     return error;
 }
 
-/* Tell the caller why: `what` is a static sentence, or NULL. */
+/* Writes the reason. `what` is a static sentence, or NULL. */
 static int finish(int error, const char *name, const char *what, hora_error *reason)
 {
     if (error < 0 && error != HORA_ENOMEM && what != NULL)

@@ -1,77 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zone.h - a zone from inside: spans of constant offset, side by side
+/* zone.h - a time zone from inside: a table of spans of constant offset
  *
- * All that a zone will ever say is one table: from the beginning of time (as far as hora_instant counts) to its end, spans in
- * which the offset does not change. Those past the file's own table come from its footer, and are written into the table
- * when the zone is made; so nobody else needs to know that there is a footer. */
+ * The rules of a zone are one table. It covers all time that hora_instant can count, as spans in which the
+ * offset does not change. The spans behind the table of the zone's file come from the footer of that file;
+ * reading the file writes them into the table, so only tzif.c knows about footers. */
 #ifndef HORA_CRON_ZONE_H
 #define HORA_CRON_ZONE_H
 
+#include <assert.h>
 #include <hora/zone.h>
 
 #include "sys/atomic.h"
 
-/* The whole seconds that hora_instant can count; before the first of them there is most of one more. */
+/* The first and last whole second that hora_instant can count. Before the first there is most of one more
+ * second. */
 #define HORA__SECOND_MIN (INT64_MIN / INT64_C(1000000000))
 #define HORA__SECOND_MAX (INT64_MAX / INT64_C(1000000000))
 
-/* Immutable. Invariants: S1 count >= 1 and begins[0] is INT64_MIN. S2 begins are strictly rising, and all but the first lie from
- * HORA__SECOND_MIN to HORA__SECOND_MAX. S3 neighbours differ in offset, or in what is_dst or short_name say. S4 every offset
- * lies between -26 and 26 hours. */
+/* Immutable.
+ *
+ * Invariants        S1 count >= 1, and begins[0] is INT64_MIN.
+ *                   S2 begins rise strictly, and all but the first lie from HORA__SECOND_MIN to
+ *                   HORA__SECOND_MAX.
+ *                   S3 neighbours differ in offset, in is_dst or in the text of short_name.
+ *                   S4 every offset lies between -26 and 26 hours. */
 struct hora__span {
     int32_t offset;      /* seconds ahead of UTC */
-    uint16_t short_name; /* where it begins in `names` */
+    uint16_t short_name; /* offset of its text in `names` */
     bool is_dst;
 };
 
 struct hora__spans {
-    struct hora__spans *older; /* rules that were replaced, freed with the zone */
+    struct hora__spans *older; /* rules that hora_zone_refresh replaced; freed with the zone */
     size_t count;
     const int64_t *begins; /* seconds since 1970; a span ends where the next one begins */
     const struct hora__span *spans;
-    const uint16_t *index; /* see spans.c */
-    const char *names;     /* NUL after each */
+    const uint16_t *index; /* speeds up hora__spans_find, see spans.c */
+    const char *names;     /* each ends with a NUL */
 };
 
 struct hora_zone {
     hora__atomic refs;
-    hora__atomic_pointer spans; /* struct hora__spans, replaced by hora_zone_refresh */
-    char *path;                 /* of the file; NULL: none */
+    hora__atomic_pointer spans; /* struct hora__spans; hora_zone_refresh replaces it */
+    char *path;                 /* of the zone's file; NULL: none */
     char *name;
-    bool is_offset; /* it was made from UTC or a number of hours: its name says nothing that its offset does not */
+    bool is_offset; /* made from UTC or an offset, so the name tells nothing but the offset */
 };
 
-/* The zone's rules as they are now; valid as long as the zone is. NULL: those of UTC. */
+/* Returns the current rules of the zone, which stay valid as long as the zone. NULL: UTC. */
 const struct hora__spans *hora__zone_spans(const hora_zone *zone);
 
 /* ---- spans.c ---- */
 
-/* The number of the span in which a second lies. */
+/* Returns the index of the span that contains a second. */
 size_t hora__spans_find(const struct hora__spans *spans, int64_t second);
 
-/* Where a span ends: the first second after it, INT64_MAX for the last one. */
+/* The first second behind a span; INT64_MAX for the last one. */
 static inline int64_t hora__spans_end(const struct hora__spans *spans, size_t index)
 {
+    assert(index < spans->count);
     return index + 1 < spans->count ? spans->begins[index + 1] : INT64_MAX;
 }
 
-/* ---- tzif.c: the contents of a file ---- */
+/* A draft is filled from the beginning of time on, and then becomes a table. Callers may add redundant spans:
+ * spans outside the time that hora_instant counts, and spans equal to their predecessor. The draft keeps the
+ * invariants S1 to S4. */
 
-/* No file of the database has a thirtieth of this. */
+/* S4, in seconds */
+#define HORA__OFFSET_MAX INT32_C(93600)
+
+/* The second that contains INT64_MIN nanoseconds, where time begins. */
+#define HORA__SECOND_FIRST (HORA__SECOND_MIN - 1)
+
+struct hora__draft {
+    size_t count; /* at least 1 once a span was added */
+    /* room for spans */
+    size_t most;
+    int64_t *begins;
+    struct hora__span *spans;
+    char *names;
+    size_t names_size;
+    /* room for names */
+    size_t names_most;
+};
+
+/* Allocates room for `most` spans, and for names including the NUL of each. Returns 0 or HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__draft_init(struct hora__draft *draft, size_t most,
+                                                         size_t names_most);
+void hora__draft_destroy(struct hora__draft *draft);
+
+/* Returns the offset of a name; adds the name if it is new. */
+uint16_t hora__draft_name(struct hora__draft *draft, const char *name, size_t length);
+
+/* Adds the span that begins at this second, which must not be before the last one. The first span begins at
+ * the beginning of time. */
+void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span span);
+
+/* Makes the table. Returns 0 or HORA_ENOMEM. The caller destroys the draft. */
+__attribute__((warn_unused_result)) int hora__draft_finish(const struct hora__draft *draft,
+                                                           struct hora__spans **ret_spans);
+
+/* Makes a table of one span. Returns 0 or HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__spans_fixed(int32_t offset, const char *name,
+                                                          struct hora__spans **ret_spans);
+
+/* The table of UTC. */
+const struct hora__spans *hora__spans_utc(void);
+
+/* Whether two tables have the same rules. */
+bool hora__spans_equal(const struct hora__spans *a, const struct hora__spans *b);
+
+/* Whether the offset never changes. */
+bool hora__spans_is_fixed(const struct hora__spans *spans);
+
+/* Whether S1 to S4 hold; for assertions and tests. */
+bool hora__spans_is_sound(const struct hora__spans *spans);
+
+/* ---- tzif.c: zone files ---- */
+
+/* The largest file that hora reads. No file of the database has a thirtieth of this. */
 #define HORA__TZIF_MOST ((size_t)1 << 20)
 
-/* HORA_EBADMSG, HORA_ENOTSUP (leap seconds), HORA_ENOMEM. *ret_spans is one block of memory, for hora__free. */
-__attribute__((warn_unused_result)) int hora__tzif_read(const void *data, size_t size, struct hora__spans **ret_spans,
+/* Reads the contents of a zone file. Returns 0, HORA_EBADMSG, HORA_ENOTSUP (leap seconds) or HORA_ENOMEM.
+ * *ret_spans is one block, which the caller frees with hora__free. */
+__attribute__((warn_unused_result)) int hora__tzif_read(const void *data, size_t size,
+                                                        struct hora__spans **ret_spans,
                                                         const char **ret_reason);
 
-/* ---- offset.c: fixed offsets ---- */
+/* ---- local.c: fixed offsets ---- */
 
-/* An offset as ZoneOffset.of of Java takes it, without "Z": +h, +hh, +hhmm, +hh:mm, +hhmmss, +hh:mm:ss, up to 18 hours. */
+/* Parses an offset in the forms of Java's ZoneOffset.of except "Z": +h, +hh, +hhmm, +hh:mm, +hhmmss,
+ * +hh:mm:ss, up to 18 hours. */
 bool hora__offset_parse(const char *text, size_t length, int32_t *ret_offset);
 
 enum { HORA__OFFSET_TEXT = 16 };
 
-/* "+05:30", "-00:44:30"; "Z" for none. Returns its length. */
+/* Writes "+05:30" or "-00:44:30", or "Z" for zero. Returns the length. */
 size_t hora__offset_format(int32_t offset, char text[HORA__OFFSET_TEXT]);
 
 #endif

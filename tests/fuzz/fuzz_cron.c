@@ -7,7 +7,7 @@
 
 #include <hora/hora.h>
 
-#include "cron/parse.h"
+#include "cron/cron.h"
 
 enum { MOST_BYTES = 256, MOST_TEXT = 2048 };
 

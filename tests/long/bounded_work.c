@@ -118,8 +118,7 @@ static void report(const char *history, struct tally *tallies)
         calls += tally->calls;
         sum += tally->sum;
         prepaid += tally->prepaid;
-        MUST(tally->most <= allowed(tally->bound) &&
-             tally->sum <= tally->calls * allowed_on_average(tally->bound));
+        MUST(tally->most <= allowed(tally->bound) && tally->sum <= tally->calls * allowed_on_average(tally->bound));
     }
     (void)fflush(stdout);
     MUST(prepaid <= PREPAID * calls);
@@ -131,8 +130,8 @@ static void report(const char *history, struct tally *tallies)
 
 enum times { RANDOM, EQUAL, RISING, FALLING, SAW, TIMES };
 
-static const char *const names_of_times[TIMES] = {"random times", "equal times", "rising times",
-                                                  "falling times", "times like a saw"};
+static const char *const names_of_times[TIMES] = {"random times", "equal times", "rising times", "falling times",
+                                                  "times like a saw"};
 
 /* From 1 ms to 1 ms and `elements` us. */
 static hora_ns delay_of(enum times times, int i)
@@ -228,8 +227,7 @@ static void history_of_a_scheduler(enum times times)
         cancel((int)random_below((uint64_t)elements));
     pass(scheduler, HORA_MS(1) + HORA_US(elements));
     const struct tally *all = scheduler_tallies;
-    MUST(all[SCHEDULE].calls == 2 * (int64_t)elements &&
-         all[START].calls == all[SCHEDULE].calls - all[CANCEL].calls);
+    MUST(all[SCHEDULE].calls == 2 * (int64_t)elements && all[START].calls == all[SCHEDULE].calls - all[CANCEL].calls);
     for (int i = 0; i < elements; i++)
         (void)hora_future_unref(futures[i]);
     MUST(hora_pool_free(scheduler) == 0 && hora_virtual_clock_free(vclock) == 0);
@@ -244,8 +242,7 @@ static void history_of_a_delay_queue(enum times times)
     char name[64];
     hora_queue *queue;
     void *item;
-    struct tally tallies[] = {
-        {.what = "put", .bound = BY_RUNS}, {.what = "poll", .bound = BY_RUNS}, {.what = NULL}};
+    struct tally tallies[] = {{.what = "put", .bound = BY_RUNS}, {.what = "poll", .bound = BY_RUNS}, {.what = NULL}};
     MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue, NULL) == 0);
@@ -255,8 +252,7 @@ static void history_of_a_delay_queue(enum times times)
             MUST(hora_queue_put_delayed(queue, &futures[i], delay_of(times, i)) == 0);
             end(&tallies[0]);
         }
-        MUST(hora_virtual_clock_advance(vclock, HORA_MS(1) + HORA_US(round == 0 ? elements / 2 : elements)) ==
-             0);
+        MUST(hora_virtual_clock_advance(vclock, HORA_MS(1) + HORA_US(round == 0 ? elements / 2 : elements)) == 0);
         begin();
         for (int error; (error = hora_queue_poll(queue, &item)) != HORA_EEMPTY; end(&tallies[1]))
             MUST(error == 0);
@@ -338,7 +334,7 @@ int main(int argc, char **argv)
     history_of_a_pool("pool, bounded, execute", elements, false);
     history_of_a_pool("pool, bounded, submit", elements, true);
     free(futures);
-    printf("bounded work: %" PRId64 " calls with up to %d elements passed, each within its bound\n",
-           checked_calls, elements);
+    printf("bounded work: %" PRId64 " calls with up to %d elements passed, each within its bound\n", checked_calls,
+           elements);
     return 0;
 }

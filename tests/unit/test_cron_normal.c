@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cron_normal.c - the normal form of day fields means what they meant, and is one for all that mean the same */
-#include "cron/calendar.h"
-#include "cron/parse.h"
+#include "cron/cron.h"
 #include "harness.h"
 
 enum { KINDS = 28, ALL_WEEKDAYS = 0x7f, ROUNDS = 3000 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cron/parse.h"
+#include "cron/cron.h"
 #include "harness.h"
 
 enum { ROUNDS = 300000, LONGEST = 128 };

@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cron/calendar.h"
 #include "cron/civil.h"
 #include "cron/cron.h"
-#include "cron/spans.h"
+#include "cron/zone.h"
 #include "harness.h"
 #include "sys/alloc.h"
 

@@ -2,7 +2,7 @@
 /* test_spans.c - tables of spans: random drafts, and every second found by the index as by looking at all spans */
 #include <string.h>
 
-#include "cron/spans.h"
+#include "cron/zone.h"
 #include "harness.h"
 #include "sys/alloc.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/zone_support.h"
-#include "cron/spans.h"
+#include "cron/zone.h"
 #include "harness.h"
 #include "sys/alloc.h"
 
