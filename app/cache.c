@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - a bounded map from texts to values that are costly to make
+/* cache.c - a bounded map from texts to values that are expensive to create
  *
- * A text's hash says in which set it stands; a set has a few places, and the one that was not asked for the longest makes
- * room. So a look-up compares at most CACHE_WAYS hashes, and the whole never holds more than CACHE_SETS * CACHE_WAYS values,
- * whatever comes in. */
+ * The hash of a text selects a set. A set has a few entries, and the least recently used one is evicted. A
+ * lookup therefore compares at most CACHE_WAYS hashes, and the cache never holds more than CACHE_SETS *
+ * CACHE_WAYS values. */
 #include "cache.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 #include "command.h"
 
-/* FNV-1a, with its upper half folded in, because a set is chosen by the lowest bits. */
+/* FNV-1a. The upper half is folded in because the lowest bits select the set. */
 static uint64_t hash_of(const char *key, size_t length)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -51,7 +51,7 @@ void cache_add(struct cache *cache, const char *key, size_t length, void *value)
     struct cache_entry *oldest = &set[0];
     for (int i = 1; i < CACHE_WAYS; i++)
         if (set[i].used < oldest->used)
-            oldest = &set[i]; /* a free one has never been used */
+            oldest = &set[i]; /* a free entry has never been used */
     empty(cache, oldest);
     char *copy = memory(length + 1);
     memcpy(copy, key, length);

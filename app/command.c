@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.c - tables of commands, and complaints
+/* command.c - tables of commands, and error messages
  *
- * A command may have a table of commands of its own: command_run looks up one word after the other, and remembers them, so
- * that a complaint begins with all of them ("hora cron next: ..."). Complaints go to standard error, and if that fails there is
- * nobody left to tell. */
+ * A command may have its own table of subcommands. command_run looks up one word after another and remembers
+ * them, so that an error message starts with all of them ("hora cron next: ..."). Error messages go to
+ * standard error; a failure to write them is ignored. */
 #include "command.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "output.h"
 
-static char path[64] = "hora"; /* the words of the command that runs */
+static char path[64] = "hora"; /* the words of the running command */
 
 static void path_add(const char *name)
 {
@@ -38,7 +38,7 @@ int command_run(const struct command *table, size_t count, const char *help, int
             return table[i].run(argc - 1, argv + 1);
         }
     }
-    complain("there is no %s %s", name[0] == '-' ? "option" : "command", name);
+    complain("unknown %s %s", name[0] == '-' ? "option" : "command", name);
     (void)fputs(help, stderr);
     return STATUS_TROUBLE;
 }
@@ -56,7 +56,7 @@ int complain(const char *format, ...)
 
 int complain_help(void)
 {
-    (void)fprintf(stderr, "How it is used: %s --help\n", path);
+    (void)fprintf(stderr, "See %s --help for usage.\n", path);
     return STATUS_TROUBLE;
 }
 

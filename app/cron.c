@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron.c - hora cron: the table of its commands */
+/* cron.c - hora cron: the table of its subcommands */
 #include "cron.h"
 
 #include "command.h"
@@ -8,17 +8,19 @@ static const char help[] =
     "Usage: hora cron COMMAND ...\n"
     "\n"
     "Commands:\n"
-    "  next EXPR     the next times of a cron expression\n"
-    "  prev EXPR     the times before\n"
-    "  explain EXPR  what it means: in words, field by field, the next ten times, and what clock changes do to it\n"
-    "  check EXPR    whether it is right, and if not, where it is wrong\n"
+    "  next EXPR     print the next times of a cron expression\n"
+    "  prev EXPR     print the previous times\n"
+    "  explain EXPR  explain it in words and by field, with its next ten times and the clock changes\n"
+    "                that affect it\n"
+    "  check EXPR    check whether it is valid and, if not, show the mistake\n"
     "\n"
     "An expression is one argument, so quote it: hora cron next '0 0 3 LW * *' --zone Europe/Paris\n"
     "\n"
     "  second minute hour day-of-month month day-of-week    --dialect spring (the default)\n"
     "         minute hour day-of-month month day-of-week    --dialect unix\n"
     "\n"
-    "hora cron COMMAND --help tells of a command; hora(1) tells all, hora_cron(3) what stands in a field.\n";
+    "For help on a command, use hora cron COMMAND --help. hora(1) describes all commands, and\n"
+    "hora_cron(3) the syntax of the fields.\n";
 
 int cron_command(int argc, char **argv)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_changes.c - what clock changes do to an expression
+/* cron_changes.c - the effect of clock changes on an expression
  *
- * Let the clocks be set at an instant T, by d seconds. Setting them forward skips the local times that the old offset would
- * have given to [T, T + d); setting them back repeats those that the new offset gives to [T, T + d). The lesser offset in
- * both cases: so a zone with that offset and no changes at all is asked for the times of the expression in there. */
+ * Let the clocks change at an instant T by d seconds. A change forward skips the local times that the old
+ * offset would have assigned to [T, T + d). A change back repeats those that the new offset assigns to [T, T
+ * + d). In both cases this is the smaller offset. The times of the expression in this interval are therefore
+ * found in a fixed zone with that offset. */
 #include "cron_changes.h"
 
 #include <stddef.h>
@@ -13,8 +14,8 @@
 #include "cron_text.h"
 #include "output.h"
 
-#define MOST_CHANGES  24 /* lines */
-#define TIMES_IN_FULL 4  /* times listed one by one; of more, the first and the last */
+#define MOST_CHANGES  24 /* maximum number of lines */
+#define TIMES_IN_FULL 4  /* number of times listed individually; of more, only the first and the last */
 #define NS_PER_SECOND 1000000000
 
 /* The local times that one change skips or repeats. */
@@ -43,10 +44,10 @@ static int find_touched(const hora_cron *cron, const hora_transition *change, st
     if (result < 0)
         return result;
     *ret_touched = (struct touched){0};
-    hora_instant time = {change->at.ns - 1}; /* the change itself is inside */
+    hora_instant time = {change->at.ns - 1}; /* the interval includes the change itself */
     while ((result = hora_cron_next(cron, fixed, time, &time)) > 0 && time.ns - change->at.ns < length) {
         hora_zone_to_local(fixed, time, &ret_touched->last);
-        ret_touched->last.short_name = NULL; /* it goes with the zone */
+        ret_touched->last.short_name = NULL; /* it is freed with the zone */
         if (ret_touched->count < TIMES_IN_FULL)
             ret_touched->times[ret_touched->count] = ret_touched->last;
         ret_touched->count++;
@@ -60,7 +61,7 @@ static void print_date(const hora_local *local)
     output_format("%s %04d-%02d-%02d", weekday_name(local), (int)local->year, local->month, local->day);
 }
 
-/* A time of the day, with its date if that is not the one of the line. */
+/* A time of day, with its date if that differs from the date of the line. */
 static void print_local(const hora_local *local, const hora_local *line)
 {
     if (local->year != line->year || local->day_of_year != line->day_of_year) {
@@ -87,7 +88,7 @@ static void print_touched(const struct touched *touched, const hora_local *line)
     }
 }
 
-/* What the clocks show at an instant, by an offset. */
+/* The local time at an instant, for a given offset. */
 static int local_by(int offset, hora_instant instant, hora_local *ret_local)
 {
     hora_zone *fixed;
@@ -116,13 +117,13 @@ static int print_change(const hora_transition *change, const struct touched *tou
     print_local(&after, &before);
     output_text("  ");
     if (change->offset_after < change->offset_before) {
-        output_text(keeps_times ? "comes once, the first time: " : "comes twice: ");
+        output_text(keeps_times ? "occurs once, the first time: " : "occurs twice: ");
     } else if (keeps_times) {
-        output_text("comes at ");
+        output_text("occurs at ");
         print_local(&after, &before);
         output_text(" instead: ");
     } else {
-        output_text("does not come: ");
+        output_text("does not occur: ");
     }
     print_touched(touched, &before);
     output_text("\n");

@@ -17,16 +17,15 @@ static const char help[] =
     "Usage: hora cron check EXPR [--dialect spring|unix]\n"
     "       hora cron check - [--dialect spring|unix]\n"
     "\n"
-    "Say whether a cron expression is right. Prints \"ok:\" and what it means in words; or what is wrong, the "
-    "expression, and\n"
-    "under the mistake a line of ^. With - it reads expressions from standard input, one a line.\n"
+    "Check a cron expression. Prints \"ok:\" and its meaning in words; or the error, the expression,\n"
+    "and a line with ^ under the mistake. With -, reads expressions from standard input, one per line.\n"
     "\n"
-    "  --dialect spring|unix   six fields (the default), or crontab's five\n"
-    "  -h, --help              print this\n"
+    "  --dialect spring|unix   six fields (the default), or the five fields of crontab\n"
+    "  -h, --help              print this help\n"
     "\n"
-    "Exit status: 0 if it is right, 1 if it is wrong (or one of several), 2 if something else is.\n";
+    "Exit status: 0 if all expressions are valid, 1 if one is not, 2 on other errors.\n";
 
-/* Returns STATUS_OK, STATUS_NO, or STATUS_TROUBLE after a complaint. */
+/* Returns STATUS_OK, STATUS_NO, or STATUS_TROUBLE after printing an error. */
 static int check(const char *expression, const hora_cron_options *options)
 {
     hora_cron *cron;

@@ -20,28 +20,30 @@
 static const char help[] =
     "Usage: hora cron explain EXPR [OPTION]...\n"
     "\n"
-    "Say what a cron expression means: in words, field by field, its next ten times, and the coming clock changes that "
-    "skip\n"
-    "or repeat a time of it: those up to the tenth time, at least of two years, at most of twenty.\n"
+    "Explain a cron expression: in words, field by field, its next ten times, and the coming clock\n"
+    "changes that skip or repeat one of its times. It lists the changes up to the tenth time, but of at\n"
+    "least two and at most twenty years.\n"
     "\n"
-    "  --zone Z            a zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"
-    "  --from T            a time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris], 2026-03-29; default: "
-    "now\n"
-    "  --dst spring|cron   local times that clock changes skip or repeat: spring (the default): never, and twice;\n"
-    "                      cron: a fixed time of the day comes right after the gap, and once; others as with spring\n"
-    "  --dialect spring|unix   six fields and all must match (the default), or crontab's five\n"
-    "  -h, --help          print this\n"
+    "  --zone Z            time zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"
+    "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"
+    "                      2026-03-29; default: now\n"
+    "  --dst spring|cron   local times that clock changes skip or repeat.\n"
+    "                      spring (the default): skipped times do not occur, repeated ones occur twice.\n"
+    "                      cron: a fixed time of day that is skipped occurs right after the gap, and a\n"
+    "                      repeated one occurs once; other expressions behave as with spring\n"
+    "  --dialect spring|unix   six fields that must all match (the default), or the five of crontab\n"
+    "  -h, --help          print this help\n"
     "\n"
-    "Exit status: 0, also if it never comes, or 2 if something is wrong.\n";
+    "Exit status: 0, also if the expression never matches; 2 on errors.\n";
 
 /* The texts of an expression's fields, in the order of hora_cron_field. */
 struct fields {
-    char *copy; /* what the texts point into */
+    char *copy; /* the memory that the texts point into */
     const char *texts[MOST_FIELDS];
-    int count; /* 0: it has none, as @reboot */
+    int count; /* 0 if it has none, as @reboot */
 };
 
-/* A macro has no fields as given: its normal form has. */
+/* A macro has no fields of its own, but its normal form has. */
 static struct fields split(const char *expression, const hora_cron *cron)
 {
     struct fields fields = {.copy = NULL};
@@ -68,7 +70,7 @@ static struct fields split(const char *expression, const hora_cron *cron)
 static void print_fields(const struct fields *fields, const hora_cron *cron)
 {
     static const char *const names[] = {"", "second", "minute", "hour", "day of month", "month", "day of week"};
-    int first = HORA_CRON_FIELD_WEEKDAY - fields->count + 1; /* crontab's have no second */
+    int first = HORA_CRON_FIELD_WEEKDAY - fields->count + 1; /* crontab has no second field */
     int width = 0;
     for (int i = 0; i < fields->count; i++)
         width = (int)strlen(fields->texts[i]) > width ? (int)strlen(fields->texts[i]) : width;
@@ -84,7 +86,7 @@ static void print_fields(const struct fields *fields, const hora_cron *cron)
     }
 }
 
-/* Whether the expression counts time, rather than naming times of the day: then clock changes do not move it. */
+/* Whether the expression counts time rather than naming times of day: clock changes then do not move it. */
 static bool counts_time(const struct fields *fields)
 {
     for (int i = 0; i < fields->count - 3; i++)
@@ -110,7 +112,8 @@ static void print_heads(const struct cron_request *request, const struct cron_qu
     free(words);
 }
 
-/* Print the next times; *ret_last is the last of them, or where the search began. Returns 0 or an error of hora. */
+/* Prints the next times. *ret_last is the last of them, or the start of the search. Returns 0 or an error
+ * code of hora. */
 static int print_times(const struct cron_question *question, hora_instant *ret_last)
 {
     hora_instant times[TIMES];
@@ -133,7 +136,7 @@ static int print_times(const struct cron_question *question, hora_instant *ret_l
     return 0;
 }
 
-/* The same day and time some years later, as near as the calendar has it. */
+/* The same date and time some years later, or the nearest that the calendar has. */
 static hora_instant later(hora_instant instant, const hora_zone *zone, int years)
 {
     hora_local local;
@@ -166,7 +169,7 @@ static int explain(const struct cron_request *request, const struct cron_questio
     until = until.ns < least.ns ? least : until.ns > most.ns ? most : until;
     hora_local end;
     hora_zone_to_local(question->zone, until, &end);
-    output_format("\nClock changes that touch it, until %04d-%02d-%02d\n", (int)end.year, end.month, end.day);
+    output_format("\nClock changes that affect it, until %04d-%02d-%02d\n", (int)end.year, end.month, end.day);
     result = print_changes(question->cron, question->zone, question->from, until, keeps_times);
     return result < 0 ? complain("%s", hora_strerror(result)) : STATUS_OK;
 }

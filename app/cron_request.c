@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_request.c - what a command of hora cron was asked for */
+/* cron_request.c - the parsed command line of hora cron */
 #include "cron_request.h"
 
 #include <stdio.h>
@@ -19,10 +19,10 @@
 enum { DIALECT = 1, HELP, DST, ZONE, FROM, COUNT, TSV };
 
 static const struct option table[] = {
-    {"--dialect", 0, true, DIALECT}, /* check takes up to here */
+    {"--dialect", 0, true, DIALECT}, /* check takes the options up to here */
     {"--help", 'h', false, HELP},    {"--dst", 0, true, DST},
-    {"--zone", 0, true, ZONE},       {"--from", 0, true, FROM}, /* explain up to here */
-    {NULL, 'n', true, COUNT},        {"--tsv", 0, false, TSV},  /* next and prev all */
+    {"--zone", 0, true, ZONE},       {"--from", 0, true, FROM}, /* explain takes the options up to here */
+    {NULL, 'n', true, COUNT},        {"--tsv", 0, false, TSV},  /* next and prev take all */
 };
 
 static bool take_option(struct cron_request *request, int id, const char *value)
@@ -55,18 +55,17 @@ static bool take_option(struct cron_request *request, int id, const char *value)
     }
 }
 
-/* Whether what was given goes together. */
+/* Checks whether the arguments are compatible. */
 static int check_together(const struct cron_request *request, int operands, const char *second)
 {
     if (operands > 1)
-        return complain_use("one argument too many: \"%s\"; an expression is one argument: '0 0 3 * * *', with quotes",
-                            second);
+        return complain_use("unexpected argument \"%s\"; quote the expression: '0 0 3 * * *'", second);
     if (!request->tsv)
-        return operands == 1 ? REQUEST_GO : complain_use("which expression?");
+        return operands == 1 ? REQUEST_GO : complain_use("the expression is missing");
     if (operands > 0)
-        return complain_use("with --tsv the expressions come from standard input, not from the command line");
+        return complain_use("--tsv reads expressions from standard input, not from the command line");
     if (request->zone || request->from || request->count > 0)
-        return complain_use("with --tsv there is no %s: each line has its own zone and time, and gets one answer",
+        return complain_use("--tsv cannot be combined with %s: each line has its own zone and time and gets one answer",
                             request->zone   ? "--zone"
                             : request->from ? "--from"
                                             : "-n");
@@ -148,7 +147,7 @@ int question_open(const struct cron_request *request, struct cron_question *ret_
     if (good) {
         good = hora_zone_new(zone, NULL, &ret_question->zone, &error) >= 0;
         if (!good)
-            complain("%s", error.message); /* it names the zone */
+            complain("%s", error.message); /* the message names the zone */
     }
     good = good && open_from(request, ret_question);
     if (!good)

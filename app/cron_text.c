@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_text.c - texts about expressions and times, of any length
+/* cron_text.c - texts of any length about expressions and times
  *
- * The library writes into a buffer and says how long the whole text is: so it is asked twice. */
+ * The library writes into a buffer and returns the length of the complete text, so these functions call it
+ * twice. */
 #include "cron_text.h"
 
 #include <stddef.h>
@@ -10,7 +11,7 @@
 #include "command.h"
 #include "output.h"
 
-/* Room for a text of this length; an error is an empty text. */
+/* Allocates room for a text of this length; an error yields an empty text. */
 static char *room_for(int length)
 {
     char *text = memory((size_t)(length < 0 ? 0 : length) + 1);
@@ -45,13 +46,13 @@ char *cron_field_words(const hora_cron *cron, hora_cron_field field)
     return text;
 }
 
-/* Whether a byte goes on with a character of UTF-8, and so takes no column of its own. */
+/* Whether a byte continues a UTF-8 character and therefore takes no column of its own. */
 static bool is_continuation(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* A byte as it may stand on a terminal. */
+/* A byte as it can be printed on a terminal. */
 static char shown(char byte)
 {
     bool is_control = (unsigned char)byte < ' ' || byte == 127;
@@ -66,7 +67,7 @@ char *cron_mark(const char *expression, const hora_error *error)
     size_t length = strlen(expression);
     size_t first = (size_t)error->offset < length ? (size_t)error->offset : length;
     size_t wrong = (size_t)error->length;
-    size_t last = wrong < length - first ? first + wrong : length; /* one after the mistake */
+    size_t last = wrong < length - first ? first + wrong : length; /* one past the mistake */
     char *text = memory(2 * (sizeof indent + length + 3));
     char *to = text;
     to = (char *)memcpy(to, indent, sizeof indent - 1) + sizeof indent - 1;
@@ -97,8 +98,8 @@ void output_time(hora_instant instant, const hora_zone *zone, bool with_name)
         output_text(text);
 }
 
-/* Whether the expression has a time in the hundred years before that end: then it goes on beyond it. No expression makes a pause of
- * forty years, but for one that the clock changes of a zone have ended. */
+/* Whether the expression has a time in the hundred years before the end of the range: it then continues
+ * beyond it. No expression pauses for forty years, unless clock changes of a zone have ended it. */
 static bool goes_on(const hora_cron *cron, const hora_zone *zone, hora_instant end, bool backwards)
 {
     static const int64_t century = INT64_C(36525) * 86400 * 1000000000;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cron_tsv.c - many questions from standard input
  *
- * Zones and expressions are kept, because the lines of a large file repeat them: making one costs a thousand times as much as
- * asking it. What was refused is not kept: to refuse is quick.
+ * Zones and expressions are cached, because the lines of a large file repeat them: creating one costs a
+ * thousand times as much as using it. Refused ones are not cached, because refusing is fast.
  *
- * Invariant: every line is answered by exactly one line, whatever is in it. */
+ * Invariant: every line is answered by exactly one line, whatever it contains. */
 #include "cron_tsv.h"
 
 #include <stddef.h>
@@ -19,7 +19,7 @@
 enum { EXPRESSION, ZONE, FROM, COLUMNS };
 
 static struct cache crons, zones;
-static bool no_memory; /* the library had none: no line can be trusted from here on */
+static bool no_memory; /* the library ran out of memory: no line can be trusted from here on */
 
 static void drop_cron(void *cron)
 {
@@ -31,7 +31,7 @@ static void drop_zone(void *zone)
     hora_zone_unref(zone);
 }
 
-/* Answer with an error; `about` is what was looked at, NULL if that is said by the text. */
+/* Answers with an error. `about` is the offending text, or NULL if the message names it. */
 static void refuse(int error, const char *about, const char *text)
 {
     no_memory = no_memory || error == HORA_ENOMEM;
@@ -68,14 +68,14 @@ static const hora_zone *zone_of(const char *name)
     hora_error error;
     int result = hora_zone_new(name, NULL, &zone, &error);
     if (result < 0) {
-        refuse(result, NULL, length > 0 ? error.message : "the zone is empty"); /* the message names the zone */
+        refuse(result, NULL, length > 0 ? error.message : "the zone is empty"); /* it names the zone */
         return NULL;
     }
     cache_add(&zones, name, length, zone);
     return zone;
 }
 
-/* Cut a line at its tabs; returns how many columns it has, of which the first three are set. */
+/* Splits a line at its tabs. Returns the number of columns, of which the first three are set. */
 static int cut(char *line, char *columns[COLUMNS])
 {
     int count = 0;
@@ -99,7 +99,7 @@ static void answer(const struct line *line, const hora_cron_options *options, cr
         return;
     }
     if (cut(line->text, columns) != COLUMNS) {
-        refuse(0, NULL, "a line has three columns, with tabs between them: expression, zone, from");
+        refuse(0, NULL, "a line must have three tab-separated columns: expression, zone, from");
         return;
     }
     const hora_cron *cron = cron_of(options, columns[EXPRESSION]);

@@ -8,8 +8,8 @@
 /* hora_cron_next or hora_cron_previous. */
 typedef int cron_step(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant *ret_time);
 
-/* Answer each line "expression <tab> zone <tab> from" with a line of its own: a time, "null", or "error: ...". Returns an exit
- * status. */
+/* Answers each line "expression <tab> zone <tab> from" with one line: a time, "null", or "error: ...".
+ * Returns an exit status. */
 int cron_tsv(const hora_cron_options *options, cron_step *step);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo.c - hora demo: show a scheduler at work for some seconds, then say what became of everything */
+/* demo.c - hora demo: show a scheduler at work for some seconds, then print a summary */
 #include "demo.h"
 
 #include <stddef.h>
@@ -15,17 +15,18 @@ enum { SECONDS_DEFAULT = 20, SECONDS_MOST = 86400, FRAME_MS = 100, PLAIN_MS = 10
 static const char help[] =
     "Usage: hora demo [--seconds N] [--plain]\n"
     "\n"
-    "Run a scheduler under a mixed load, and show what it does: workers and what they run, the next firings, outcomes, "
-    "how late\n"
-    "tasks are and how long they wait, and why one is held. In the end it says what became of everything.\n"
+    "Run a scheduler under a mixed load and show what it does: workers and their tasks, the next\n"
+    "planned runs, outcomes, lateness and waiting times, and why a task is held back. At the end, print\n"
+    "a summary of all tasks.\n"
     "\n"
-    "  --seconds N  how long, 1 to 86400; default: 20\n"
-    "  --plain      a line a second instead of a screen; so it is, too, if standard output is no terminal\n"
-    "  -h, --help   print this\n"
+    "  --seconds N  duration, 1 to 86400; default: 20\n"
+    "  --plain      print a line per second instead of a screen; also when standard output is not a\n"
+    "               terminal\n"
+    "  -h, --help   print this help\n"
     "\n"
-    "Keys: p pauses and resumes all series, + and - change the number of threads, q ends it.\n"
+    "Keys: p pauses and resumes all series, + and - change the number of threads, q quits.\n"
     "\n"
-    "Exit status: 0 if nothing began early and nothing was lost, 1 if not, 2 if something is wrong.\n";
+    "Exit status: 0 if no task started early and none was lost, 1 otherwise, 2 on errors.\n";
 
 static void resize(struct demo *demo, int by)
 {
@@ -37,7 +38,7 @@ static void resize(struct demo *demo, int by)
         (void)hora_pool_set_core_threads(demo->scheduler, threads, NULL);
 }
 
-/* Whether it goes on. */
+/* Handles a key. Returns whether the demo continues. */
 static bool obey(struct demo *demo, int key)
 {
     if (key == 'p') {
@@ -73,8 +74,8 @@ static int sum_up(struct demo *demo)
 {
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     hora_counts counts = HORA_INIT(hora_counts);
-    hora_distribution late = HORA_INIT(hora_distribution); /* of what is held by nothing but its time */
-    hora_distribution held = HORA_INIT(hora_distribution); /* of what waits for its class */
+    hora_distribution late = HORA_INIT(hora_distribution); /* of tasks that wait only for their time */
+    hora_distribution held = HORA_INIT(hora_distribution); /* of tasks that wait for their class */
     int error = hora_pool_get_stats(demo->scheduler, &stats);
     if (error == 0)
         error = hora_pool_get_counts(demo->scheduler, NULL, &counts);
@@ -82,7 +83,7 @@ static int sum_up(struct demo *demo)
         error = hora_pool_get_distribution(demo->scheduler, "heartbeat", HORA_METRIC_LATENESS, &late);
     if (error == 0)
         error = hora_pool_get_distribution(demo->scheduler, "import", HORA_METRIC_WAIT, &held);
-    if (error < 0 && error != HORA_ENOENT) /* that one: it ended before these had begun */
+    if (error < 0 && error != HORA_ENOENT) /* HORA_ENOENT: the demo ended before these started */
         return complain("%s", hora_strerror(error));
     int64_t early = demo_load_early(demo);
     int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned + stats.handed_back +
@@ -90,7 +91,7 @@ static int sum_up(struct demo *demo)
     output_format("%lld runs: %lld succeeded, %lld failed; %lld tasks expired, %lld planned times skipped\n",
                   (long long)counts.started, (long long)counts.done, (long long)counts.failed,
                   (long long)counts.expired, (long long)counts.skipped);
-    output_format("lateness of heartbeat: p50 %.3f ms, p99 %.3f ms, max %.3f ms; %lld of all began early\n",
+    output_format("lateness of heartbeat: p50 %.3f ms, p99 %.3f ms, max %.3f ms; %lld of all started early\n",
                   (double)late.p50 / 1e6, (double)late.p99 / 1e6, (double)late.max / 1e6, (long long)early);
     output_format("imports waited for their class: p50 %.1f s, max %.1f s\n", (double)held.p50 / 1e9,
                   (double)held.max / 1e9);
@@ -118,7 +119,7 @@ static int run(int seconds, bool plain)
             status = complain("%s", hora_strerror(error));
         if (status == STATUS_OK)
             status = sum_up(&demo);
-        (void)hora_pool_free(demo.scheduler); /* sum_up has told of what was abandoned */
+        (void)hora_pool_free(demo.scheduler); /* sum_up has reported the abandoned tasks */
     }
     free(demo.load);
     return status;
@@ -146,7 +147,7 @@ int demo_command(int argc, char **argv)
             output_text(help);
             return STATUS_OK;
         case WORD_OPERAND:
-            return complain_use("\"%s\" is too much", options.value);
+            return complain_use("unexpected argument \"%s\"", options.value);
         default:
             return STATUS_TROUBLE;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo.h - hora demo: a scheduler under a mixed load, as it is seen by the means of the library alone */
+/* demo.h - hora demo: a scheduler under a mixed load, observed through the public interface */
 #ifndef APP_DEMO_H
 #define APP_DEMO_H
 
@@ -10,11 +10,11 @@
 
 int demo_command(int argc, char **argv);
 
-/* ---- demo_load.c: what is run ---- */
+/* ---- demo_load.c: the load ---- */
 
 enum { DEMO_SERIES = 7, DEMO_THREADS = 4, DEMO_THREADS_MOST = 16 };
 
-/* A series that goes on all the time. */
+/* A series that runs for the whole time. */
 struct demo_series {
     const char *name;
     const char *plan; /* in words */
@@ -23,19 +23,19 @@ struct demo_series {
 
 struct demo;
 
-/* Start everything: 0, or an error, what it was that failed, and why. */
+/* Starts everything. Returns 0, or an error with the part that failed and the reason. */
 int demo_load_start(struct demo *demo, const char **reterr_what, hora_error *reterr_error);
 
-/* No more of it; what runs comes to its end, what waits is cancelled. */
+/* Stops the load: running tasks complete, waiting tasks are cancelled. */
 int demo_load_stop(struct demo *demo);
 
-/* Let nothing begin, or go on. */
+/* Pauses or resumes all series. */
 void demo_load_pause(struct demo *demo, bool paused);
 
-/* The import that was submitted last, with a reference; NULL: there is none. */
+/* Returns the most recently submitted import with a reference, or NULL if there is none. */
 hora_future *demo_load_last_import(struct demo *demo);
 
-/* How many runs began before their time. */
+/* Number of runs that started before their time. */
 int64_t demo_load_early(const struct demo *demo);
 
 struct demo_load;
@@ -52,11 +52,11 @@ struct demo {
     bool paused;
 };
 
-/* ---- demo_screen.c: how it is shown ---- */
+/* ---- demo_screen.c: the display ---- */
 
 void demo_screen_draw(struct demo *demo);
 
-/* One line of it, for who reads no screen. */
+/* Prints one line, for output that is not a screen. */
 void demo_screen_line(struct demo *demo);
 
 #endif

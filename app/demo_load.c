@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo_load.c - a mixed load: fixed rate, fixed delay, cron, one-shots, a task that fails, a slow one, a class at its limit
+/* demo_load.c - a mixed load for the demo
  *
- * Tasks that wait for something else, as most do, sleep here; hora_sleep can be interrupted, so the end comes at once. */
+ * It contains a fixed rate, a fixed delay, cron, one-shot tasks, a failing task, a slow one, and a class at
+ * its limit. Most real tasks wait for something; here they sleep. hora_sleep can be interrupted, so the demo
+ * ends immediately. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@ struct demo_load {
     _Atomic int64_t early;
     _Atomic(hora_future *) last_import; /* a reference */
     struct demo *demo;
-    unsigned flaky_runs; /* runs of one series follow each other, so each may change what the one before has left */
+    unsigned flaky_runs; /* runs of a series are sequential, so no lock is needed */
     unsigned shots;
 };
 
@@ -43,7 +45,7 @@ static int report(void *arg, void **ret_result)
     return wait_for(HORA_MS(20));
 }
 
-/* Each third run fails. */
+/* Every third run fails. */
 static int flaky(void *arg, void **ret_result)
 {
     (void)ret_result;
@@ -70,18 +72,18 @@ static int shot(void *arg, void **ret_result)
     return 0;
 }
 
-/* Twenty that run once, some time within the next two seconds. */
+/* Schedules twenty one-shot tasks within the next two seconds. */
 static int volley(void *arg, void **ret_result)
 {
     (void)ret_result;
     struct demo_load *load = arg;
     int error = 0;
     for (int i = 0; i < 20 && error >= 0; i++) {
-        unsigned number = load->shots++ * 2654435761u; /* spread as if by chance, and the same each time */
+        unsigned number = load->shots++ * 2654435761u; /* pseudo-random, and the same each time */
         hora_ns delay = HORA_MS((hora_ns)(number % 2000));
         error = hora_scheduler_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay, NULL);
     }
-    return error == HORA_EREJECTED ? 0 : error; /* that is the end */
+    return error == HORA_EREJECTED ? 0 : error; /* the scheduler is shut down */
 }
 
 static int import(void *arg, void **ret_result)
@@ -91,7 +93,7 @@ static int import(void *arg, void **ret_result)
     return wait_for(HORA_MS(500));
 }
 
-/* More imports than their class lets run: some wait, and some expire. */
+/* Submits more imports than their class lets run: some wait, and some expire. */
 static int feed(void *arg, void **ret_result)
 {
     (void)ret_result;
@@ -174,8 +176,7 @@ int demo_load_stop(struct demo *demo)
 {
     int error = hora_scheduler_set_cancel_delayed(demo->scheduler, true);
     if (error == 0)
-        error = hora_pool_close_for(demo->scheduler,
-                                    HORA_SECONDS(1)); /* what waits for longer is abandoned, what runs interrupted */
+        error = hora_pool_close_for(demo->scheduler, HORA_SECONDS(1)); /* then abandon and interrupt */
     if (error == HORA_ETIMEDOUT)
         error = hora_pool_await_termination_for(demo->scheduler, HORA_SECONDS(5));
     for (int i = 0; i < DEMO_SERIES; i++)
@@ -196,12 +197,12 @@ void demo_load_pause(struct demo *demo, bool paused)
 
 hora_future *demo_load_last_import(struct demo *demo)
 {
-    /* Taken out while it is looked at, so that nobody gives the reference back meanwhile. */
+    /* The reference is taken out while it is copied, so that no other thread can release it meanwhile. */
     hora_future *future = atomic_exchange(&demo->load->last_import, NULL);
     hora_future *none = NULL;
     (void)hora_future_ref(future);
     if (future != NULL && !atomic_compare_exchange_strong(&demo->load->last_import, &none, future))
-        (void)hora_future_unref(future); /* there is a later one */
+        (void)hora_future_unref(future); /* there is a newer one */
     return future;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demo_screen.c - the demo on a terminal: workers, next firings, outcomes, distributions, and why a task is held */
+/* demo_screen.c - the demo on a terminal
+ *
+ * It shows workers, next planned runs, outcomes, distributions, and why a task is held back. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,7 @@ enum { TEXT = 512, BAR = 30 };
 static int lines_left;
 static int columns;
 
-/* A line of the screen; what does not fit is not drawn. */
+/* Draws a line of the screen. Text that does not fit is not drawn. */
 static void line(const char *text)
 {
     if (lines_left-- <= 0)
@@ -30,7 +32,7 @@ static void line(const char *text)
         line(line_text);                              \
     } while (0)
 
-/* "1.3 ms", "42 us", "12 s": three digits at most. */
+/* "1.3 ms", "42 us", "12 s": at most three digits. */
 static const char *words_of(hora_ns time, char *text, size_t size)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -46,7 +48,7 @@ static const char *words_of(hora_ns time, char *text, size_t size)
 
 #define WORDS(time) words_of((time), (char[32]){0}, 32)
 
-/* From 1 us to 10 s, each factor of ten as long as the next. */
+/* A logarithmic bar from 1 us to 10 s. */
 static const char *bar_of(hora_ns time, char *text)
 {
     int length = 0;
@@ -126,7 +128,7 @@ static void draw_distribution(struct demo *demo, const char *title, hora_metric 
     LINE("  max    %8s  %s", WORDS(all.max), BAR_OF(all.max));
 }
 
-/* A long text, on as many lines as it takes, broken at blanks. */
+/* Draws a long text on as many lines as necessary, broken at spaces. */
 static void draw_text(const char *title, const char *text)
 {
     int indent = (int)strlen(title);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c - standard input, a line at a time
+/* lines.c - standard input, line by line
  *
- * One buffer, larger than the longest line by far: lines are cut in place, and only the beginning of an unfinished line is
- * moved to the front. Of a line that is too long nothing is kept but the fact.
+ * There is one buffer, far larger than the longest line. Lines are split in place, and only the start of an
+ * incomplete line is moved to the front. The contents of a line that is too long are discarded.
  *
  * Invariants
- *   1. begin <= end < sizeof buffer: there is always room for the NUL of a last line without an end.
- *   2. What stands between begin and end has been read and not been handed out. */
+ *
+ *   1. begin <= end < sizeof buffer: there is always room for the NUL of a last line without a newline.
+ *   2. The bytes between begin and end have been read and not been returned. */
 #include "lines.h"
 
 #include <assert.h>
@@ -19,9 +20,9 @@
 
 static char buffer[1 << 16];
 static size_t begin, end;
-static bool at_end; /* of the input */
+static bool at_end; /* end of the input */
 
-/* Read more. Returns 1, 0 at the end of the input, or a negative number. */
+/* Reads more input. Returns 1, 0 at the end of the input, or a negative number. */
 static int fill(void)
 {
     if (at_end || !output_flush())
@@ -43,7 +44,7 @@ static int fill(void)
     return at_end ? 0 : 1;
 }
 
-/* Throw away what is there up to the end of the line; the line goes on if there is none. */
+/* Discards the rest of the line, reading more input until its end is found. */
 static int skip_line(void)
 {
     for (;;) {
@@ -60,7 +61,7 @@ static int skip_line(void)
 static void hand_out(size_t length, struct line *ret_line)
 {
     ret_line->text = buffer + begin;
-    begin += length + (begin + length < end ? 1 : 0); /* a last line has no end to step over */
+    begin += length + (begin + length < end ? 1 : 0); /* a last line may have no newline to skip */
     if (length > 0 && ret_line->text[length - 1] == '\r')
         length--;
     ret_line->text[length] = '\0';
@@ -79,7 +80,7 @@ int lines_next(struct line *ret_line)
             hand_out(newline ? (size_t)(newline - buffer) - begin : end - begin, ret_line);
             return 1;
         }
-        if (end - begin > LINE_LIMIT + 1) { /* one more: it may be the "\r" */
+        if (end - begin > LINE_LIMIT + 1) { /* one more, because the last byte may be the "\r" */
             *ret_line = (struct line){.text = buffer, .trouble = "the line is longer than 4096 bytes"};
             return skip_line();
         }

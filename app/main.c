@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the command hora */
+/* main.c - the hora command */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,18 +10,18 @@
 #include "demo.h"
 #include "output.h"
 
-static const char help[] =
-    "Usage: hora COMMAND ...\n"
-    "\n"
-    "Commands:\n"
-    "  cron        what a cron expression means, and when its times are\n"
-    "  demo        a scheduler at work, for some seconds\n"
-    "\n"
-    "Options:\n"
-    "  -h, --help  print this; hora COMMAND --help tells of a command\n"
-    "  --version   print the release\n"
-    "\n"
-    "Exit status: 0 yes, 1 no, 2 trouble; SIGPIPE ends it quietly. More in the manual page hora(1).\n";
+static const char help[] = "Usage: hora COMMAND ...\n"
+                           "\n"
+                           "Commands:\n"
+                           "  cron        show when a cron expression runs, and what it means\n"
+                           "  demo        run a scheduler under load and show what it does\n"
+                           "\n"
+                           "Options:\n"
+                           "  -h, --help  print this help; for help on a command, hora COMMAND --help\n"
+                           "  --version   print the version\n"
+                           "\n"
+                           "Exit status: 0 for yes, 1 for no, 2 for errors. SIGPIPE ends the command silently.\n"
+                           "See the manual page hora(1) for details.\n";
 
 int main(int argc, char **argv)
 {

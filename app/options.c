@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - the words of a command line, one after the other */
+/* options.c - parse a command line word by word */
 #include "options.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "command.h"
 
-/* The option that a word names; *ret_rest: what follows its name in the same word, or NULL. */
+/* Finds the option that a word names. *ret_rest is the rest of the word after the name, or NULL. */
 static const struct option *find(const struct options *options, const char *word, const char **ret_rest)
 {
     for (size_t i = 0; i < options->count; i++) {
@@ -31,8 +31,8 @@ static int read_option(struct options *options, const char *word)
     const struct option *option = find(options, word, &rest);
     if (!option) {
         int length = (int)strcspn(word, "= \t");
-        complain_use("there is no option %.*s%s", length, word,
-                     strpbrk(word, " \t") ? "; an expression that begins with - stands after --" : "");
+        complain_use("unknown option %.*s%s", length, word,
+                     strpbrk(word, " \t") ? "; put an expression that starts with - after --" : "");
         return WORD_WRONG;
     }
     char letter[3] = {'-', option->letter, '\0'};
@@ -43,7 +43,7 @@ static int read_option(struct options *options, const char *word)
     }
     if (option->takes_value && !rest) {
         if (options->at == options->argc) {
-            complain_use("%s needs a value", name);
+            complain_use("%s requires a value", name);
             return WORD_WRONG;
         }
         rest = options->argv[options->at++];
@@ -78,7 +78,7 @@ bool option_number(const char *name, const char *text, int least, int most, int 
             number = number * 10 + (*digit - '0');
     }
     if (!good || number < least) {
-        complain_use("%s takes a number from %d to %d, not \"%s\"", name, least, most, text);
+        complain_use("%s must be a number from %d to %d, not \"%s\"", name, least, most, text);
         return false;
     }
     *ret_number = number;
@@ -102,6 +102,6 @@ bool option_choice(const char *name, const char *text, const char *const *choice
                                        : " or ",
                        choices[i]);
     }
-    complain_use("%s is %s, not \"%s\"", name, list, text);
+    complain_use("%s must be %s, not \"%s\"", name, list, text);
     return false;
 }

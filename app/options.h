@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - the words of a command line, one after the other */
+/* options.h - parse a command line word by word */
 #ifndef APP_OPTIONS_H
 #define APP_OPTIONS_H
 
@@ -7,16 +7,16 @@
 #include <stddef.h>
 
 struct option {
-    const char *name; /* "--zone"; NULL: it has a letter only */
-    char letter;      /* 'n'; 0: none */
+    const char *name; /* "--zone"; NULL if it only has a letter */
+    char letter;      /* 'n'; 0 if there is none */
     bool takes_value;
     int id; /* > 0 */
 };
 
 enum {
-    WORD_END = 0,      /* there is no more */
+    WORD_END = 0,      /* no more words */
     WORD_OPERAND = -1, /* not an option */
-    WORD_WRONG = -2,   /* no option of the table, or one with a wrong value; there has been a complaint */
+    WORD_WRONG = -2,   /* an unknown option, or one with a wrong value; an error has been printed */
 };
 
 struct options {
@@ -24,19 +24,19 @@ struct options {
     size_t count;
     int argc;
     char **argv;
-    int at;             /* the next word */
+    int at;             /* index of the next word */
     bool operands_only; /* "--" has been seen */
-    const char *value;  /* of the option, or the operand */
+    const char *value;  /* the value of the option, or the operand */
 };
 
-/* The next word: an option's id, or one of the above. Options and operands may stand in any order: --name value,
- * --name=value, -n value, -nvalue; all after "--" are operands, and so is "-". */
+/* Returns the next word: the id of an option, or one of the above. Options and operands may appear in any
+ * order: --name value, --name=value, -n value, -nvalue. All words after "--" are operands, and so is "-". */
 int options_next(struct options *options);
 
-/* A whole number between two others from the text of an option; on error complains and returns false. */
+/* Parses a number within a range from the value of an option. On error prints a message and returns false. */
 bool option_number(const char *name, const char *text, int least, int most, int *ret_number);
 
-/* One of several words; on error complains and returns false. */
+/* Finds one of several words. On error prints a message and returns false. */
 bool option_choice(const char *name, const char *text, const char *const *choices, int count, int *ret_choice);
 
 #endif

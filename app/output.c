@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - standard output, in large pieces, and no error of it is lost
+/* output.c - buffered standard output that loses no error
  *
- * Texts are gathered in one buffer, and written when it is full, when somebody waits for them (lines.c), and at the end. The
- * first error is kept until the end; what is printed after it is thrown away. SIGPIPE is ignored until then, so that a command
- * can put the terminal back first. */
+ * Text is collected in one buffer. The buffer is written when it is full, before lines.c waits for input, and
+ * at the end. The first error is kept until the end, and everything printed after it is discarded. SIGPIPE is
+ * ignored until then, so that a command can restore the terminal first. */
 #include "output.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@
 
 static char buffer[1 << 16];
 static size_t used;
-static int failure;           /* errno of the first write that failed; 0: none */
-static bool pipes_are_errors; /* SIGPIPE was ignored when the command began: then it is to say what is wrong */
+static int failure;           /* errno of the first write that failed; 0 if none has */
+static bool pipes_are_errors; /* SIGPIPE was ignored when the command started: report the error instead */
 
 void output_start(void)
 {
@@ -69,7 +69,7 @@ void output_plain(const char *text)
 
 void output_format(const char *format, ...)
 {
-    char text[1024]; /* longer ones are cut: long texts from outside go through output_text */
+    char text[1024]; /* longer texts are truncated: long texts from outside go through output_text */
     va_list values;
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
@@ -87,7 +87,7 @@ static int end_by_pipe(void)
 {
     (void)signal(SIGPIPE, SIG_DFL);
     (void)raise(SIGPIPE);
-    return 128 + SIGPIPE; /* what a shell would say */
+    return 128 + SIGPIPE; /* the status that a shell would report */
 }
 
 int output_finish(int status)

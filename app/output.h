@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - standard output, in large pieces, and no error of it is lost */
+/* output.h - buffered standard output that loses no error */
 #ifndef APP_OUTPUT_H
 #define APP_OUTPUT_H
 
@@ -10,21 +10,24 @@ void output_bytes(const char *bytes, size_t count);
 void output_text(const char *text);
 __attribute__((format(printf, 1, 2))) void output_format(const char *format, ...);
 
-/* As output_text, but tabs become blanks and control characters "?": for texts from outside, which must neither break the
- * line nor steer the terminal. */
+/* As output_text, but tabs become spaces and control characters "?". For texts from outside, which must
+ * neither break the line nor control the terminal. */
 void output_plain(const char *text);
 
-/* To be called first. From then on a reader that went away ends no call, but is an error of it like any other. */
+/* Must be called first. From then on, a reader that has gone away does not end the command; it is a write
+ * error like any other. */
 void output_start(void);
 
-/* Write out what has been gathered. Returns false if this or an earlier write failed: then there is no use in going on. */
+/* Writes out the buffer. Returns false if this or an earlier write failed; there is then no point in
+ * continuing. */
 bool output_flush(void);
 
-/* Whether a write has failed: then there is no use in going on. */
+/* Whether a write has failed; there is then no point in continuing. */
 bool output_has_failed(void);
 
-/* Write out the rest. Returns `status`, or STATUS_TROUBLE with a complaint if something could not be written. If the reader went
- * away, and SIGPIPE was not ignored when the command began, that signal ends the command here, quietly, as it ends others. */
+/* Writes out the rest. Returns `status`, or STATUS_TROUBLE with a message if a write has failed. If the
+ * reader has gone away, and SIGPIPE was not ignored when the command started, that signal ends the command
+ * here, silently, as it does other commands. */
 int output_finish(int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.c - a terminal that is redrawn, and whose keys are read one by one */
+/* terminal.c - a terminal that is redrawn and whose keys are read one by one */
 #include "terminal.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum { LINES_DEFAULT = 24, COLUMNS_DEFAULT = 80 };
 static struct termios before;
 static bool keys_are_raw;
 static bool is_open;
-static atomic_int is_to_end; /* set by a handler */
+static atomic_int is_to_end; /* set by a signal handler */
 
 static void end(int number)
 {
@@ -56,7 +56,7 @@ void terminal_open(void)
         raw.c_cc[VTIME] = 0;
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
-    output_text("\033[?1049h\033[?25l"); /* another screen, no cursor */
+    output_text("\033[?1049h\033[?25l"); /* alternate screen, no cursor */
 }
 
 void terminal_close(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpp17.cpp - hora from C++17: structs begin with HORA_INIT, owners are smart pointers, tasks are functions or lambdas
+/* cpp17.cpp - hora in C++17
  *
- * Macros with field names, as HORA_POOL_OPTIONS(.core_threads = 2), need C++20: see cpp20.cpp. */
+ * Structs are initialized with HORA_INIT, smart pointers own objects, and tasks are functions or lambdas.
+ * Macros with field names, such as HORA_POOL_OPTIONS(.core_threads = 2), require C++20: see cpp20.cpp. */
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -56,13 +57,13 @@ pool_ptr make_pool(int threads)
     hora_error error;
     options.core_threads = threads;
     options.name = "words-";
-    options.metrics = &metrics; /* copied, as all that options point to */
+    options.metrics = &metrics; /* copied, like everything that options point to */
     if (hora_pool_new(&options, &pool, &error) < 0)
         std::printf("%s: %s\n", error.field, error.message);
     return pool_ptr(pool);
 }
 
-/* -1: that failed. */
+/* Returns -1 on failure. */
 int count(hora_pool *pool, std::string &text)
 {
     hora_future *submitted;
@@ -75,7 +76,8 @@ int count(hora_pool *pool, std::string &text)
                : static_cast<int>(reinterpret_cast<std::intptr_t>(words));
 }
 
-/* How many functions have declared themselves: none, since HORA_SCHEDULED_FUNCTION needs C++20. -1: that failed. */
+/* Returns how many functions have declared themselves: none, because HORA_SCHEDULED_FUNCTION requires C++20.
+ * Returns -1 on failure. */
 int scan()
 {
     hora_registrar *made;
@@ -91,7 +93,7 @@ int scan()
 int main()
 {
     std::string text = "the quick brown fox";
-    if (make_pool(-1) != nullptr) /* prints why not */
+    if (make_pool(-1) != nullptr) /* prints the reason */
         return 1;
     pool_ptr pool = make_pool(2);
     if (pool == nullptr)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpp20.cpp - hora from C++20: options are written where they are used, as in C, with the fields in their order
+/* cpp20.cpp - hora in C++20: options are written as literals in the call, as in C, with fields in order
  *
- * A producer puts numbers into a queue, and two tasks of a pool add them up. Then a function runs that has declared itself. */
+ * A producer puts numbers into a queue, and two tasks of a pool add them up. Then a function runs that has
+ * declared itself. */
 #include <atomic>
 #include <cstdio>
 
@@ -35,7 +36,7 @@ int add_up(void *arg, void **)
     return error == HORA_ECLOSED ? 0 : error;
 }
 
-/* What options point to may be written there as well. */
+/* Structs that options point to may be written as literals as well. */
 bool add_with(hora_queue *queue)
 {
     static int numbers[NUMBERS];
@@ -54,7 +55,7 @@ bool add_with(hora_queue *queue)
         numbers[i] = i + 1;
         good = hora_queue_put(queue, &numbers[i]) == 0 && good;
     }
-    hora_queue_close(queue); /* what is in it is still taken */
+    hora_queue_close(queue); /* its elements can still be taken */
     good = hora_pool_close(pool) == 0 && good;
     hora_counts counts = HORA_INIT(hora_counts);
     good = hora_pool_get_counts(pool, "add up", &counts) == 0 && good;

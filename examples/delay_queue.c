@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delay_queue.c - ten elements with random delays below half a second are put as they come and leave in the order
- * in which they fall due, never early. Give a number to get the delays that belong to it: delay_queue 7 */
+/* delay_queue.c - elements leave a delay queue in the order of their due times, never early
+ *
+ * Ten elements with random delays below half a second are inserted in arbitrary order. Pass a number as the
+ * seed for the delays: delay_queue 7 */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +30,7 @@ static int put_all(hora_queue *queue, struct element *elements)
     return 0;
 }
 
-/* Takes all elements; returns how many came too early or after one that was due later. */
+/* Takes all elements. Returns how many came too early, or after one that was due later. */
 static int take_all(hora_queue *queue)
 {
     int faults = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c - a listener is told what a scheduler does, and what it does not
+/* events.c - a listener receives events about what a scheduler does, and what it does not do
  *
- * A backup is made every hour, and one of them fails. Then the machine is suspended for three hours: the clocks have parted, the next
- * backup begins late, and two planned times are passed over. What comes after the shutdown is refused. The clock is virtual. */
+ * A backup runs every hour, and one of them fails. Then the machine is suspended for three hours: the clocks
+ * diverge, the next backup starts late, and two planned times are skipped. A task that is submitted after the
+ * shutdown is refused. The clock is virtual. */
 #include <stdio.h>
 
 #include <hora/hora.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find_class_at_limit.c - thumbnails do not get done, although threads are idle: explain says why, and the dump shows it
+/* find_class_at_limit.c - thumbnails do not get done although threads are idle: explain and dump show why
  *
- * Time is virtual, so that this takes none, and prints the same each time. */
-#line 7 "find_class_at_limit.c" /* wherever this is built */
+ * Time is virtual, so the program runs instantly and always prints the same. */
+#line 7 "find_class_at_limit.c" /* independent of the build directory */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int resize(void *image, void **ret_result)
     return hora_clock_sleep(clock_view, HORA_SECONDS(60));
 }
 
-/* A dump is one line; what is looked for is near its end. */
+/* A dump is one line; the interesting part is near its end. */
 struct page {
     size_t length;
     char text[16384];
@@ -53,7 +53,7 @@ static void ask(hora_future *future)
     printf("explain: %s\n", why);
 }
 
-/* Whether all went as it should. */
+/* Whether everything went as expected. */
 static int look_into_it(hora_virtual_clock *clock, hora_pool *pool)
 {
     hora_class *slow;

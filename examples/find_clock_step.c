@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_clock_step.c - there was a report at a quarter past seven: was it the program?
  *
- * A report is made at each full hour of the wall clock. Somebody sets that clock forward by two hours and, when it is noticed, back again. The event
- * `clock_stepped` says both times what happened, before anything begins that has become due by it, and `started` says how late that
- * was. In a minute one knows that the clock was set, by how much, and which runs are to be blamed on it. */
+ * A report runs at each full hour of the wall clock. The clock is set forward by two hours and, when this is
+ * noticed, back again. The event `clock_stepped` reports each change before any task starts that has become
+ * due because of it, and `started` reports how late the task was. Together they show that the clock was set,
+ * by how much, and which runs this affected. */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -11,7 +12,7 @@
 static hora_virtual_clock *time_machine;
 static int steps, runs;
 
-/* By the wall clock, and by one that nobody can set. */
+/* By the wall clock, and by a clock that cannot be set. */
 static void begin_line(void)
 {
     hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_WALL));

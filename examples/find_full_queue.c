@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_full_queue.c - orders are lost: where, and why?
  *
- * A shop takes orders into a pool with room for three, and now and then one is lost. The event `rejected` says which, from where it was
- * submitted and why; hora_future_explain says what those that wait are waiting for, and hora_pool_workers what the threads do: both are held up
- * by one slow kind of task. In a minute one knows that the queue is full because the printer is slow, not because there are too many orders. */
-#line 8 "find_full_queue.c" /* wherever this is built */
+ * A shop submits orders to a pool with room for three, and now and then one is lost. The event `rejected`
+ * says which order, where it was submitted, and why. hora_future_explain says what the waiting tasks are
+ * waiting for, and hora_pool_workers what the threads are doing: both are held up by one slow kind of task.
+ * The queue is full because the printer is slow, not because there are too many orders. */
+#line 8 "find_full_queue.c" /* independent of the build directory */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -42,7 +43,7 @@ static int show_workers(hora_pool *pool)
     return count != 2;
 }
 
-/* What the last of those that wait is waiting for. */
+/* Prints what the last waiting task is waiting for. */
 static int explain(hora_future *future)
 {
     char why[HORA_EXPLAIN_TEXT];

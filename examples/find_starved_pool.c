@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_starved_pool.c - nothing gets done, and no processor is busy: what does the pool wait for?
  *
- * Requests are answered by a pool of two threads, and each needs a key from another task of the same pool, which it waits for at a latch. Two
- * requests at once take both threads; the tasks that would bring the keys wait behind them. The event `stuck` says which workers make no progress;
- * hora_future_explain says why a key does not come: all workers are busy with requests. That is a pool that waits for itself.
+ * A pool of two threads answers requests. Each request needs a key from another task of the same pool and
+ * waits for it on a latch. Two requests at once occupy both threads, and the tasks that would deliver the
+ * keys wait behind them. The event `stuck` says which workers make no progress. hora_future_explain says why
+ * a key does not arrive: all workers are busy with requests. The pool waits for itself.
  *
- * Then the same with grow_after: as soon as a task has waited for 100 ms while the threads are blocked there is a third thread, the event
- * `resized` says why, and all goes on. */
-#line 11 "find_starved_pool.c" /* wherever this is built */
+ * With grow_after, a third thread starts as soon as a task has waited for 100 ms while the threads are
+ * blocked. The event `resized` gives the reason, and all tasks complete. */
+#line 11 "find_starved_pool.c" /* independent of the build directory */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -60,7 +61,7 @@ static int explain(hora_future *future)
     return error < 0;
 }
 
-/* Whether something was wrong. */
+/* Whether something went wrong. */
 static int serve(hora_ns grow_after)
 {
     int stuck = 0, faults = 0;
@@ -85,7 +86,7 @@ static int serve(hora_ns grow_after)
     faults += explain(keys[1]);
     if (grow_after == 0)
         for (int i = 0; i < REQUESTS; i++)
-            faults += hora_latch_count_down(requests[i].key) < 0; /* somebody else brings the keys */
+            faults += hora_latch_count_down(requests[i].key) < 0; /* another pool delivers the keys */
     faults += stuck != (grow_after == 0 ? REQUESTS : 0);
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(2)) < 0;
     faults += hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find_stuck_worker.c - everything has become slow: which task hangs, and where does it come from?
  *
- * Two threads convert pictures. One picture makes the converter hang, so one thread is gone, and the queue grows; nothing fails, and nothing
- * is logged. With `stuck_after` the event says which task it is, who submitted it and since when it has been quiet. hora_pool_workers, and a dump in
- * a running program (hora_pool_dump_fd in a debugger, hora_pool_request_dump in a signal handler), show all workers with their progress. */
+ * Two threads convert pictures. One picture makes the converter hang, so one thread is lost and the queue
+ * grows. Nothing fails, and nothing is logged. With `stuck_after`, an event says which task it is, where it
+ * was submitted, and how long it has made no progress. hora_pool_workers, and a dump of a running program
+ * (hora_pool_dump_fd in a debugger, hora_pool_request_dump in a signal handler), show all workers with their
+ * progress. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +18,12 @@ static const hora_clock *now;
 static hora_latch *never;
 static int alarms;
 
-/* A second for each part; one of the pictures has a part that never ends. */
+/* Each part takes a second. One of the pictures has a part that never ends. */
 static int convert(void *arg, void **ret_result)
 {
     const int *number = arg;
     (void)ret_result;
-    int parts = *number == 1 ? 8 : PARTS; /* so that it is always the second worker that comes to the one that hangs */
+    int parts = *number == 1 ? 8 : PARTS; /* so that the second worker always gets the picture that hangs */
     for (int part = 0; part < parts; part++) {
         hora_progress(part, parts);
         int error = *number == HANGS && part == 3 ? hora_latch_await(never) : hora_clock_sleep(now, HORA_SECONDS(1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* first.c - the first program: a queue between two threads, and a latch that says when the work is done */
+/* first.c - the first program: a queue between two threads, and a latch that opens when the work is done */
 #include <pthread.h>
 #include <stdio.h>
 

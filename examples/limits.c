@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits.c - start_within, run_limit, finish_within; and a task that hangs whatever one does
+/* limits.c - start_within, run_limit, finish_within; and a task that ignores interrupts
  *
- * One thread, on a virtual clock. A report hangs, is interrupted after 10 s, and does not listen; 5 s later its worker is written off. Of those
- * that wait meanwhile, one has to begin within 8 s, one has to be done within 12 s, and one has time. */
+ * There is one thread, on a virtual clock. A report hangs, is interrupted after 10 s, and ignores it; 5 s
+ * later its worker is written off. Of the tasks that wait meanwhile, one has to start within 8 s, one has to
+ * finish within 12 s, and one has no limit. */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -32,7 +33,7 @@ static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
                stats.written_off);
 }
 
-/* Goes on for 38 s, whoever tells it to stop. */
+/* Runs for 38 s and ignores interrupts. */
 static int hang(void *arg, void **ret_result)
 {
     (void)arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - how long tasks waited and ran, asked by name, and written for Prometheus
+/* metrics.c - how long tasks waited and ran, by name, and in the format of Prometheus
  *
- * On a virtual clock, so that each run of this program measures the same. A server would call hora_metrics_write when it is asked for /metrics, with
- * a function that writes to the connection. */
+ * It uses a virtual clock, so each run measures the same. A server would call hora_metrics_write for a
+ * request of /metrics, with a function that writes to the connection. */
 #include <stdio.h>
 
 #include <hora/hora.h>

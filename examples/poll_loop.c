@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll_loop.c - a queue and the interrupt flag in a poll() loop, beside whatever else a program polls
+/* poll_loop.c - a queue and the interrupt flag in a poll() loop
  *
- * The loop sleeps in the kernel until an element can be taken or somebody interrupts its thread. */
+ * The loop sleeps in the kernel until an element can be taken or another thread interrupts it. A program can
+ * poll its other descriptors in the same loop. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

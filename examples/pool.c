@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - a thread pool: when it grows, what a full one does, and how a task's outcome comes back */
+/* pool.c - a thread pool: when it grows, what happens when it is full, and how to get the outcome of a task
+ */
 #include <stdio.h>
 
 #include <hora/hora.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c - one schedule that says what becomes of failures, of missed runs, and of crowds
+/* schedule.c - a schedule with rules for failures, missed runs and many tasks at the same time
  *
- * Two feeds are polled every 5 minutes. Both have the same times, so a spread of a minute keeps them apart: each has an offset that comes from its
- * name, the same after every start. The news are out of order for half an hour: their polls back off, and when they work again are back at
- * their planned times. Then the machine is suspended for two hours: the scheduler says so, and one poll of each makes up for all that were
- * missed. The clock is virtual; what takes three hours is over in a moment. */
+ * Two feeds are polled every 5 minutes. Both have the same times, so a spread of a minute separates them:
+ * each has an offset that is computed from its name, the same after every start. The news feed is down for
+ * half an hour: its polls back off, and return to their planned times when it works again. Then the machine
+ * is suspended for two hours: the scheduler reports this, and one poll of each feed makes up for all that
+ * were missed. The clock is virtual, so three hours pass in a moment. */
 #include <stdio.h>
 
 #include <hora/hora.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduled.c - functions that say themselves when they run
+/* scheduled.c - functions that declare when they run
  *
- * No list of them stands anywhere: the registrar finds them in the program. Bound without a scheduler it makes one of its own. When each of the
- * three has run the program ends; the registrar lets a run that is going come to its end before. */
+ * There is no list of them: the registrar finds them in the program. It is bound without a scheduler, so it
+ * creates its own. The program ends when each of the three has run; the registrar waits for a run in
+ * progress. */
 #include <stdatomic.h>
 #include <stdio.h>
 

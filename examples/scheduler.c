@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.c - the same two tasks on schedulers with 0, 1 and 2 core threads
  *
- * The first task begins after 1 s and has no end, unless it is interrupted. The second wants to count after 2 s. After 6 s the first is cancelled,
- * and 10 s later the scheduler is shut down. With one thread the counter has to wait for the first task to go, with two it is in time; and
- * with no core thread there is one all the same, but only as long as there is something to do. Time is virtual. */
+ * The first task starts after 1 s and does not end until it is interrupted. The second wants to count after 2
+ * s. After 6 s the first is cancelled, and 10 s later the scheduler is shut down. With one thread the counter
+ * has to wait for the first task to end; with two it is on time. With no core thread there is still one
+ * thread, but only as long as there is something to do. Time is virtual. */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -42,7 +43,7 @@ static void show_threads(hora_scheduler *scheduler)
                stats.queued);
 }
 
-/* How many calls failed. */
+/* Number of calls that failed. */
 static int live(int core_threads)
 {
     int counter = 0, faults = 0;

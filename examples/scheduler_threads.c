@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler_threads.c - how many threads a scheduler has
  *
- * Each task that is scheduled brings a thread, until there are core_threads; and there is always one while anything is scheduled, however
- * far off. More than that there never are, since the queue always has room. The tasks lie hours ahead: none of them runs. */
+ * Each scheduled task adds a thread until there are core_threads. There is always one while anything is
+ * scheduled, however far away. There are never more, because the queue always has room. The tasks are hours
+ * ahead, so none of them runs. */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -22,7 +23,7 @@ static int largest(hora_scheduler *scheduler)
     return hora_pool_get_stats(scheduler, &stats) < 0 ? -1 : stats.largest;
 }
 
-/* Print a line of the table. How many numbers are not what they must be. */
+/* Prints a row of the table. Returns how many numbers differ from the expected ones. */
 static int count_threads(int core_threads)
 {
     hora_scheduler *scheduler;

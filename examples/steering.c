@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steering.c - one pool for tasks of many kinds: classes with a limit, a reserve and a rate; keys; priorities
+/* steering.c - admission control: one pool for tasks of many kinds
  *
- * Time is virtual, so that this takes none, and prints the same each time. Each task takes some seconds, and notes from when to when. */
+ * It shows classes with a limit, a reserve and a rate, keys, and priorities. Time is virtual, so the program
+ * runs instantly and always prints the same. Each task takes some seconds and records when it started and
+ * ended. */
 #include <stdio.h>
 
 #include <hora/hora.h>
@@ -11,7 +13,7 @@ enum { MOST = 8 };
 static hora_virtual_clock *time_machine;
 static const hora_clock *now;
 static hora_pool *pool;
-static hora_ns zero; /* when the scene began */
+static hora_ns zero; /* start of the scene */
 
 static struct job {
     const char *name;

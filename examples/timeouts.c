@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeouts.c - connections that are closed when nothing has come for 30 s
+/* timeouts.c - connections that are closed when nothing has arrived for 30 s
  *
- * Each connection has a timer inside. A request starts it again, which moves it. So of all the timeouts that are set few ever happen, and
- * none of them takes memory of its own. When a timeout happens, its function hangs up, and frees nothing: whoever owns the connections
- * finds it hung up, stops its timer and frees it. hora_timer_stop waits for a function that runs at that moment, so no lock and no table
- * are needed. Time is virtual. */
+ * Each connection contains a timer. A request starts it again, which moves it. Few of the timeouts therefore
+ * ever expire, and none of them needs memory of its own. When a timeout expires, its function hangs up and
+ * frees nothing. The owner of the connections finds the connection hung up, stops its timer and frees it.
+ * hora_timer_stop waits for a function that is running at that moment, so no lock and no table are needed.
+ * Time is virtual. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +18,16 @@ struct connection {
     hora_timer idle;
     int number;
     int requests;
-    atomic_bool is_hung_up; /* as a socket after shutdown(fd, SHUT_RDWR) */
+    atomic_bool is_hung_up; /* like a socket after shutdown(fd, SHUT_RDWR) */
 };
 
 static hora_virtual_clock *time_machine;
 static const hora_clock *view;
 static hora_scheduler *scheduler;
-static struct connection *connections[CONNECTIONS]; /* NULL: closed */
+static struct connection *connections[CONNECTIONS]; /* NULL means closed */
 static int faults;
 
-/* The function of the timer, on a thread of the scheduler. */
+/* The function of the timer. It runs on a thread of the scheduler. */
 static int hang_up(void *arg)
 {
     struct connection *connection = arg;
@@ -60,7 +61,7 @@ static void close_connection(struct connection *connection, const char *why)
     free(connection);
 }
 
-/* Connection i has a request every 2, 9, 16, 23, 30 s, and fewer and fewer. */
+/* Connection i sends a request every 2, 9, 16, 23 or 30 s, and fewer over time. */
 static bool has_request(int number, int second)
 {
     return second % (2 + 7 * number + second / 60) == 0;

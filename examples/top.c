@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top.c - what a pool is doing, redrawn in the terminal: its workers and what they run, what waits, and why one task does
+/* top.c - the state of a pool, redrawn in the terminal
  *
- *     top 20        for 20 seconds; 1 if nothing is said
+ * It shows the workers and their tasks, the waiting tasks, and why one of them waits.
+ *
+ *     top 20        run for 20 seconds; the default is 1
  *
  * In a debugger, stop it anywhere and "call hora_pool_dump_fd(pool, 2)". */
 #include <stdio.h>
@@ -22,7 +24,7 @@ static int convert(void *arg, void **ret_result)
     (void)ret_result;
     for (int i = 1; i <= STEPS; i++) {
         if (hora_clock_sleep(NULL, HORA_MS(20)) < 0)
-            return 1; /* the pool is being shut down at once */
+            return 1; /* the pool is being shut down */
         hora_progress(i, STEPS);
     }
     return 0;
@@ -51,7 +53,7 @@ static int begin_load(hora_future **ret_nightly)
     return error;
 }
 
-/* ---- the picture ---- */
+/* ---- the display ---- */
 
 static double seconds(hora_ns time)
 {
@@ -107,7 +109,7 @@ int main(int argc, char **argv)
             error = hora_clock_sleep(NULL, HORA_MS(200));
     }
     hora_future_unref(nightly);
-    if (hora_scheduler_close(pool) < 0) /* series end with the run that is going */
+    if (hora_scheduler_close(pool) < 0) /* series end with the run in progress */
         error = -1;
     return hora_scheduler_free(pool) != 0 || error < 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* virtual_clock.c - test a day in a millisecond: code that waits runs on a clock that only the test moves
+/* virtual_clock.c - test a day in a millisecond: waiting code runs on a clock that only the test advances
  *
- * The watchman makes a round every hour. The test advances the clock hour by hour, waits each time until the watchman
- * has done his round and sleeps again, and knows exactly how many rounds there must have been. */
+ * The watchman makes a round every hour. The test advances the clock hour by hour, waits each time until the
+ * watchman has finished his round and sleeps again, and knows exactly how many rounds there must have been.
+ */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -20,15 +21,15 @@ static void *watchman(void *unused)
         return unused;
     while (rounds < HOURS && hora_clock_sleep(clock, HORA_HOURS(1)) == 0)
         rounds++;
-    return unused; /* the end of the thread detaches it */
+    return unused; /* the thread is detached when it ends */
 }
 
-/* Returns how many times the number of rounds was not what it must be. */
+/* Returns how often the number of rounds was wrong. */
 static int live_through_a_day(void)
 {
     int faults = hora_virtual_clock_settle(clock_of_test) < 0;
     for (int hour = 1; hour <= HOURS; hour++) {
-        /* One nanosecond before the full hour nothing may have happened. */
+        /* One nanosecond before the full hour, nothing may have happened. */
         faults += hora_virtual_clock_advance(clock_of_test, HORA_HOURS(1) - 1) < 0;
         faults += hora_virtual_clock_settle(clock_of_test) < 0 || rounds != hour - 1;
         faults += hora_virtual_clock_advance(clock_of_test, 1) < 0;

@@ -113,11 +113,11 @@ HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options 
 /* hora_queue_new_priority - create an unbounded queue whose least element leaves first
  *
  * options->compare defines the order. Equal elements leave in insertion order. The initial capacity only
- * determines how much memory is allocated at once.
+ * determines how much memory is allocated at once; 0 means the default of the JDK, 11.
  *
  * Ownership: the caller owns *ret_queue and frees it with hora_queue_free. The clock must outlive the queue.
  * Threads: Any thread.   Blocks: Never.
- * Errors: HORA_EINVAL (initial_capacity < 1; no compare; an option that this kind does not use), HORA_ENOMEM,
+ * Errors: HORA_EINVAL (initial_capacity < 0; no compare; an option that this kind does not use), HORA_ENOMEM,
  * HORA_EAGAIN, HORA_EFORKED. */
 HORA_NODISCARD HORA_API int hora_queue_new_priority(int initial_capacity, const hora_queue_options *options,
                                                     hora_queue **ret_queue, hora_error *reason);
