@@ -2,12 +2,16 @@
 """csource.py - what the tools of this folder need to know about C sources: comments, strings, API functions."""
 
 import re
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+MACRO = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)  # with all lines that it goes on in
+SIGNATURE = re.compile(r"\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*$")  # what ends with a name and parameters
 
 
 def blank(match):
@@ -51,6 +55,61 @@ def api_functions(text):
 
 def public_headers(root):
     return sorted((root / "include" / "hora").glob("*.h"))
+
+
+def closing(code, start):
+    """The position of the bracket that closes the one at start."""
+    depth = 0
+    for match in re.finditer(r"[(\[{]|[)\]}]", code[start:]):
+        depth += 1 if match.group() in "([{" else -1
+        if depth == 0:
+            return start + match.start()
+    return len(code) - 1
+
+
+def without_macros(code):
+    """The code with blanks in place of preprocessor lines; every line stays where it was."""
+    return MACRO.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), code)
+
+
+class Definition(NamedTuple):
+    name: str
+    line: int     # of its name
+    lines: int    # from the opening bracket of its body to the closing one
+    is_static: bool
+    start: int    # where its body stands in the text
+    end: int
+
+
+def function_definitions(text):
+    """All functions that a source or header defines, in their order."""
+    code = without_macros(code_of(text))
+    found, position = [], 0
+    while (start := code.find("{", position)) >= 0:
+        end = closing(code, start)
+        # What stands between the last complete item and the body: return type, name, parameters.
+        head_start = max(code.rfind(";", position, start), position - 1) + 1
+        head = code[head_start:start]
+        name = SIGNATURE.search(re.sub(r"\b__attribute__\s*\(\(.*?\)\)\s*$", "", head))
+        if name and name.group(1) not in ("if", "while", "for", "switch"):
+            line, lines = line_of(code, head_start + name.start(1)), code.count("\n", start, end) + 1
+            is_static = bool(re.search(r"\bstatic\b|\bHORA__INLINE\b", head))
+            found.append(Definition(name.group(1), line, lines, is_static, start, end))
+        position = end + 1
+    return found
+
+
+def extracted(folder, repository, revision):
+    """Write the files of a commit into folder. Returns what is wrong, "" if nothing."""
+    git = ["git", "-C", str(repository)]
+    found = subprocess.run([*git, "rev-parse", "--verify", "--quiet", revision + "^{commit}"],
+                           capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        return f"{repository} has no commit {revision}"
+    archive = subprocess.Popen([*git, "archive", found.stdout.strip()], stdout=subprocess.PIPE)
+    unpacked = subprocess.run(["tar", "-x", "-C", str(folder)], stdin=archive.stdout, check=False)
+    is_good = archive.wait() == 0 and unpacked.returncode == 0
+    return "" if is_good else f"the files of {revision} cannot be extracted"
 
 
 class Report:
