@@ -119,10 +119,11 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
 }
 
 /* With the lock: how many elements are shown. */
-static int listed(const hora_queue *queue)
+static int listed(hora_queue *queue)
 {
-    assert(queue->unlisted >= 0 && queue->unlisted <= queue->size);
-    return queue->size - queue->unlisted;
+    int hidden = queue->kind->hidden != NULL ? queue->kind->hidden(queue) : 0;
+    assert(hidden >= 0 && hidden <= queue->size);
+    return queue->size - hidden;
 }
 
 int hora__queue_count(hora_queue *queue)

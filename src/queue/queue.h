@@ -126,6 +126,8 @@ struct hora__queue_kind {
     /* Of a kind that is timed and searched: when the one after the first can be taken, as well as that is known without effort;
      * HORA_FOREVER if it is not. NULL: never. */
     hora_ns (*second_due)(hora_queue *queue);
+    /* How many of its elements users do not see: timers of a scheduler. NULL: none. */
+    int (*hidden)(hora_queue *queue);
     /* Release the container, which is empty, and the queue's memory. */
     void (*destroy)(hora_queue *queue);
     /* For kinds with an inbox; else NULL. It has a lock of its own, rank INBOX, so that those who put do not meet those who take.
@@ -185,11 +187,8 @@ struct hora_queue {
 
     /* guarded by object.lock */
     int size;
-    int unlisted; /* of these, elements that nobody is shown: timers of a scheduler */
     bool closed;
     bool spins;         /* a taker that is on no list goes on looking, and takes the lock in the end */
-    bool watches;       /* the leader is to notice when the clocks part from what was seen; set once */
-    bool telling;       /* somebody is being told that they have parted; meanwhile nothing can be taken */
     bool leader_is_lax; /* the leader was the standby, and sleeps on as such */
     struct hora__list takers;
     struct hora__list putters;
@@ -197,13 +196,8 @@ struct hora_queue {
     struct hora__waiter *searcher; /* of the takers, the one that has been told to look and has not yet; NULL: none */
 
     /* timed queues: of the takers, the one that sleeps until the first element is due; see settle.c and standby.c */
-    struct hora__clock_offsets seen;
-    uint32_t set_backs;      /* how often the wall clock was seen to be set back */
-    uint32_t refreshes;      /* how often zones began to be refreshed, or had been */
-    hora_ns refreshed_at;    /* when that was counted last, by the wall clock */
-    struct hora__list zones; /* a scheduler's: see src/sched/zones.c */
-    struct hora__list zoned;
-    struct hora__list foreign;
+    const struct hora__clock_offsets
+        *watched;                /* the leader sleeps until the clocks differ from these; NULL: it does not watch */
     struct hora__waiter *leader; /* NULL: none */
     uint64_t leader_element;     /* what it waits for, as told by next_due */
     hora_ns leader_until;        /* and until when */

@@ -78,7 +78,7 @@ void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
         queue->standby = NULL;
     if (queue->leader != waiter)
         return;
-    bool watches = queue->watches && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
+    bool watches = queue->watched != NULL && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
     queue->leader = watches ? NULL : queue->standby; /* I3 */
     queue->leader_until = queue->standby_until;
     queue->leader_element = 0;
@@ -162,7 +162,7 @@ static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint
 
 static void stand_by(hora_queue *queue, struct hora__waiter *self)
 {
-    if (queue->kind->second_due == NULL || queue->watches)
+    if (queue->kind->second_due == NULL || queue->watched != NULL)
         return;
     hora_ns due = queue->kind->second_due(queue);
     if (due == HORA_FOREVER || self->deadline < due || (queue->standby != NULL && queue->standby_until <= due))

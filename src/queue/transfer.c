@@ -263,8 +263,8 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
 {
     hora_ns until = hora__queue_sleeps_until(queue, self);
     bool until_the_end = until == self->deadline;
-    bool watches = queue->watches && queue->leader == self;
-    struct hora__clock_offsets seen = queue->seen;
+    bool watches = queue->watched != NULL && queue->leader == self;
+    struct hora__clock_offsets seen = watches ? *queue->watched : (struct hora__clock_offsets){0};
     hora__queue_exit(queue, wakes);
     enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
                                    : hora__waiter_park(self, queue->object.clock, until);

@@ -274,9 +274,10 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 }
 
 /* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
-static bool is_held_up(const hora_queue *queue)
+static bool is_held_up(const struct agenda *agenda)
 {
-    return queue->watches && (queue->telling || hora__clock_was_set(queue->object.clock, &queue->seen));
+    const hora_queue *queue = &agenda->base;
+    return queue->watched != NULL && (agenda->telling || hora__clock_was_set(queue->object.clock, &agenda->seen));
 }
 
 /* Read the clock, and then go through the shards: from then on nothing comes in by them that is due by that reading. */
@@ -306,12 +307,21 @@ struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
     return first_due(agenda);
 }
 
+/* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
+static inline void note_seen(const struct agenda *agenda, struct hora__scheduled *scheduled)
+{
+    if (scheduled->course == NULL)
+        return; /* its time does not depend on them */
+    scheduled->course->set_backs = agenda->set_backs;
+    scheduled->course->refreshes = agenda->refreshes;
+}
+
 /* It has been removed. */
 static inline hora_future *taken(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->place = HORA__TAKEN;
     if (!entry->is_guest)
-        hora__scheduled_note_seen(hora__scheduled_of_entry(entry));
+        note_seen(agenda, hora__scheduled_of_entry(entry));
     if (entry->comes_back)
         keep(agenda, entry, true);
     return release(agenda, entry);
@@ -326,7 +336,7 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
 static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
     hora__agenda_hold_due(agenda); /* first: what clocks that were set have made due begins only after that is told */
-    return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
+    return is_held_up(agenda) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
 }
 
 static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
@@ -337,7 +347,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
     if (agenda->turns != NULL)
         return take_turn(agenda, true, ret_cell);
     struct hora__entry *first = first_due(agenda);
-    if (first == NULL || is_held_up(queue))
+    if (first == NULL || is_held_up(agenda))
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
@@ -476,7 +486,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     struct agenda *agenda = agenda_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
-    if (queue->telling)
+    if (agenda->telling)
         return until;
     const struct hora__timers *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
@@ -527,6 +537,11 @@ static void destroy(hora_queue *queue)
     hora__free(agenda);
 }
 
+static int hidden(hora_queue *queue)
+{
+    return agenda_of(queue)->hidden;
+}
+
 static const struct hora__queue_kind agenda_kind = {
     .prepare = hora__agenda_prepare,
     .discard = hora__agenda_discard,
@@ -538,6 +553,7 @@ static const struct hora__queue_kind agenda_kind = {
     .copy = copy,
     .next_due = next_due,
     .second_due = second_due,
+    .hidden = hidden,
     .destroy = destroy,
     .absorb = hora__agenda_absorb,
     .expect = hora__agenda_expect,
