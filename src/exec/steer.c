@@ -12,7 +12,7 @@
 
 #include "base/fault.h"
 #include "exec/extra.h"
-#include "queue/steered.h"
+#include "exec/steered.h"
 
 /* ---- the queue ---- */
 

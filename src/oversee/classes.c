@@ -11,8 +11,8 @@
 #include "base/first_release.h"
 #include "base/reason.h"
 #include "exec/steer.h"
+#include "exec/steered.h"
 #include "oversee/oversight.h"
-#include "queue/steered.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 

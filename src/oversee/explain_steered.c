@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "base/ns.h"
+#include "exec/steered.h"
 #include "oversee/explain.h"
-#include "queue/steered.h"
 #include "sched/scheduled.h"
 
 /* What was true while the lock of the queue was held. */

@@ -9,7 +9,7 @@
 #define HORA_SCHED_AGENDA_H
 
 #include "exec/future.h"
-#include "queue/queue.h"
+#include "exec/work_source.h"
 #include "queue/turns.h"
 #include "sched/timers.h"
 

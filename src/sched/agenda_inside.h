@@ -24,7 +24,7 @@ struct hora__left {
 };
 
 struct agenda {
-    struct hora_queue base;
+    struct hora__work_source base;
     struct line lines[HEAPS];
     enum hora__timeline own;  /* that of its clock; immutable */
     uint8_t timer_line;       /* where timers stand: `own`, or STEERED_TIMERS; immutable */
@@ -55,7 +55,7 @@ struct agenda {
 
 static inline struct agenda *agenda_of(hora_queue *queue)
 {
-    return HORA__LIST_ENTRY(queue, struct agenda, base);
+    return HORA__LIST_ENTRY(queue, struct agenda, base.queue);
 }
 
 static inline struct hora__entry *entry_by_due(struct hora__timer *timer)
@@ -85,7 +85,7 @@ static inline enum hora__timeline hora__agenda_line(const struct agenda *agenda,
 /* So many entries of this kind more are in the heaps. */
 static inline void hora__agenda_count(struct agenda *agenda, const struct hora__entry *entry, int by)
 {
-    agenda->base.size += by;
+    agenda->base.queue.size += by;
     agenda->hidden += entry->is_timer ? by : 0;
 }
 

@@ -128,7 +128,7 @@ HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled,
     if (outcome == HORA__POST_REFUSED)
         scheduled->entry.place = HORA__OUT;
     if (outcome == HORA__POSTED_AHEAD && !HORA__FAULT(SHARD_TELLS_NOBODY))
-        hora__queue_look(&agenda->base);
+        hora__queue_look(&agenda->base.queue);
     return outcome != HORA__POST_REFUSED;
 }
 

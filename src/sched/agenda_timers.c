@@ -128,7 +128,7 @@ static void insert(hora_pool *pool, struct hora__timeout *timeout, hora_ns due, 
 /* With the lock: whether there is a place for one more. */
 static int make_place(struct agenda *agenda)
 {
-    return agenda->base.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timers_make_room(timer_heap(agenda));
+    return agenda->base.queue.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timers_make_room(timer_heap(agenda));
 }
 
 /* With the lock. On error nothing has changed. */

@@ -10,7 +10,7 @@
 
 void hora__agenda_view_begin(struct hora__agenda_view *view, hora_queue *queue)
 {
-    queue->kind->absorb(queue);
+    hora__agenda_absorb(queue);
     view->queue = queue;
     view->is_telling = agenda_of(queue)->telling;
     for (int i = 0; i < LINES; i++)

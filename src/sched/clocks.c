@@ -71,7 +71,7 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     hora_ns suspended = hora__ns_sub(now.boot, agenda_of(queue)->seen.boot);
     hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, agenda_of(queue)->seen.wall), suspended);
     agenda_of(queue)->seen = now;
-    queue->kind->absorb(queue); /* those that were posted only count as well */
+    hora__agenda_absorb(queue); /* those that were posted only count as well */
     struct change change = {.queue = queue,
                             .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)
@@ -152,9 +152,9 @@ void hora__clocks_watch(hora_pool *pool)
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    if (queue->watched == NULL) {
+    if (agenda_of(queue)->base.watched == NULL) {
         agenda_of(queue)->seen = hora__clock_read_offsets(queue->object.clock);
-        queue->watched = &agenda_of(queue)->seen;
+        agenda_of(queue)->base.watched = &agenda_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
         hora__atomic_store(&scheduler->watches, 1);    /* before the leader can see a step, and look what there is */

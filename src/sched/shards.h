@@ -7,7 +7,7 @@
 #ifndef HORA_SCHED_SHARDS_H
 #define HORA_SCHED_SHARDS_H
 
-#include "queue/queue.h"
+#include "exec/work_source.h"
 #include "sched/slabs.h"
 
 struct hora__entry;

@@ -10,7 +10,7 @@
  * Invariants        I1 base.size is the number of turns that wait.
  *                   I2 what waits or runs has the turn that its element brings along, or that of a guest; `is_used` is set for the first.
  *                   I3 guests are on the list of guests as long as they wait or run. */
-#include "queue/steered.h"
+#include "exec/steered.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct guest {
 };
 
 struct steered_queue {
-    struct hora_queue base;
+    struct hora__work_source base;
     struct hora__steered_use use;
     struct hora__turns turns;
     struct hora__list guests;
@@ -33,7 +33,7 @@ struct steered_queue {
 
 static struct steered_queue *steered_of(hora_queue *queue)
 {
-    return HORA__LIST_ENTRY(queue, struct steered_queue, base);
+    return HORA__LIST_ENTRY(queue, struct steered_queue, base.queue);
 }
 
 struct hora__turns *hora__steered_turns(hora_queue *queue)
@@ -43,7 +43,7 @@ struct hora__turns *hora__steered_turns(hora_queue *queue)
 
 static hora_ns now_of(const struct steered_queue *steered)
 {
-    return hora_clock_now(steered->base.object.clock);
+    return hora_clock_now(steered->base.queue.object.clock);
 }
 
 static struct hora__turn *own_turn(const struct steered_queue *steered, const void *item)
@@ -101,7 +101,7 @@ static void *leave(struct steered_queue *steered, struct hora__turn *turn)
 {
     void *item = turn->item;
     hora__turns_remove(&steered->turns, turn);
-    steered->base.size--; /* I1 */
+    steered->base.queue.size--; /* I1 */
     dispose(steered, turn, item);
     return item;
 }
@@ -249,7 +249,7 @@ static void destroy(hora_queue *queue)
     hora__free(steered);
 }
 
-static const struct hora__queue_kind steered_kind = {
+static const struct hora__queue_kind container = {
     .prepare = prepare,
     .discard = discard,
     .push = push,
@@ -260,9 +260,14 @@ static const struct hora__queue_kind steered_kind = {
     .copy = copy,
     .next_due = next_due,
     .destroy = destroy,
+};
+
+static const struct hora__work_kind steered_kind = {
+    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .offer = hora__work_put,
     .take = take,
     .take_first = take_first,
-    .is_searched = true,
+    .visit = hora__work_visit_few,
 };
 
 int hora__steered_new(int capacity, const hora_queue_options *options, hora_ns ageing,
@@ -274,12 +279,12 @@ int hora__steered_new(int capacity, const hora_queue_options *options, hora_ns a
     steered->use = *use;
     hora__list_init(&steered->guests);
     hora__turns_init(&steered->turns, ageing, use->threads, use->context);
-    int error = hora__queue_init(&steered->base, &steered_kind, capacity, options);
+    int error = hora__work_source_init(&steered->base, &container, &steered_kind, capacity, options);
     if (error < 0) {
-        destroy(&steered->base);
+        destroy(&steered->base.queue);
         return error;
     }
-    *ret_queue = &steered->base;
+    *ret_queue = &steered->base.queue;
     return 0;
 }
 
