@@ -147,7 +147,7 @@ __attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *wor
 static void abandon_timer(struct hora__worker *worker)
 {
     worker->pool->kind->abandon_timer(worker);
-    hora__queue_ran(worker->pool->queue, &worker->taken);
+    worker->pool->kind->timer_ran(worker->pool, &worker->taken);
 }
 
 void hora__worker_abandon_by_value(struct hora__worker *worker)

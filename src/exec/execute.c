@@ -210,7 +210,8 @@ static void back_out(hora_pool *pool, hora_future *future, enum standing standin
 static int put_into_queue(hora_pool *pool, hora_future *future, enum standing standing)
 {
     enter(pool, future, standing);
-    int error = hora__queue_offer(pool->queue, future, &pool->books);
+    struct hora__posting posting = {.item = future, .books = &pool->books};
+    int error = pool->work->offer(pool->queue, &posting);
     if (error < 0) {
         back_out(pool, future, standing);
         return error;
@@ -465,7 +466,7 @@ static bool post(hora_pool *pool, const hora_task *task)
         posting.came = hora__pool_stamp(pool);
         hora__pool_comes(pool, task);
     }
-    if (hora__queue_post(pool->queue, &posting) < 0) {
+    if (pool->work->offer(pool->queue, &posting) < 0) {
         hora__pool_came(pool, task, HORA_EAGAIN); /* it tries another way */
         return false;
     }

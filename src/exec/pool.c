@@ -22,10 +22,9 @@
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"
+#include "exec/backlog.h"
 #include "exec/options.h"
 #include "exec/steer.h"
-#include "queue/backlog.h"
-#include "queue/queue.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -109,7 +108,7 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
 /* Whether executed tasks can do without: nobody is shown them before, while or after they run. */
 static bool needs_no_futures(const hora_pool *pool)
 {
-    return pool->owns_queue && pool->queue->kind->take != NULL && pool->kind == NULL && pool->before == NULL &&
+    return pool->owns_queue && pool->work->show != NULL && pool->kind == NULL && pool->before == NULL &&
            pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
@@ -182,9 +181,11 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
         goto no_queue;
     if (pool->owns_queue || kind != NULL)
         hora__queue_count_elements(pool->queue, ref_future, unref_future);
-    if (options->spin > 0 && pool->queue->kind->is_searched) {
-        pool->queue->comes = &pool->books;
-        pool->queue->spin = options->spin;
+    pool->work = hora__work_kind_of(pool->queue);
+    struct hora__work_source *source = hora__work_source_of(pool->queue);
+    if (options->spin > 0 && source != NULL) {
+        source->comes = &pool->books;
+        source->spin = options->spin;
     }
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)

@@ -9,8 +9,8 @@
 #include "admit/admission.h"
 #include "exec/overseer.h"
 #include "exec/spares.h"
+#include "exec/work_source.h"
 #include "exec/worker.h"
-#include "queue/queue.h"
 #include "sync/ready_fd.h"
 
 /* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
@@ -60,6 +60,8 @@ struct hora__pool_kind {
     /* Run the timer that the worker has taken: whether the worker goes on. And: the timer's function, or a hook, has ended the thread. */
     bool (*run_timer)(struct hora__worker *worker);
     void (*abandon_timer)(struct hora__worker *worker);
+    /* The timer that the worker had taken has run: forget it. Taking the next task does so as well. */
+    void (*timer_ran)(hora_pool *pool, struct hora__cell *cell);
     /* The last worker is gone, and the pool is about to be. */
     void (*ends)(hora_pool *pool);
 };
@@ -82,6 +84,7 @@ struct hora_pool {
     hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
+    const struct hora__work_kind *work; /* how it is used as a work source */
     struct hora__admission *
         admission; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
     bool owns_queue;

@@ -9,7 +9,6 @@
 #include "base/reason.h"
 #include "exec/options.h"
 #include "exec/pool.h"
-#include "queue/queue.h"
 #include "sys/alloc.h"
 
 /* Check that the pool may be changed. */

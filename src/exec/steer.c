@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "admit/admission_queue.h"
+#include "exec/admission_queue.h"
 #include "base/fault.h"
 #include "exec/extra.h"
 

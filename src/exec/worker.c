@@ -264,7 +264,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
         if (!worker->is_plain && hora__cell_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
-            hora__queue_ran(pool->queue, &worker->taken);
+            pool->kind->timer_ran(pool, &worker->taken);
         if (worker->witness != NULL)
             worker->witness->has_waited = true;
         if (hora__worker_is_active(worker))                    /* else it found nothing, and all is booked */

@@ -4,7 +4,7 @@
 #define HORA_EXEC_WORKER_H
 
 #include "exec/future.h"
-#include "queue/queue.h"
+#include "exec/work_source.h"
 #include "sys/thread.h"
 
 /* How accepted tasks end; a pool's counters. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "admit/admission_queue.h"
+#include "exec/admission_queue.h"
 #include "base/fault.h"
 #include "base/first_release.h"
 #include "base/reason.h"

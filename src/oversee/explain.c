@@ -341,7 +341,7 @@ static void say_queued(struct hora__text *out, const struct hora__matter *matter
     hora_queue *queue = matter->queue;
     struct hora__crowd crowd;
     struct search search = {.future = matter->future, .oldest = HORA_NEVER, .now = matter->now};
-    bool is_ordered = queue->kind->each != NULL;
+    bool is_ordered = hora__work_is_ordered(queue);
     /* Only in a queue that knows its order there is a place to look for. A scheduler's holds entries that are no futures, too. */
     int size = is_ordered ? hora__queue_survey(queue, seek, &search) : hora__queue_count(queue);
     hora_ns latest;

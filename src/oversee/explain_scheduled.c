@@ -65,7 +65,7 @@ static void read_schedule(const struct hora__matter *matter, struct course *ret_
     course.due = hora__scheduled_due(scheduled);
     course.planned = scheduled->planned;
     course.is_paused = scheduled->paused;
-    course.is_held_up = scheduled->queue->telling;
+    course.is_held_up = view.is_telling;
     course.is_held = scheduled->entry.held;
     course.is_series = hora__scheduled_is_series(scheduled);
     if (scheduled->course != NULL) {

@@ -4,7 +4,7 @@
  * The gate says why, in one visit to the queue. Who runs the first task of a key is found after that, by a reference to its future. */
 #include <stddef.h>
 
-#include "admit/admission_queue.h"
+#include "exec/admission_queue.h"
 #include "base/ns.h"
 #include "oversee/explain.h"
 #include "sched/scheduled.h"

@@ -83,9 +83,9 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
-static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
+static void each(hora_queue *queue, hora__each_fn visit, void *arg)
 {
-    for (int i = 0; i < queue->size && visit(*slot(array_of(queue), i), NULL, arg); i++) {
+    for (int i = 0; i < queue->size && visit(*slot(array_of(queue), i), arg); i++) {
     }
 }
 

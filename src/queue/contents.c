@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contents.c - looking at what is in a queue, and removing it other than by taking */
+/* contents.c - looking at the elements of a queue, and removing them other than by taking */
 #include <assert.h>
 #include <stddef.h>
 
@@ -43,55 +43,6 @@ int hora_queue_remove(hora_queue *queue, const void *item)
     return find(queue, item, true);
 }
 
-bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
-{
-    struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
-    hora__mutex_lock(&queue->object.lock);
-    if (queue->kind->absorb != NULL && !HORA__FAULT(CANCEL_FORGETS_INBOX))
-        queue->kind->absorb(queue); /* it may have been posted only */
-    bool found = queue->kind->find(queue, item, true);
-    if (found) {
-        hora__counter_add_alone(&books->cancelled, 1); /* first: who sees that all is finished finds it counted */
-        hora__counter_add_alone_publish(&books->finished, 1);
-        hora__queue_settle_change(queue, &wakes);
-    }
-    hora__queue_exit(queue, &wakes);
-    return found;
-}
-
-int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
-{
-    if (queue->kind->show == NULL)
-        return 0;
-    hora__mutex_lock(&queue->object.lock);
-    int error = queue->kind->show(queue, maker);
-    hora__mutex_unlock(&queue->object.lock);
-    return error;
-}
-
-static void *remove_first_locked(hora_queue *queue, struct hora__cell *ret_cell)
-{
-    if (queue->kind->take_first != NULL)
-        return queue->kind->take_first(queue, ret_cell);
-    void *item = queue->kind->peek(queue);
-    return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
-}
-
-void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
-{
-    struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
-    hora__mutex_lock(&queue->object.lock);
-    if (queue->kind->absorb != NULL)
-        queue->kind->absorb(queue);
-    void *item = remove_first_locked(queue, ret_cell);
-    if (item != NULL)
-        hora__queue_settle(queue, NULL, &wakes);
-    hora__queue_exit(queue, &wakes);
-    return item;
-}
-
 int hora_queue_contains(hora_queue *queue, const void *item)
 {
     return find(queue, item, false);
@@ -106,8 +57,8 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    if (hora__queue_hands_over_late(queue))
-        hora__queue_settle(queue, NULL, &wakes); /* what became due meanwhile belongs to those who wait already */
+    if (queue->behaviour == NULL && queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
+        hora__queue_settle(queue, NULL, &wakes); /* elements that became due meanwhile belong to takers on the list */
     int count = 0;
     void *item;
     while (count < max && (item = queue->kind->pop(queue, &wakes)) != NULL)
@@ -118,11 +69,13 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     return count;
 }
 
-/* With the lock: how many elements are shown. */
-static int listed(const hora_queue *queue)
+int hora__queue_listed(hora_queue *queue)
 {
-    assert(queue->unlisted >= 0 && queue->unlisted <= queue->size);
-    return queue->size - queue->unlisted;
+    assert(hora__mutex_held(&queue->object.lock));
+    bool hides = queue->behaviour != NULL && queue->behaviour->hidden != NULL;
+    int hidden = hides ? queue->behaviour->hidden(queue) : 0;
+    assert(hidden >= 0 && hidden <= queue->size);
+    return queue->size - hidden;
 }
 
 int hora__queue_count(hora_queue *queue)
@@ -140,7 +93,7 @@ static int read_size(hora_queue *queue, bool remaining)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    int size = listed(queue);
+    int size = hora__queue_listed(queue);
     hora__mutex_unlock(&queue->object.lock);
     if (!remaining)
         return size;
@@ -165,19 +118,18 @@ struct copying {
     int max;
 };
 
-static bool copy_one(void *item, const hora_task *task, void *arg)
+static bool copy_one(void *item, void *arg)
 {
     struct copying *copying = arg;
-    assert(task == NULL); /* who looks has had the queue shown */
-    (void)task;
+    assert(copying->count < copying->max);
     copying->items[copying->count++] = item;
     return copying->count < copying->max;
 }
 
-/* Write the first elements; max > 0. */
-static void copy_locked(hora_queue *queue, void **items, int max)
+void hora__queue_copy_locked(hora_queue *queue, void **items, int max)
 {
     struct copying copying = {.items = items, .max = max};
+    assert(hora__mutex_held(&queue->object.lock) && max > 0);
     if (queue->kind->each != NULL)
         queue->kind->each(queue, copy_one, &copying);
     else
@@ -191,9 +143,9 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    int size = listed(queue);
+    int size = hora__queue_listed(queue);
     if (max > 0)
-        copy_locked(queue, items, max);
+        hora__queue_copy_locked(queue, items, max);
     for (int i = 0; queue->ref != NULL && i < max && i < size; i++)
         items[i] = queue->ref(items[i]);
     hora__mutex_unlock(&queue->object.lock);
@@ -242,7 +194,7 @@ int hora_queue_clear(hora_queue *queue)
         return error;
     if (queue->drop == NULL)
         return discard_all(queue);
-    /* All leave at once, under the lock; the destructor runs without it. So there must be somewhere to put them. */
+    /* All leave at once, under the lock; the destructor runs without it. So memory is needed to hold them meanwhile. */
     void **items = NULL;
     int size;
     for (int room = 0; (error = strip_all(queue, items, room, &size)) == 0 && size > room; room = size) {
@@ -263,9 +215,9 @@ static int copy_held(hora_queue *queue, void **items, int room)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    int size = listed(queue);
+    int size = hora__queue_listed(queue);
     if (size > 0 && size <= room) {
-        copy_locked(queue, items, size);
+        hora__queue_copy_locked(queue, items, size);
         for (int i = 0; i < size && queue->ref != NULL; i++)
             items[i] = queue->ref(items[i]);
     }
@@ -294,38 +246,10 @@ int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count)
     return 0;
 }
 
-/* Of a kind that does not know its order, so many are shown. */
-enum { FEW = 20 };
-
-static void show_few_locked(hora_queue *queue, hora__visit_fn visit, void *arg)
-{
-    void *items[FEW];
-    int few = listed(queue) < FEW ? listed(queue) : FEW;
-    if (few > 0)
-        queue->kind->copy(queue, items, few);
-    for (int i = 0; i < few && visit(items[i], NULL, arg); i++) {
-    }
-}
-
-int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
-{
-    int error = hora__queue_enter(queue);
-    if (error < 0)
-        return error;
-    if (queue->kind->absorb != NULL)
-        queue->kind->absorb(queue);
-    int size = queue->size;
-    if (queue->kind->each != NULL)
-        queue->kind->each(queue, visit, arg);
-    else
-        show_few_locked(queue, visit, arg);
-    hora__mutex_unlock(&queue->object.lock);
-    return size;
-}
-
 bool hora__queue_is_free(hora_queue *queue)
 {
-    return hora__mutex_is_free(&queue->object.lock) && (queue->kind->is_free == NULL || queue->kind->is_free(queue));
+    const struct hora__queue_inbox *inbox = queue->kind->inbox;
+    return hora__mutex_is_free(&queue->object.lock) && (inbox == NULL || inbox->is_free(queue));
 }
 
 int hora_queue_for_each(hora_queue *queue, int (*visit)(void *item, void *arg), void *arg)

@@ -105,9 +105,9 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     return false;
 }
 
-static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
+static void each(hora_queue *queue, hora__each_fn visit, void *arg)
 {
-    for (const struct node *node = linked_of(queue)->first; node != NULL && visit(node->item, NULL, arg);)
+    for (const struct node *node = linked_of(queue)->first; node != NULL && visit(node->item, arg);)
         node = node->next;
 }
 

@@ -52,6 +52,9 @@ static void destroy(struct hora__object *object)
 int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind, int capacity,
                      const hora_queue_options *options)
 {
+    assert(kind->push != NULL && kind->pop != NULL && (kind->copy != NULL) != (kind->each != NULL) &&
+           kind->destroy != NULL);
+    assert(queue->size == 0 && queue->leader == NULL);
     queue->kind = kind;
     queue->capacity = capacity;
     queue->drop = options->drop;
@@ -79,13 +82,13 @@ int hora__queue_enter(hora_queue *queue)
     if (error < 0)
         return error;
     hora__mutex_lock(&queue->object.lock);
-    if (queue->kind->absorb != NULL)
-        queue->kind->absorb(queue);
+    hora__queue_collect(queue);
     return 0;
 }
 
 void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     hora__mutex_unlock(&queue->object.lock);
     hora__wakes_flush(wakes);
 }
@@ -102,15 +105,15 @@ int hora_queue_free(hora_queue *queue)
     if (is_used)
         return HORA_EBUSY;
 
-    /* Nobody else is inside but threads that were resolved and do not touch the elements: no lock is needed, and
-     * the destructor must not run under one. */
+    /* Only threads that were resolved are still inside, and they do not touch the elements. So no lock is needed, and the
+     * destructor must not run under one. */
     void *item;
     while ((item = queue->kind->strip(queue)) != NULL)
         if (queue->drop != NULL)
             queue->drop(item);
     hora__ready_fd_destroy(&queue->ready, queue->object.clock);
-    if (queue->kind->leave != NULL)
-        queue->kind->leave(queue);
+    if (queue->behaviour != NULL && queue->behaviour->leave != NULL)
+        queue->behaviour->leave(queue);
     hora__object_leave(&queue->object);
     return 0;
 }
@@ -122,16 +125,16 @@ int hora_queue_close(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    hora__queue_settle(queue, NULL, &wakes); /* what has become due goes to those who waited for it */
+    hora__queue_settle(queue, NULL, &wakes); /* elements that have become due go to the takers that waited for them */
     queue->closed = true;
-    if (queue->kind->seal != NULL)
-        queue->kind->seal(queue);
+    if (queue->kind->inbox != NULL)
+        queue->kind->inbox->seal(queue);
     if (!HORA__FAULT(CLOSE_FORGETS_PUTTERS))
         hora__waiters_resolve_all(&queue->putters, HORA_ECLOSED, &wakes);
     hora__waiters_resolve_all(&queue->takers, HORA_ECLOSED, &wakes);
     queue->leader = NULL;
-    queue->standby = NULL;
-    queue->searcher = NULL;
+    if (queue->behaviour != NULL)
+        queue->behaviour->close(queue);
     hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return 0;
@@ -140,7 +143,7 @@ int hora_queue_close(hora_queue *queue)
 bool hora_queue_is_closed(const hora_queue *queue)
 {
     void *memory;
-    memcpy(&memory, &queue, sizeof memory); /* its lock is not part of what callers see */
+    memcpy(&memory, &queue, sizeof memory); /* to callers the lock is not part of the queue's value */
     hora_queue *own = memory;
     if (hora__queue_enter(own) < 0)
         return false;
@@ -175,6 +178,7 @@ int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(
 void hora__queue_give_back(hora_queue *queue)
 {
     hora__mutex_lock(&queue->object.lock);
+    assert(queue->is_lent || queue->behaviour != NULL); /* a scheduler's queue is never lent */
     queue->is_lent = false;
     hora__queue_count_elements(queue, queue->own_ref, queue->own_ref != NULL ? queue->drop : NULL);
     hora__mutex_unlock(&queue->object.lock);

@@ -473,6 +473,8 @@ static void destroy(hora_queue *queue)
     hora__free(timed);
 }
 
+static const struct hora__queue_inbox inbox = {.collect = absorb, .seal = seal, .is_free = is_free, .guard = guard};
+
 static const struct hora__queue_kind timed_kind = {
     .push = push,
     .pop = pop,
@@ -480,12 +482,9 @@ static const struct hora__queue_kind timed_kind = {
     .strip = strip,
     .find = find,
     .copy = copy,
-    .is_free = is_free,
     .next_due = next_due,
     .destroy = destroy,
-    .absorb = absorb,
-    .seal = seal,
-    .guard = guard,
+    .inbox = &inbox,
     .inserts_always = true,
 };
 

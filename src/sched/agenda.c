@@ -85,8 +85,8 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
     entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
         entry->by_due.sequence = hora__lanes_number(agenda->shards); /* I3 */
-    else if (entry->by_due.sequence == agenda->base.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
-        agenda->base.leader_element = 0; /* I5 */
+    else if (entry->by_due.sequence == agenda->base.queue.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
+        agenda->base.queue.leader_element = 0; /* I5 */
     hora__agenda_push(agenda, entry, due);
     hora__agenda_count(agenda, entry, 1); /* I1 */
 }
@@ -166,7 +166,7 @@ struct reading {
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
     if (!reading->is_read[line]) {
-        reading->now[line] = hora__agenda_now(&reading->agenda->base, line);
+        reading->now[line] = hora__agenda_now(&reading->agenda->base.queue, line);
         reading->is_read[line] = true;
     }
     return reading->now[line];
@@ -186,7 +186,7 @@ static hora_ns translate(struct reading *reading, enum hora__timeline line, hora
 /* When an entry can be taken, by its own line's clock. */
 static hora_ns due_of(const struct reading *reading, const struct hora__entry *entry)
 {
-    return hora__agenda_due(&reading->agenda->base, entry);
+    return hora__agenda_due(&reading->agenda->base.queue, entry);
 }
 
 /* Whether a comes before b, each on its own line. */
@@ -211,7 +211,7 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 static const struct hora__timer_heap *only_heap(const struct agenda *agenda)
 {
     const struct hora__timer_heap *heap = &agenda->lines[agenda->own].exact;
-    return heap->size + agenda->annex.size == agenda->base.size ? heap : NULL; /* I1, I7 */
+    return heap->size + agenda->annex.size == agenda->base.queue.size ? heap : NULL; /* I1, I7 */
 }
 
 /* The first entry of all. */
@@ -276,9 +276,10 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 }
 
 /* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
-static bool is_held_up(const hora_queue *queue)
+static bool is_held_up(const struct agenda *agenda)
 {
-    return queue->watches && (queue->telling || hora__clock_was_set(queue->object.clock, &queue->seen));
+    const hora_queue *queue = &agenda->base.queue;
+    return agenda->base.watched != NULL && (agenda->telling || hora__clock_was_set(queue->object.clock, &agenda->seen));
 }
 
 /* Read the clock, and then go through the shards: from then on nothing comes in by them that is due by that reading. */
@@ -308,12 +309,21 @@ struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
     return first_due(agenda);
 }
 
+/* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
+static inline void note_seen(const struct agenda *agenda, struct hora__scheduled *scheduled)
+{
+    if (scheduled->course == NULL)
+        return; /* its time does not depend on them */
+    scheduled->course->set_backs = agenda->set_backs;
+    scheduled->course->refreshes = agenda->refreshes;
+}
+
 /* It has been removed. */
 static inline hora_future *taken(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->place = HORA__TAKEN;
     if (!entry->is_guest)
-        hora__scheduled_note_seen(hora__scheduled_of_entry(entry));
+        note_seen(agenda, hora__scheduled_of_entry(entry));
     if (entry->comes_back)
         keep(agenda, entry, true);
     return release(agenda, entry);
@@ -328,7 +338,7 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
 static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
     hora__agenda_hold_due(agenda); /* first: what clocks that were set have made due begins only after that is told */
-    return is_held_up(&agenda->base) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
+    return is_held_up(agenda) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
 }
 
 static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
@@ -339,7 +349,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
     if (agenda->admission != NULL)
         return take_turn(agenda, true, ret_cell);
     struct hora__entry *first = first_due(agenda);
-    if (first == NULL || is_held_up(queue))
+    if (first == NULL || is_held_up(agenda))
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
@@ -478,7 +488,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     struct agenda *agenda = agenda_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
-    if (queue->telling)
+    if (agenda->telling)
         return until;
     const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL && only->size > 0) {
@@ -520,7 +530,7 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].latest.slots);
     }
     hora__far_free(&agenda->annex);
-    hora__zones_forget(&agenda->base);
+    hora__zones_forget(&agenda->base.queue);
     if (agenda->admission != NULL)
         hora__admission_destroy(agenda->admission);
     for (int i = 0; i < agenda->shards->count; i++)
@@ -528,6 +538,14 @@ static void destroy(hora_queue *queue)
     hora__lanes_free(agenda->shards);
     hora__free(agenda);
 }
+
+static int hidden(hora_queue *queue)
+{
+    return agenda_of(queue)->hidden;
+}
+
+static const struct hora__queue_inbox inbox = {
+    .collect = hora__agenda_absorb, .seal = hora__agenda_seal, .is_free = hora__agenda_is_free};
 
 static const struct hora__queue_kind agenda_kind = {
     .prepare = hora__agenda_prepare,
@@ -539,18 +557,23 @@ static const struct hora__queue_kind agenda_kind = {
     .find = find,
     .copy = copy,
     .next_due = next_due,
-    .second_due = second_due,
     .destroy = destroy,
-    .absorb = hora__agenda_absorb,
-    .expect = hora__agenda_expect,
-    .seal = hora__agenda_seal,
-    .leave = hora__agenda_leave,
-    .is_free = hora__agenda_is_free,
-    .take = take,
-    .ran = hora__agenda_ran,
-    .take_first = take_first,
+    .inbox = &inbox,
     .inserts_always = true,
-    .is_searched = true,
+};
+
+static const struct hora__work_kind work_kind = {
+    .behaviour = {.settle = hora__work_settle,
+                  .take = hora__work_take,
+                  .close = hora__work_close,
+                  .hidden = hidden,
+                  .leave = hora__agenda_leave},
+    .offer = hora__work_put,
+    .take = take,
+    .take_first = take_first,
+    .expect = hora__agenda_expect,
+    .second_due = second_due,
+    .visit = hora__work_visit_few,
 };
 
 bool hora__queue_is_agenda(const hora_queue *queue)
@@ -570,7 +593,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&agenda->stoppers);
     agenda->shards = hora__lanes_new(clock, sizeof(struct hora__errand));
     int error =
-        agenda->shards == NULL ? HORA_ENOMEM : hora__queue_init(&agenda->base, &agenda_kind, HORA_UNBOUNDED, &options);
+        agenda->shards == NULL ? HORA_ENOMEM : hora__work_source_init(&agenda->base, &agenda_kind, &work_kind, HORA_UNBOUNDED, &options);
     if (error < 0) {
         if (agenda->shards != NULL)
             hora__lanes_free(agenda->shards);
@@ -578,13 +601,13 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
         return error;
     }
     for (int i = 0; i < agenda->shards->count; i++)
-        hora__object_ref(&agenda->base.object);
+        hora__object_ref(&agenda->base.queue.object);
     agenda->seen_now = INT64_MIN;
     agenda->annex.first = INT64_MAX;
     agenda->lacking = hora__lanes_room(agenda->shards);
-    agenda->own = hora__clock_timeline(agenda->base.object.clock);
+    agenda->own = hora__clock_timeline(agenda->base.queue.object.clock);
     agenda->timer_line = (uint8_t)agenda->own;
-    hora__zones_init(&agenda->base);
-    *ret_queue = &agenda->base;
+    hora__zones_init(&agenda->base.queue);
+    *ret_queue = &agenda->base.queue;
     return 0;
 }

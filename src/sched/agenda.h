@@ -10,7 +10,7 @@
 
 #include "admit/admission.h"
 #include "exec/future.h"
-#include "queue/queue.h"
+#include "exec/work_source.h"
 #include "timer/heap.h"
 
 struct hora__scheduled;

@@ -112,7 +112,7 @@ static int put(struct agenda *agenda, const struct hora__posting *posting, hora_
 {
     if (!may_come_by_value(agenda, posting))
         return HORA_ENOTSUP;
-    if (agenda->base.size == HORA_UNBOUNDED)
+    if (agenda->base.queue.size == HORA_UNBOUNDED)
         return HORA_EFULL;
     int error = hora__timer_heap_make_room(own_heap(agenda));
     if (error < 0)

@@ -24,7 +24,7 @@ struct hora__left {
 };
 
 struct agenda {
-    struct hora_queue base;
+    struct hora__work_source base;
     struct line lines[HEAPS];
     enum hora__timeline own;        /* that of its clock; immutable */
     uint8_t timer_line;             /* where timers stand: `own`, or STEERED_TIMERS; immutable */
@@ -42,11 +42,20 @@ struct agenda {
         timer_ticket; /* of a steered scheduler: the first of its timers, if it is due, waits for its turn by this */
     struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
     struct hora__list stoppers; /* threads that wait for one of these to end */
+    int hidden;                 /* timers in the heap: users of the queue do not see them */
+    bool telling; /* a worker tells the observer that the clocks have parted; nothing can be taken meanwhile */
+    struct hora__clock_offsets seen; /* how far the timelines lay apart when a worker last looked; valid once watched */
+    uint32_t set_backs;              /* how often the wall clock was seen to be set back */
+    uint32_t refreshes;              /* how often a refresh of zones began or ended */
+    hora_ns refreshed_at;            /* when `refreshes` last grew, by the wall clock */
+    struct hora__list zones;         /* these three: see zones.c */
+    struct hora__list zoned;
+    struct hora__list foreign;
 };
 
 static inline struct agenda *agenda_of(hora_queue *queue)
 {
-    return HORA__LIST_ENTRY(queue, struct agenda, base);
+    return HORA__LIST_ENTRY(queue, struct agenda, base.queue);
 }
 
 static inline struct hora__entry *entry_by_due(struct hora__timer_node *timer)
@@ -76,8 +85,8 @@ static inline enum hora__timeline hora__agenda_line(const struct agenda *agenda,
 /* So many entries of this kind more are in the heaps. */
 static inline void hora__agenda_count(struct agenda *agenda, const struct hora__entry *entry, int by)
 {
-    agenda->base.size += by;
-    agenda->base.unlisted += entry->is_timer ? by : 0;
+    agenda->base.queue.size += by;
+    agenda->hidden += entry->is_timer ? by : 0;
 }
 
 /* ---- agenda.c ---- */

@@ -146,7 +146,7 @@ HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled,
     if (!admitted)
         scheduled->entry.place = HORA__OUT;
     else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(SHARD_TELLS_NOBODY))
-        hora__queue_look(&agenda->base);
+        hora__queue_look(&agenda->base.queue);
     return admitted;
 }
 

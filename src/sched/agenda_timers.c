@@ -16,7 +16,7 @@
  * Invariants        I1 a timer is pending if and only if it is in a shard or in the heap.
  *                   I2 none comes in once the pool is shut down: that is looked at under the lock by which it comes in. So who shuts it down, or
  *                      stops it, and then drops timers has seen the last.
- *                   I3 base.unlisted is the number of them in the heap. */
+ *                   I3 hidden is the number of them in the heap. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -130,7 +130,7 @@ static void insert(hora_pool *pool, struct hora__timeout *timeout, hora_ns due, 
 /* With the lock: whether there is a place for one more. */
 static int make_place(struct agenda *agenda)
 {
-    return agenda->base.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timer_heap_make_room(timer_heap(agenda));
+    return agenda->base.queue.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timer_heap_make_room(timer_heap(agenda));
 }
 
 /* With the lock. On error nothing has changed. */
@@ -547,14 +547,14 @@ int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry
 {
     struct agenda *agenda = agenda_of(queue);
     hora__agenda_absorb(queue);
-    int count = queue->unlisted > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN) ? mark(timer_heap(agenda), visit, arg) : 0;
+    int count = agenda->hidden > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN) ? mark(timer_heap(agenda), visit, arg) : 0;
     if (count == 0)
         return 0;
     hora__timer_heap_sift_out(timer_heap(agenda), drop_marked);
     hora__agenda_follow(agenda); /* the first may have left */
     hora__timer_heap_save_room(timer_heap(agenda));
     queue->size -= count;
-    queue->unlisted -= count;                          /* I3 */
+    agenda->hidden -= count;                           /* I3 */
     hora__counter_add_alone(&books->cancelled, count); /* first: who sees that all is finished finds it counted */
     hora__counter_add_alone_publish(&books->finished, count);
     if (agenda->timer_line == STEERED_TIMERS)

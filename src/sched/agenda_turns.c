@@ -71,7 +71,7 @@ static struct hora__entry *entry_of(struct agenda *agenda, struct hora__ticket *
 
 static hora_ns now_of(const struct agenda *agenda)
 {
-    return hora__agenda_now(&agenda->base, agenda->own);
+    return hora__agenda_now(&agenda->base.queue, agenda->own);
 }
 
 /* ---- waiting ---- */
@@ -81,14 +81,14 @@ static hora_ns on_own_line(const struct agenda *agenda, const struct hora__entry
 {
     if ((enum hora__timeline)entry->line == agenda->own || due == HORA_FOREVER)
         return due;
-    hora_ns off = hora__ns_sub(due, hora__agenda_now(&agenda->base, (enum hora__timeline)entry->line));
+    hora_ns off = hora__ns_sub(due, hora__agenda_now(&agenda->base.queue, (enum hora__timeline)entry->line));
     return hora__ns_add(now_of(agenda), off);
 }
 
 /* I1 */
 static void hold(struct agenda *agenda, struct hora__entry *entry)
 {
-    hora_ns due = hora__agenda_due(&agenda->base, entry);
+    hora_ns due = hora__agenda_due(&agenda->base.queue, entry);
     hora__agenda_pull(agenda, entry);
     hora__agenda_push(agenda, entry, HORA_FOREVER);
     entry->held = true;
@@ -230,7 +230,8 @@ static struct hora__entry *find(struct agenda *agenda, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled != NULL)
-        return scheduled->queue == &agenda->base && scheduled->entry.place == HORA__WAITS ? &scheduled->entry : NULL;
+        return scheduled->queue == &agenda->base.queue && scheduled->entry.place == HORA__WAITS ? &scheduled->entry
+                                                                                                : NULL;
     for (struct hora__list *link = agenda->guests.next; link != &agenda->guests; link = link->next)
         if (HORA__LIST_ENTRY(link, struct hora__guest, link)->future == future)
             return &HORA__LIST_ENTRY(link, struct hora__guest, link)->entry;

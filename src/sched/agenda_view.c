@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 #include "base/ns.h"
+#include "sched/agenda_inside.h"
 #include "sched/selection.h"
-
-enum { LINES = 3 };
 
 void hora__agenda_view_begin(struct hora__agenda_view *view, hora_queue *queue)
 {
-    queue->kind->absorb(queue);
+    hora__agenda_absorb(queue);
     view->queue = queue;
+    view->is_telling = agenda_of(queue)->telling;
     for (int i = 0; i < LINES; i++)
         view->now[i] = hora__agenda_now(queue, (enum hora__timeline)i);
 }

@@ -9,7 +9,8 @@
 
 struct hora__agenda_view {
     hora_queue *queue;
-    hora_ns now[3]; /* of each timeline */
+    hora_ns now[3];  /* of each timeline */
+    bool is_telling; /* a worker tells the observer that the clocks have parted: nothing can be taken meanwhile */
 };
 
 /* What was posted is taken in, and the clocks are read. */

@@ -13,11 +13,10 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
+#include "sched/agenda_inside.h"
 #include "sched/scheduler.h"
 #include "sys/probe.h"
 #include "sys/thread.h"
-
-enum { LINES = 3 };
 
 /* How far the lines have moved by the change, beyond the time that has passed. */
 struct change {
@@ -66,20 +65,20 @@ struct step {
 /* Take the change in; whether there was one. */
 static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
-    if (!hora__clock_was_set(queue->object.clock, &queue->seen))
+    if (!hora__clock_was_set(queue->object.clock, &agenda_of(queue)->seen))
         return false;
     struct hora__clock_offsets now = hora__clock_read_offsets(queue->object.clock);
-    hora_ns suspended = hora__ns_sub(now.boot, queue->seen.boot);
-    hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, queue->seen.wall), suspended);
-    queue->seen = now;
-    queue->kind->absorb(queue); /* those that were posted only count as well */
+    hora_ns suspended = hora__ns_sub(now.boot, agenda_of(queue)->seen.boot);
+    hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, agenda_of(queue)->seen.wall), suspended);
+    agenda_of(queue)->seen = now;
+    hora__agenda_absorb(queue); /* those that were posted only count as well */
     struct change change = {.queue = queue,
                             .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)
         if (change.by[i] > 0)
             hora__agenda_each(queue, (enum hora__timeline)i, count_overdue, &change);
     if (stepped < 0) {
-        queue->set_backs++; /* for those that are not in the agenda */
+        agenda_of(queue)->set_backs++; /* for those that are not in the agenda */
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
             hora__clocks_doubt(queue, HORA__SET_BACK);
     }
@@ -95,7 +94,7 @@ static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
     bool parted = take_in_locked(queue, ret_event);
-    queue->telling |= parted && has_hook;
+    agenda_of(queue)->telling |= parted && has_hook;
     if (parted)
         hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
@@ -109,7 +108,7 @@ static void go_on(hora_queue *queue)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    queue->telling = false;
+    agenda_of(queue)->telling = false;
     hora__queue_settle(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
 }
@@ -153,9 +152,9 @@ void hora__clocks_watch(hora_pool *pool)
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    if (!queue->watches) {
-        queue->seen = hora__clock_read_offsets(queue->object.clock);
-        queue->watches = true;
+    if (agenda_of(queue)->base.watched == NULL) {
+        agenda_of(queue)->seen = hora__clock_read_offsets(queue->object.clock);
+        agenda_of(queue)->base.watched = &agenda_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
         hora__atomic_store(&scheduler->watches, 1);    /* before the leader can see a step, and look what there is */

@@ -10,6 +10,7 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
+#include "sched/agenda_inside.h"
 #include "sched/crew.h"
 #include "sched/trigger.h"
 #include "sync/clock.h"
@@ -42,10 +43,10 @@ void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
     struct hora__course *course = scheduled->course;
     if (course == NULL)
         return;
-    if (course->refreshes != scheduled->queue->refreshes && hora__scheduled_follows_zone(scheduled) &&
+    if (course->refreshes != agenda_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
         course->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
         course->doubt = HORA__NEW_RULES;
-    course->refreshes = scheduled->queue->refreshes;
+    course->refreshes = agenda_of(scheduled->queue)->refreshes;
 }
 
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
@@ -54,10 +55,10 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
     if (course == NULL)
         return;
     hora__scheduled_check_rules(scheduled);
-    if (course->set_backs != scheduled->queue->set_backs && hora__scheduled_follows_wall(scheduled) &&
+    if (course->set_backs != agenda_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
         !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
         course->doubt = HORA__SET_BACK;
-    course->set_backs = scheduled->queue->set_backs;
+    course->set_backs = agenda_of(scheduled->queue)->set_backs;
 }
 
 /* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
@@ -245,7 +246,7 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
     *ret_scheduled = hora__scheduled_of(future);
     hora_queue *queue = (*ret_scheduled)->queue;
     hora__mutex_lock(&queue->object.lock);
-    queue->kind->absorb(queue); /* it may have been posted only */
+    hora__agenda_absorb(queue); /* it may have been posted only */
     return 0;
 }
 

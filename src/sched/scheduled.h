@@ -153,15 +153,6 @@ static inline bool hora__scheduled_follows_zone(const struct hora__scheduled *sc
     return course != NULL && !hora__list_is_empty(&course->zoned) && !course->is_given;
 }
 
-/* With the lock, when it is taken: what had been seen of clocks and zones by then. */
-static inline void hora__scheduled_note_seen(struct hora__scheduled *scheduled)
-{
-    if (scheduled->course == NULL)
-        return; /* its time does not depend on them */
-    scheduled->course->set_backs = scheduled->queue->set_backs;
-    scheduled->course->refreshes = scheduled->queue->refreshes;
-}
-
 /* With the lock, of one that is taken, runs, or comes in: if zones were refreshed since, it finds its planned time anew, like those
  * in the agenda. */
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled);

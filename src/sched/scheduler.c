@@ -23,6 +23,7 @@
 #include "exec/extra.h"
 #include "exec/options.h"
 #include "exec/steer.h"
+#include "sched/agenda_inside.h"
 #include "sched/crew.h"
 #include "sched/timeout.h"
 #include "sched/zones.h"
@@ -255,7 +256,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    queue->kind->absorb(queue); /* it may have been posted only */
+    hora__agenda_absorb(queue); /* it may have been posted only */
     hora_ns delay =
         hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
@@ -279,6 +280,16 @@ static void turn_ended(hora_pool *pool, hora_future *future, bool settles)
 static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
     hora__agenda_worker_begins(pool->queue, run);
+}
+
+static void timer_ran(hora_pool *pool, struct hora__cell *cell)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&pool->queue->object.lock);
+    hora__agenda_ran(pool->queue, cell, &wakes);
+    hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__queue_exit(pool->queue, &wakes);
 }
 
 static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
@@ -312,6 +323,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .read_settings = hora__scheduler_read_settings,
     .worker_begins = worker_begins,
     .worker_ends = worker_ends,
+    .timer_ran = timer_ran,
     .run_timer = hora__scheduler_run_timer,
     .abandon_timer = hora__scheduler_abandon_timer,
     .ends = ends,

@@ -25,6 +25,7 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/steer.h"
+#include "sched/agenda_inside.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
@@ -145,7 +146,7 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
                             .every = course->every,
                             .doubt = course->doubt,
                             .has_skipped = course->has_skipped,
-                            .refreshed_at = hora__ns_sub(scheduled->queue->refreshed_at, course->offset),
+                            .refreshed_at = hora__ns_sub(agenda_of(scheduled->queue)->refreshed_at, course->offset),
                             .context = hora__scheduled_context(scheduled, now)};
     course->doubt = HORA__NO_DOUBT;
     return moment;

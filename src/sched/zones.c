@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "sched/agenda_inside.h"
 #include "sched/scheduler.h"
 #include "sched/trigger.h"
 #include "sys/alloc.h"
@@ -38,15 +39,15 @@ static struct hora__course *course_of(struct hora__list *link)
 
 void hora__zones_init(hora_queue *queue)
 {
-    hora__list_init(&queue->zones);
-    hora__list_init(&queue->zoned);
-    hora__list_init(&queue->foreign);
+    hora__list_init(&agenda_of(queue)->zones);
+    hora__list_init(&agenda_of(queue)->zoned);
+    hora__list_init(&agenda_of(queue)->foreign);
 }
 
 void hora__zones_forget(hora_queue *queue)
 {
-    while (!hora__list_is_empty(&queue->zones)) {
-        struct known_zone *known = known_of(queue->zones.next);
+    while (!hora__list_is_empty(&agenda_of(queue)->zones)) {
+        struct known_zone *known = known_of(agenda_of(queue)->zones.next);
         hora__list_remove(&known->link);
         (void)hora_zone_unref(known->zone);
         hora__free(known);
@@ -58,7 +59,7 @@ void hora__zones_forget(hora_queue *queue)
 /* A reference, or NULL. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
-    for (struct hora__list *link = queue->zones.next; link != &queue->zones; link = link->next)
+    for (struct hora__list *link = agenda_of(queue)->zones.next; link != &agenda_of(queue)->zones; link = link->next)
         if (strcmp(hora_zone_name(known_of(link)->zone), name) == 0)
             return hora_zone_ref(known_of(link)->zone);
     return NULL;
@@ -71,7 +72,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     hora_zone *other = find_locked(queue, hora_zone_name(zone)); /* Z1 */
     if (other == NULL) {
         known->zone = hora_zone_ref(zone);
-        hora__list_add_last(&queue->zones, &known->link);
+        hora__list_add_last(&agenda_of(queue)->zones, &known->link);
     }
     hora__mutex_unlock(&queue->object.lock);
     if (other == NULL)
@@ -107,14 +108,14 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
 
 static void count_locked(hora_queue *queue)
 {
-    queue->refreshes++;
-    queue->refreshed_at = hora__agenda_now(queue, HORA__WALL);
+    agenda_of(queue)->refreshes++;
+    agenda_of(queue)->refreshed_at = hora__agenda_now(queue, HORA__WALL);
 }
 
 uint32_t hora__zones_seen(hora_queue *queue)
 {
     hora__mutex_lock(&queue->object.lock);
-    uint32_t seen = queue->refreshes;
+    uint32_t seen = agenda_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     return seen;
 }
@@ -128,8 +129,8 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     struct hora__course *course = scheduled->course;
     course->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(known ? &queue->zoned : &queue->foreign, &course->zoned); /* Z2 */
-    bool stale = course->refreshes != queue->refreshes;
+    hora__list_add_last(known ? &agenda_of(queue)->zoned : &agenda_of(queue)->foreign, &course->zoned); /* Z2 */
+    bool stale = course->refreshes != agenda_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
         (void)hora_trigger_refresh(trigger); /* it was not known to those who refreshed the others */
@@ -158,11 +159,12 @@ static size_t length_of(const struct hora__list *list)
 /* Triggers of tasks that are over are of no use, and neighbours often have the same. */
 static void take_locked(struct collection *collection, hora_queue *queue)
 {
-    for (struct hora__list *link = queue->zones.next;
-         link != &queue->zones && collection->zone_count < collection->zone_capacity; link = link->next)
+    for (struct hora__list *link = agenda_of(queue)->zones.next;
+         link != &agenda_of(queue)->zones && collection->zone_count < collection->zone_capacity; link = link->next)
         collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
     const hora_trigger *last = NULL;
-    for (struct hora__list *link = queue->foreign.next; link != &queue->foreign; link = link->next) {
+    for (struct hora__list *link = agenda_of(queue)->foreign.next; link != &agenda_of(queue)->foreign;
+         link = link->next) {
         hora_trigger *trigger = course_of(link)->rules->trigger;
         bool is_over = hora_future_is_done(&course_of(link)->scheduled->future);
         if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
@@ -189,7 +191,7 @@ static int collect(hora_queue *queue, struct collection *collection)
 {
     for (;;) {
         hora__mutex_lock(&queue->object.lock);
-        size_t zones = length_of(&queue->zones), triggers = length_of(&queue->foreign);
+        size_t zones = length_of(&agenda_of(queue)->zones), triggers = length_of(&agenda_of(queue)->foreign);
         bool fits = zones <= collection->zone_capacity && triggers <= collection->trigger_capacity;
         if (fits) {
             count_locked(queue);

@@ -5,8 +5,13 @@
  * of them asleep for ever, which the simulator reports. */
 #include <string.h>
 
+#include "exec/backlog.h"
 #include "harness.h"
-#include "queue/backlog.h"
+
+static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
+{
+    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+}
 
 enum { SPAN = 1000, SLOTS = 128, VALUES = 3 * SLOTS, STEPS = 5 * SLOTS };
 
@@ -32,7 +37,7 @@ static void end(void)
 
 static void post(int number)
 {
-    CHECK_OK(hora__queue_offer(queue, &values[number], &books));
+    CHECK_OK(offer_item(queue, &values[number], &books));
 }
 
 static void take_one(void *arg)
@@ -198,7 +203,7 @@ SCENARIO(backlog_wakes_nobody_in_vain)
 
 static void post_or_find_it_closed(void *arg)
 {
-    int error = hora__queue_offer(queue, &values[0], &books);
+    int error = offer_item(queue, &values[0], &books);
     CHECK(error == 0 || error == HORA_ECLOSED);
     *(bool *)arg = error == 0;
 }
@@ -212,7 +217,7 @@ SCENARIO(backlog_post_meets_close)
     test_thread *other = test_thread_start(NULL, post_or_find_it_closed, &posted);
     CHECK_OK(hora_queue_close(queue));
     test_thread_join(other);
-    CHECK_ERROR(hora__queue_offer(queue, &values[1], &books), HORA_ECLOSED);
+    CHECK_ERROR(offer_item(queue, &values[1], &books), HORA_ECLOSED);
     CHECK_ERROR(hora_queue_poll(queue, &item), posted ? 0 : HORA_ECLOSED);
     end();
 }
@@ -245,7 +250,7 @@ static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value, .line = forms > 0 ? number_of(value) % forms : 0};
     struct hora__posting posting = {.task = &task, .came = came_of(value), .gate = &gate, .closed = 1};
-    return hora__queue_post(queue, &posting);
+    return hora__work_kind_of(queue)->offer(queue, &posting);
 }
 
 static int make_element(void *context, const struct hora__cell *cell, void **ret_item)
@@ -371,9 +376,7 @@ static void step_in(int capacity)
     bool by_hand = test_random(4) == 0;
     if (model_size == VALUES - 1)
         return;
-    int error = as_task   ? post_task(item)
-                : by_hand ? hora_queue_offer(queue, item)
-                          : hora__queue_offer(queue, item, &books);
+    int error = as_task ? post_task(item) : by_hand ? hora_queue_offer(queue, item) : offer_item(queue, item, &books);
     CHECK_ERROR(error, model_size < capacity ? 0 : HORA_EFULL);
     if (error == 0)
         model[model_size++] = item;
@@ -489,7 +492,7 @@ SWEEP(backlog_survives)
     for (int i = 0; i < 2 * SLOTS + 1; i++) {
         error = i % 3 == 0   ? hora_queue_offer(queue, &values[i])
                 : i % 3 == 1 ? post_task(&values[i])
-                             : hora__queue_offer(queue, &values[i], &books);
+                             : offer_item(queue, &values[i], &books);
         CHECK(error == 0 || error == HORA_ENOMEM);
         in += error == 0;
     }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_claims.c - the queue that a pool makes for itself: workers take without its lock what one of them has found
  *
- * Each element is taken or removed once, in order, whoever comes in between; src/queue/segment.h says how. */
+ * Each element is taken or removed once, in order, whoever comes in between; src/exec/segment.h says how. */
 #include <string.h>
 
+#include "exec/backlog.h"
 #include "harness.h"
-#include "queue/backlog.h"
+
+static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
+{
+    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+}
 
 enum { SLOTS = 128, VALUES = 3 + 2 * SLOTS, CLAIMED = 4 };
 
@@ -39,7 +44,7 @@ static int run(void *arg, void **ret_result)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value};
-    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
 }
 
 static void *next_of(struct hora__hold *hold)
@@ -74,7 +79,7 @@ static void post_to_claim(int count)
     begin();
     memset(taken_by, 0, sizeof taken_by);
     for (int i = 0; i < count; i++)
-        CHECK_OK(i % 2 == 0 ? post_task(&values[i]) : hora__queue_offer(queue, &values[i], &books));
+        CHECK_OK(i % 2 == 0 ? post_task(&values[i]) : offer_item(queue, &values[i], &books));
 }
 
 static void check_claimed(int count)

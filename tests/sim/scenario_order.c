@@ -7,8 +7,8 @@
  *
  * What is handed over is a relaxed word of the simulator. So with weak memory (--weak) a thread that has not acquired what it
  * should may read it as it was before. */
+#include "exec/backlog.h"
 #include "harness.h"
-#include "queue/backlog.h"
 #include "sched/timeout.h"
 #include "sys/atomic.h"
 #include "sys/futex.h"
@@ -277,7 +277,8 @@ static void post(int i)
 {
     hora_task task = {.run = nothing, .arg = &sent[i]};
     hora__counter_set(&sent[i], 1);
-    CHECK_OK(hora__queue_post(backlog, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1}));
+    CHECK_OK(hora__work_kind_of(backlog)->offer(backlog,
+                                                &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1}));
 }
 
 /* As a worker does. What comes not by value is the word itself. */

@@ -2,8 +2,13 @@
 /* scenario_spin.c - takers that look for a while before they sleep: whoever sleeps is told all the same */
 #include <string.h>
 
+#include "exec/backlog.h"
 #include "harness.h"
-#include "queue/backlog.h"
+
+static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
+{
+    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+}
 
 enum { TIME = 1000, VALUES = 3 };
 
@@ -16,8 +21,8 @@ static void begin(int capacity)
     memset(&books, 0, sizeof books);
     CHECK_OK(hora__backlog_new(capacity, NULL, &queue));
     hora__backlog_open_books(queue, &books);
-    queue->comes = &books;
-    queue->spin = TIME;
+    hora__work_source_of(queue)->comes = &books;
+    hora__work_source_of(queue)->spin = TIME;
 }
 
 static void end(void)
@@ -28,7 +33,7 @@ static void end(void)
 
 static void post(int number)
 {
-    CHECK_OK(hora__queue_offer(queue, &values[number], &books));
+    CHECK_OK(offer_item(queue, &values[number], &books));
 }
 
 static void take_one(void *arg)

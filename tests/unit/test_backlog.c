@@ -3,20 +3,25 @@
  *
  * So many need more memory than there is, so the test adds to the size by hand, and takes that away again
  * before it looks at the elements. */
-#include "queue/backlog.h"
+#include "exec/backlog.h"
 
 #include <limits.h>
 
 #include "harness.h"
+
+static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
+{
+    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+}
 
 static hora_queue *queue;
 
 static void add_to_size(int by)
 {
     hora__mutex_lock(&queue->object.lock);
-    queue->kind->absorb(queue);
+    queue->kind->inbox->collect(queue);
     queue->size += by;
-    queue->kind->absorb(queue);
+    queue->kind->inbox->collect(queue);
     hora__mutex_unlock(&queue->object.lock);
 }
 
@@ -32,7 +37,7 @@ static int post_task(void)
     hora_task task = {.run = nothing};
     hora__atomic gate;
     hora__atomic_init(&gate, 0);
-    return hora__queue_post(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
 }
 
 TEST_REAL(backlog_refuses_what_it_cannot_count, "")
@@ -40,13 +45,13 @@ TEST_REAL(backlog_refuses_what_it_cannot_count, "")
     int items[5];
     void *item;
     CHECK_OK(hora__backlog_new(HORA_UNBOUNDED, NULL, &queue));
-    CHECK_OK(hora__queue_offer(queue, &items[0], NULL));
+    CHECK_OK(offer_item(queue, &items[0], NULL));
     add_to_size(INT_MAX - 4);
     CHECK_INT(hora__queue_count(queue), INT_MAX - 3);
-    CHECK_OK(hora__queue_offer(queue, &items[1], NULL));
-    CHECK_OK(hora__queue_offer(queue, &items[2], NULL));
+    CHECK_OK(offer_item(queue, &items[1], NULL));
+    CHECK_OK(offer_item(queue, &items[2], NULL));
     for (int i = 0; i < 3; i++) {
-        CHECK_ERROR(hora__queue_offer(queue, &items[3], NULL), HORA_EFULL);
+        CHECK_ERROR(offer_item(queue, &items[3], NULL), HORA_EFULL);
         CHECK_ERROR(post_task(), HORA_EFULL);
         CHECK_ERROR(hora_queue_offer(queue, &items[3]), HORA_EFULL);
         CHECK_INT(hora__queue_count(queue), INT_MAX - 1);
@@ -54,8 +59,8 @@ TEST_REAL(backlog_refuses_what_it_cannot_count, "")
     hora__mutex_lock(&queue->object.lock);
     queue->size -= INT_MAX - 4; /* as if so many had been taken: nobody has told the inbox */
     hora__mutex_unlock(&queue->object.lock);
-    CHECK_OK(hora__queue_offer(queue, &items[3], NULL));
-    CHECK_OK(hora__queue_offer(queue, &items[4], NULL));
+    CHECK_OK(offer_item(queue, &items[3], NULL));
+    CHECK_OK(offer_item(queue, &items[4], NULL));
     for (int i = 0; i < 5; i++) {
         CHECK_OK(hora_queue_poll(queue, &item));
         CHECK_POINTER(item, &items[i]);

@@ -10,7 +10,7 @@
  * Invariants        I1 base.size is the number of turns that wait.
  *                   I2 what waits or runs has the turn that its element brings along, or that of a guest; `is_in_use` is set for the first.
  *                   I3 guests are on the list of guests as long as they wait or run. */
-#include "admit/admission_queue.h"
+#include "exec/admission_queue.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct guest {
 };
 
 struct admission_queue {
-    struct hora_queue base;
+    struct hora__work_source base;
     struct hora__admission_use use;
     struct hora__admission admission;
     struct hora__list guests;
@@ -33,7 +33,7 @@ struct admission_queue {
 
 static struct admission_queue *admission_queue_of(hora_queue *queue)
 {
-    return HORA__LIST_ENTRY(queue, struct admission_queue, base);
+    return HORA__LIST_ENTRY(queue, struct admission_queue, base.queue);
 }
 
 struct hora__admission *hora__admission_queue_admission(hora_queue *queue)
@@ -43,7 +43,7 @@ struct hora__admission *hora__admission_queue_admission(hora_queue *queue)
 
 static hora_ns now_of(const struct admission_queue *steered)
 {
-    return hora_clock_now(steered->base.object.clock);
+    return hora_clock_now(steered->base.queue.object.clock);
 }
 
 static struct hora__ticket *own_ticket(const struct admission_queue *steered, const void *item)
@@ -101,7 +101,7 @@ static void *leave(struct admission_queue *steered, struct hora__ticket *ticket)
 {
     void *item = ticket->item;
     hora__admission_remove(&steered->admission, ticket);
-    steered->base.size--; /* I1 */
+    steered->base.queue.size--; /* I1 */
     dispose(steered, ticket, item);
     return item;
 }
@@ -250,7 +250,7 @@ static void destroy(hora_queue *queue)
     hora__free(steered);
 }
 
-static const struct hora__queue_kind admission_queue_kind = {
+static const struct hora__queue_kind container = {
     .prepare = prepare,
     .discard = discard,
     .push = push,
@@ -261,9 +261,14 @@ static const struct hora__queue_kind admission_queue_kind = {
     .copy = copy,
     .next_due = next_due,
     .destroy = destroy,
+};
+
+static const struct hora__work_kind work_kind = {
+    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .offer = hora__work_put,
     .take = take,
     .take_first = take_first,
-    .is_searched = true,
+    .visit = hora__work_visit_few,
 };
 
 int hora__admission_queue_new(int capacity, const hora_queue_options *options, hora_ns ageing,
@@ -274,13 +279,13 @@ int hora__admission_queue_new(int capacity, const hora_queue_options *options, h
         return HORA_ENOMEM;
     steered->use = *use;
     hora__list_init(&steered->guests);
-    hora__admission_init(&steered->admission, ageing, use->threads, use->context, &steered->base.object.lock);
-    int error = hora__queue_init(&steered->base, &admission_queue_kind, capacity, options);
+    hora__admission_init(&steered->admission, ageing, use->threads, use->context, &steered->base.queue.object.lock);
+    int error = hora__work_source_init(&steered->base, &container, &work_kind, capacity, options);
     if (error < 0) {
-        destroy(&steered->base);
+        destroy(&steered->base.queue);
         return error;
     }
-    *ret_queue = &steered->base;
+    *ret_queue = &steered->base.queue;
     return 0;
 }
 

@@ -28,27 +28,25 @@
  *                   I5 once the queue has been shown nothing comes in by value.
  *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on.
  *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
-#include "queue/backlog.h"
+#include "exec/backlog.h"
 
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/touch.h"
-#include "queue/place.h"
+#include "exec/segment.h"
 #include "sys/alloc.h"
 
 enum {
     SLOTS = HORA__SLOTS,
     SLOTS_OF_LINE = HORA__CACHE_LINE / sizeof(struct hora__slot),
     AHEAD = 4 * SLOTS_OF_LINE,
-    FORM_SPREAD =
-        SLOTS / HORA__FORMS, /* a segment that ends early, since it has all forms, has one entry in so many slots */
 };
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
 struct backlog {
-    struct hora_queue base;
+    struct hora__work_source base;
     struct hora__place front; /* the first element */
     struct hora__place end;   /* where the next one will stand */
     int holes;
@@ -82,10 +80,16 @@ static_assert(sizeof(int) + offsetof(struct backlog, inbox_room) - offsetof(stru
 
 static struct backlog *backlog_of(hora_queue *queue)
 {
-    return HORA__LIST_ENTRY(queue, struct backlog, base);
+    return HORA__LIST_ENTRY(queue, struct backlog, base.queue);
 }
 
-/* ---- places ---- */
+/* Without a bound tasks are posted into the inbox. */
+static bool has_inbox(const hora_queue *queue)
+{
+    return queue->kind->inbox != NULL;
+}
+
+/* ---- positions ---- */
 
 static bool at_end(const struct backlog *backlog, struct hora__place place)
 {
@@ -127,7 +131,7 @@ static int append(struct backlog *backlog, void *item)
     if (backlog->end.index == SLOTS && grow(backlog) < 0)
         return HORA_ENOMEM;
     hora__slot_set_item(&backlog->end.segment->slots[backlog->end.index++], item);
-    backlog->base.size++;
+    backlog->base.queue.size++;
     HORA__TOUCH(1);
     return 0;
 }
@@ -137,8 +141,8 @@ static int append(struct backlog *backlog, void *item)
 /* Nothing is left. A segment that is still read cannot be used again: then there is none. */
 static void become_empty(struct backlog *backlog)
 {
-    assert(backlog->base.size == 0 && backlog->holes == 0); /* I1 */
-    backlog->front.index = backlog->end.index = 0;          /* I2 */
+    assert(backlog->base.queue.size == 0 && backlog->holes == 0); /* I1 */
+    backlog->front.index = backlog->end.index = 0;                /* I2 */
     if (backlog->front.segment->holders > 0) {
         give_back(backlog, backlog->front.segment);
         backlog->front = backlog->end = (struct hora__place){NULL, SLOTS};
@@ -176,7 +180,7 @@ static void advance(struct backlog *backlog)
 }
 
 /* What is offered is so no more, and what has been claimed is gone. */
-static void recall(hora_queue *queue)
+void hora__backlog_recall(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
     if (!backlog->offered)
@@ -194,7 +198,7 @@ static void recall(hora_queue *queue)
     find_front(backlog);
 }
 
-static void let_go(hora_queue *queue, struct hora__hold *hold)
+void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
 {
     struct hora__segment *segment = hold->segment;
     hold->segment = NULL;
@@ -209,17 +213,17 @@ static void hold_front(struct backlog *backlog, struct hora__hold *hold)
     backlog->front.segment->holders++;
 }
 
-static bool follow(hora_queue *queue, struct hora__hold *hold)
+bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold)
 {
     struct backlog *backlog = backlog_of(queue);
     if (!backlog->offered || backlog->front.segment == hold->segment)
         return false;
-    let_go(queue, hold);
+    hora__backlog_let_go(queue, hold);
     hold_front(backlog, hold);
     return true;
 }
 
-static void offer(hora_queue *queue, struct hora__hold *hold)
+void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
 {
     struct backlog *backlog = backlog_of(queue);
     assert(!backlog->offered && hold->segment == NULL);
@@ -236,7 +240,7 @@ static void offer(hora_queue *queue, struct hora__hold *hold)
 static void close_holes(struct backlog *backlog)
 {
     struct hora__place to = backlog->front;
-    HORA__TOUCH_PREPAID(backlog->base.size + backlog->holes);
+    HORA__TOUCH_PREPAID(backlog->base.queue.size + backlog->holes);
     backlog->holes = 0;
     for (struct hora__place from = to; !at_end(backlog, from); from.index++)
         if (!hora__slot_is_hole(hora__place_slot(&from)))
@@ -256,7 +260,7 @@ static void close_holes(struct backlog *backlog)
 static bool has_too_many_holes(const struct backlog *backlog)
 {
     int stuck = backlog->stuck_holes < backlog->holes ? backlog->stuck_holes : backlog->holes;
-    return backlog->holes - stuck > (int64_t)HORA__FORM_SPREAD * backlog->base.size + SLOTS;
+    return backlog->holes - stuck > (int64_t)HORA__FORM_SPREAD * backlog->base.queue.size + SLOTS;
 }
 
 static void limit_holes(struct backlog *backlog)
@@ -264,7 +268,7 @@ static void limit_holes(struct backlog *backlog)
     if (has_too_many_holes(backlog)) {
         close_holes(backlog);
         backlog->stuck_holes = backlog->holes;
-        assert(backlog->holes <= (int64_t)SLOTS * (backlog->base.size + 1));
+        assert(backlog->holes <= (int64_t)SLOTS * (backlog->base.queue.size + 1));
     }
     assert(!has_too_many_holes(backlog));
 }
@@ -296,10 +300,11 @@ static void join(struct backlog *backlog)
     backlog->inbox_end = (struct hora__place){NULL, SLOTS}; /* I4 */
 }
 
-static void absorb(hora_queue *queue)
+/* Moves what was posted into the container. */
+static void collect(hora_queue *queue)
 {
     struct backlog *backlog = backlog_of(queue);
-    recall(queue);
+    hora__backlog_recall(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     if (backlog->inbox_size > 0) {
         if (queue->size == 0)
@@ -381,23 +386,53 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
     return 0;
 }
 
-static int post(hora_queue *queue, const struct hora__posting *posting, bool *ret_wanted)
+/* Whether a poster has to wake a taker is read after its task can be seen: see expect. */
+static int post(struct backlog *backlog, const struct hora__posting *posting, bool *ret_wanted)
 {
-    struct backlog *backlog = backlog_of(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     int error = post_locked(backlog, posting);
     hora__mutex_unlock(&backlog->inbox_lock);
-    *ret_wanted = hora__atomic_load(&backlog->wanted) != 0; /* after the element can be seen: see settle.c */
+    *ret_wanted = hora__atomic_load(&backlog->wanted) != 0;
     return error;
 }
 
-static void want(hora_queue *queue, bool wanted)
+/* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken since. */
+__attribute__((noinline)) static int post_again(struct backlog *backlog, const struct hora__posting *posting,
+                                                bool *ret_wanted)
+{
+    hora_queue *queue = &backlog->base.queue;
+    hora__mutex_lock(&queue->object.lock);
+    collect(queue);
+    hora__mutex_unlock(&queue->object.lock);
+    return post(backlog, posting, ret_wanted);
+}
+
+static int offer(hora_queue *queue, const struct hora__posting *posting)
+{
+    bool wanted;
+    int error = post(backlog_of(queue), posting, &wanted);
+    if (error == HORA_EFULL)
+        error = post_again(backlog_of(queue), posting, &wanted);
+    if (error == 0 && wanted)
+        hora__queue_look(queue);
+    return error;
+}
+
+/* Posters are told before the last look into the inbox that a taker has to be woken: either a poster had the lock of the
+ * inbox first, and that look finds its task, or it sees `wanted`. */
+static bool expect(hora_queue *queue, hora_ns until)
 {
     struct backlog *backlog = backlog_of(queue);
+    assert(hora__mutex_held(&queue->object.lock));
+    bool wanted = until != INT64_MIN;
+    if (wanted && HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
+        collect(queue);
     if (backlog->wants != wanted)
-        hora__atomic_store(&backlog->wanted,
-                           wanted); /* who puts had the lock of the inbox first, or we see what it put */
+        hora__atomic_store(&backlog->wanted, wanted);
     backlog->wants = wanted;
+    if (wanted && !HORA__FAULT(SEARCH_LOOKS_TOO_SOON))
+        collect(queue);
+    return wanted && queue->size > 0;
 }
 
 static void seal(hora_queue *queue)
@@ -413,7 +448,7 @@ static void seal(hora_queue *queue)
 static void *peek(hora_queue *queue)
 {
     const struct backlog *backlog = backlog_of(queue);
-    recall(queue);
+    hora__backlog_recall(queue);
     if (queue->size == 0)
         return NULL;
     const struct hora__slot *first = &backlog->front.segment->slots[backlog->front.index];
@@ -435,7 +470,7 @@ static void *strip(hora_queue *queue)
 static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
-    if (backlog->base.size > 1 && index < SLOTS && backlog->front.segment->slots[index].form == 0)
+    if (backlog->base.queue.size > 1 && index < SLOTS && backlog->front.segment->slots[index].form == 0)
         hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
@@ -443,9 +478,9 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
 {
     (void)wakes;
     struct backlog *backlog = backlog_of(queue);
-    recall(queue);
+    hora__backlog_recall(queue);
     if (queue->size == 0)
-        absorb(queue);
+        collect(queue);
     if (queue->size == 0)
         return NULL;
     void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_cell);
@@ -458,9 +493,9 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
-    recall(queue);
-    if (queue->size == 0 && queue->kind->absorb != NULL)
-        absorb(queue);
+    hora__backlog_recall(queue);
+    if (queue->size == 0 && has_inbox(queue))
+        collect(queue);
     void *item = strip(queue);
     prefetch(backlog_of(queue));
     return item;
@@ -471,9 +506,9 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     (void)wakes;
-    if (queue->kind->absorb != NULL)
-        absorb(queue);                                                                  /* who posted came before */
-    bool full = queue->size >= queue->capacity - (queue->kind->absorb != NULL ? 1 : 0); /* I7 */
+    if (has_inbox(queue))
+        collect(queue);                                                      /* tasks that were posted came before */
+    bool full = queue->size >= queue->capacity - (has_inbox(queue) ? 1 : 0); /* I7 */
     return full ? HORA_EFULL : append(backlog_of(queue), put->item);
 }
 
@@ -481,7 +516,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void remove_at(struct backlog *backlog, struct hora__place place)
 {
-    backlog->base.size--;
+    backlog->base.queue.size--;
     if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
         advance(backlog); /* I2 */
         return;
@@ -494,7 +529,7 @@ static void remove_at(struct backlog *backlog, struct hora__place place)
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct backlog *backlog = backlog_of(queue);
-    recall(queue);
+    hora__backlog_recall(queue);
     for (struct hora__place place = backlog->front; !at_end(backlog, place); place.index++) {
         HORA__TOUCH(1);
         const struct hora__slot *entry = hora__place_slot(&place);
@@ -515,7 +550,7 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     hora__mutex_lock(&backlog->inbox_lock);
     backlog->shown = true; /* I5: before the last look at what has come */
     hora__mutex_unlock(&backlog->inbox_lock);
-    absorb(queue);
+    collect(queue);
     int error = 0;
     for (struct hora__place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
         struct hora__slot *entry = hora__place_slot(&place);
@@ -529,9 +564,9 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
-static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
+static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
-    recall(queue);
+    hora__backlog_recall(queue);
     for (struct hora__place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
         struct hora__cell cell;
         const struct hora__slot *entry = hora__place_slot(&place);
@@ -540,6 +575,27 @@ static void each(hora_queue *queue, hora__visit_fn visit, void *arg)
         if (!hora__slot_is_hole(entry) && !visit(is_task ? NULL : item, is_task ? &cell.task : NULL, arg))
             return;
     }
+}
+
+struct copying {
+    void **items;
+    int count;
+    int max;
+};
+
+static bool copy_one(void *item, const hora_task *task, void *arg)
+{
+    struct copying *copying = arg;
+    assert(task == NULL); /* callers have had the backlog shown */
+    (void)task;
+    copying->items[copying->count++] = item;
+    return copying->count < copying->max;
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    struct copying copying = {.items = items, .max = max};
+    visit_all(queue, copy_one, &copying);
 }
 
 static bool is_free(hora_queue *queue)
@@ -563,16 +619,31 @@ static void destroy(hora_queue *queue)
     hora__free(backlog);
 }
 
-/* What both kinds do. */
-#define ALWAYS                                                                                              \
-    .push = push, .pop = pop, .peek = peek, .strip = strip, .find = find, .each = each, .destroy = destroy, \
-    .is_searched = true
+#define CONTAINER .push = push, .pop = pop, .peek = peek, .strip = strip, .find = find, .copy = copy, .destroy = destroy
 
-static const struct hora__queue_kind bounded_kind = {ALWAYS};
+static const struct hora__queue_inbox inbox = {.collect = collect, .seal = seal, .is_free = is_free};
+static const struct hora__queue_kind bounded_container = {CONTAINER};
+static const struct hora__queue_kind unbounded_container = {CONTAINER, .inbox = &inbox};
 
-static const struct hora__queue_kind unbounded_kind = {
-    ALWAYS,       .post = post,     .absorb = absorb, .want = want,     .seal = seal,     .take = take,
-    .show = show, .recall = recall, .offer = offer,   .follow = follow, .let_go = let_go, .is_free = is_free,
+static const struct hora__work_kind bounded_kind = {
+    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .offer = hora__work_put,
+    .take = hora__work_pop,
+    .take_first = hora__work_remove_first,
+    .visit = visit_all,
+    .is_ordered = true,
+};
+
+static const struct hora__work_kind unbounded_kind = {
+    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .offer = offer,
+    .take = take,
+    .take_first = hora__work_remove_first,
+    .expect = expect,
+    .visit = visit_all,
+    .show = show,
+    .claims = true,
+    .is_ordered = true,
 };
 
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
@@ -600,11 +671,14 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     backlog->inbox_end.index = SLOTS; /* I4 */
     backlog->inbox_room = HORA_UNBOUNDED - 1;
     backlog->front.segment = backlog->end.segment = hora__spare_segments_get(&backlog->spares);
-    const struct hora__queue_kind *kind = capacity == HORA_UNBOUNDED ? &unbounded_kind : &bounded_kind;
-    error = backlog->front.segment == NULL ? HORA_ENOMEM : hora__queue_init(&backlog->base, kind, capacity, &own);
+    bool is_bounded = capacity != HORA_UNBOUNDED;
+    error = HORA_ENOMEM;
+    if (backlog->front.segment != NULL)
+        error = hora__work_source_init(&backlog->base, is_bounded ? &bounded_container : &unbounded_container,
+                                       is_bounded ? &bounded_kind : &unbounded_kind, capacity, &own);
     if (error < 0)
-        destroy(&backlog->base);
+        destroy(&backlog->base.queue);
     else
-        *ret_queue = &backlog->base;
+        *ret_queue = &backlog->base.queue;
     return error;
 }

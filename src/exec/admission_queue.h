@@ -4,11 +4,11 @@
  * To those who wait it is timed and searched, as an agenda (see standby.c): the time at which the next element can be taken is now, or when the
  * rate of a class lets one begin, or never, as long as nothing ends. Workers take what begins then, and say when it has ended; others
  * only take elements out. */
-#ifndef HORA_ADMIT_ADMISSION_QUEUE_H
-#define HORA_ADMIT_ADMISSION_QUEUE_H
+#ifndef HORA_EXEC_ADMISSION_QUEUE_H
+#define HORA_EXEC_ADMISSION_QUEUE_H
 
 #include "admit/admission.h"
-#include "queue/queue.h"
+#include "exec/work_source.h"
 
 /* What the pool says of its elements. All is called with the queue's lock held, or before an element is put. */
 struct hora__admission_use {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standby.c - who of the waiting takers wakes up for what, in a queue that is timed and searched
+/* standby.c - who of the waiting takers wakes up for what, in a work source with due times
  *
  * What it is for    A scheduler's workers. A worker that is awake takes what is due, one after the other; to wake
  *                   another one for each element, or to hand it to one that has yet to wake up, would cost more than
@@ -8,7 +8,7 @@
  *                   the first element, the standby that of the second. So when the leader takes the first and is busy
  *                   with it, somebody is asleep already who wakes up for the next, and nobody has to be woken for
  *                   that: the standby, where it sleeps, is the leader from then on. Only if it would sleep too long
- *                   is it, or somebody else, told to look: that one is the searcher (settle.c), of which there is one
+ *                   is it, or somebody else, told to look: that one is the searcher (work_source.c), of which there is one
  *                   at most. Whoever looks and finds nothing takes the post that is free, or that is not held well;
  *                   that costs nothing, since it is awake. Who sleeps for an element that has gone meanwhile looks
  *                   once for nothing, and decides anew.
@@ -29,7 +29,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "queue/queue.h"
+#include "exec/work_source.h"
 #include "sys/clock.h"
 
 /* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
@@ -55,43 +55,47 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
  * hardly needs one. */
 static void learn_grace(hora_queue *queue, const struct hora__waiter *waiter)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     if (HORA__SLEEP_IS_EXACT || queue->object.clock->source != NULL)
         return;
-    if (queue->leader == waiter && queue->leader_is_lax)
-        queue->standby_grace = queue->standby_grace > LEAST_GRACE ? queue->standby_grace / 2 : 0;
-    else if (queue->standby == waiter && queue->standby_grace < MOST_GRACE)
-        queue->standby_grace = queue->standby_grace > 0 ? 2 * queue->standby_grace : LEAST_GRACE;
+    if (queue->leader == waiter && source->leader_is_lax)
+        source->standby_grace = source->standby_grace > LEAST_GRACE ? source->standby_grace / 2 : 0;
+    else if (source->standby == waiter && source->standby_grace < MOST_GRACE)
+        source->standby_grace = source->standby_grace > 0 ? 2 * source->standby_grace : LEAST_GRACE;
 }
 
 /* To sleep once costs as much as dozens of short tasks. */
 static void learn_leader_grace(hora_queue *queue)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
-    queue->leader_grace = may_be_late && queue->taken >= MANY ? LEADER_GRACE : 0;
-    queue->taken = 0;
+    source->leader_grace = may_be_late && source->taken >= MANY ? LEADER_GRACE : 0;
+    source->taken = 0;
 }
 
 void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     learn_grace(queue, waiter);
-    if (queue->standby == waiter)
-        queue->standby = NULL;
+    if (source->standby == waiter)
+        source->standby = NULL;
     if (queue->leader != waiter)
         return;
-    bool watches = queue->watches && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
-    queue->leader = watches ? NULL : queue->standby; /* I3 */
-    queue->leader_until = queue->standby_until;
+    bool watches = source->watched != NULL && !HORA__FAULT(STANDBY_WATCHES_NOTHING);
+    queue->leader = watches ? NULL : source->standby; /* I3 */
+    queue->leader_until = source->standby_until;
     queue->leader_element = 0;
-    queue->leader_is_lax = true;
-    queue->standby = NULL; /* I2 */
+    source->leader_is_lax = true;
+    source->standby = NULL; /* I2 */
 }
 
-hora_ns hora__queue_sleeps_until(const hora_queue *queue, const struct hora__waiter *self)
+hora_ns hora__queue_sleeps_until(hora_queue *queue, const struct hora__waiter *self)
 {
-    if (queue->leader != self && queue->standby != self)
+    const struct hora__work_source *source = hora__work_source_of(queue);
+    if (queue->leader != self && source->standby != self)
         return self->deadline;
-    hora_ns lax = queue->leader == self ? hora__ns_add(queue->leader_until, queue->leader_grace)
-                                        : hora__ns_add(queue->standby_until, queue->standby_grace);
+    hora_ns lax = queue->leader == self ? hora__ns_add(queue->leader_until, source->leader_grace)
+                                        : hora__ns_add(source->standby_until, source->standby_grace);
     return lax < self->deadline ? lax : self->deadline;
 }
 
@@ -109,20 +113,21 @@ static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns 
 /* I1 */
 static void cover(hora_queue *queue, struct hora__wakes *wakes)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     uint64_t element;
-    assert(queue->standby == NULL || (queue->leader != NULL && queue->standby != queue->leader)); /* I2 */
-    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
+    assert(source->standby == NULL || (queue->leader != NULL && source->standby != queue->leader)); /* I2 */
+    if (source->searcher != NULL || hora__list_is_empty(&queue->takers))
         return;
     hora_ns due = first_due(queue, &element);
     if (due == HORA_FOREVER || is_led(queue, due, element))
         return;
     if (queue->leader != NULL &&
-        (HORA__FAULT(DELAY_NEW_HEAD_UNSEEN) || (HORA__FAULT(STANDBY_IS_TRUSTED) && queue->leader_is_lax)))
+        (HORA__FAULT(DELAY_NEW_HEAD_UNSEEN) || (HORA__FAULT(STANDBY_IS_TRUSTED) && source->leader_is_lax)))
         return;
     struct hora__waiter *taker = queue->leader != NULL ? queue->leader : last_to_last_until(queue, due);
     if (taker == NULL)
         return;
-    queue->searcher = taker;
+    source->searcher = taker;
     hora__waiter_nudge(taker, wakes);
 }
 
@@ -130,14 +135,16 @@ static void cover(hora_queue *queue, struct hora__wakes *wakes)
  * be looked at. */
 static bool finds_more(hora_queue *queue)
 {
-    if (queue->kind->expect == NULL)
+    const struct hora__work_source *source = hora__work_source_of(queue);
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    if (kind->expect == NULL)
         return false;
     hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
-    if (queue->searcher != NULL || hora__list_is_empty(&queue->takers))
+    if (source->searcher != NULL || hora__list_is_empty(&queue->takers))
         until = INT64_MIN; /* who is on its way, or comes back, looks */
     if (queue->ready.kind != HORA__READY_NONE)
         until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
-    return queue->kind->expect(queue, until);
+    return kind->expect(queue, until);
 }
 
 void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes)
@@ -150,35 +157,39 @@ void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes)
 /* Who led, if anybody, sleeps on, and may do for the second element. */
 static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint64_t element)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     if (queue->leader != NULL) {
-        queue->standby = queue->leader;
-        queue->standby_until = queue->leader_until;
+        source->standby = queue->leader;
+        source->standby_until = queue->leader_until;
     }
     queue->leader = self;
     queue->leader_until = due;
     queue->leader_element = element;
-    queue->leader_is_lax = false;
+    source->leader_is_lax = false;
 }
 
 static void stand_by(hora_queue *queue, struct hora__waiter *self)
 {
-    if (queue->kind->second_due == NULL || queue->watches)
+    struct hora__work_source *source = hora__work_source_of(queue);
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    if (kind->second_due == NULL || source->watched != NULL)
         return;
-    hora_ns due = queue->kind->second_due(queue);
-    if (due == HORA_FOREVER || self->deadline < due || (queue->standby != NULL && queue->standby_until <= due))
+    hora_ns due = kind->second_due(queue);
+    if (due == HORA_FOREVER || self->deadline < due || (source->standby != NULL && source->standby_until <= due))
         return;
-    queue->standby = self;
-    queue->standby_until = due;
+    source->standby = self;
+    source->standby_until = due;
 }
 
 static void take_post(hora_queue *queue, struct hora__waiter *self)
 {
+    struct hora__work_source *source = hora__work_source_of(queue);
     uint64_t element;
     hora__queue_resign(queue, self);
     hora_ns due = first_due(queue, &element);
     if (due == HORA_FOREVER)
         return;
-    if (is_led(queue, due, element) && !queue->leader_is_lax)
+    if (is_led(queue, due, element) && !source->leader_is_lax)
         stand_by(queue, self);
     else if (self->deadline >= due)
         lead(queue, self, due, element);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search.c - how workers, and users of a pool's own queue, take tasks from a work source
+ *
+ * How it works      A taker looks under the lock. If it finds nothing and there is time, it goes to the takers' list and
+ *                   sleeps until it is told to look (work_source.c) or, in a source with due times, until a task is due
+ *                   (standby.c). A worker that has run a task takes the next without waiting, and what others offer to
+ *                   all without the lock (backlog.h).
+ * Races             An interrupt, a time-out and a call to look may meet. All are decided under the lock: a taker that
+ *                   leaves the list settles the source, so that a task it was called for finds another taker. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/backlog.h"
+#include "exec/segment.h"
+#include "exec/work_source.h"
+#include "sync/clock.h"
+#include "sync/thread.h"
+#include "sys/spin.h"
+
+/* A thread that waits to take from a work source. */
+struct taker {
+    struct hora__waiter waiter;
+    void *item;              /* the task that it found */
+    struct hora__cell *cell; /* where a detached task goes; NULL: there can be none */
+};
+
+/* The next task that can be taken; NULL: there is none. */
+static void *remove_next(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes)
+{
+    return cell != NULL ? hora__work_kind_of(queue)->take(queue, cell, wakes) : queue->kind->pop(queue, wakes);
+}
+
+static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_item, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (queue->behaviour == NULL)
+        return hora__queue_take_locked(queue, ret_item, wakes);
+    void *item = remove_next(queue, cell, wakes);
+    if (item == NULL)
+        return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
+    hora__work_source_of(queue)->taken++;
+    hora__work_settle(queue, wakes);
+    *ret_item = item;
+    return 0;
+}
+
+/* A taker is awake, and looks: the task that it finds, with its waiter off the list, or NULL. */
+static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    struct hora__waiter *self = &taker->waiter;
+    assert(hora__mutex_held(&queue->object.lock));
+    if (source->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
+        source->searcher = NULL; /* before looking: a thread that puts something now must wake a taker */
+    if (kind->claims)
+        hora__backlog_recall(queue);
+    bool is_empty = false;
+    if (queue->size == 0 && source->searcher == NULL && queue->kind->next_due == NULL && kind->expect != NULL)
+        is_empty = !kind->expect(queue, HORA_FOREVER);
+    void *item = is_empty ? NULL : remove_next(queue, taker->cell, wakes);
+    if (item == NULL) {
+        hora__queue_take_post(queue, self, wakes);
+        return NULL;
+    }
+    hora__queue_resign(queue, self);
+    hora__list_remove(&self->link);
+    if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
+        hora__work_settle(queue, wakes);
+    return item;
+}
+
+/* ---- waiting ---- */
+
+/* A taker takes itself off the list. */
+static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    assert(hora__mutex_held(&queue->object.lock));
+    hora__queue_resign(queue, waiter); /* I4 of settle.c */
+    if (source->searcher == waiter)
+        source->searcher = NULL; /* I6 of work_source.c */
+    hora__list_remove(&waiter->link);
+}
+
+enum { STAY_WAITING = 1 };
+
+/* A taker woke by itself, with the lock held: 0 if it has found a task, STAY_WAITING, or why it leaves. */
+static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__wake wake, bool time_is_over,
+                             struct hora__wakes *wakes)
+{
+    struct hora__waiter *self = &taker->waiter;
+    if (hora__waiter_is_resolved(self))
+        return 0; /* the queue was closed */
+    if (wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_CLOCK) {
+        withdraw(queue, self);
+        if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
+            return HORA_EINTERRUPTED;
+        if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
+            hora__work_settle(queue, wakes);
+        return wake == HORA__WAKE_CLOCK ? HORA_EAGAIN : HORA_EINTERRUPTED;
+    }
+    hora__waiter_heard(self);
+    taker->item = search(queue, taker, wakes);
+    if (taker->item != NULL)
+        return 0;
+    if (!time_is_over)
+        return STAY_WAITING;
+    /* It may have become leader or standby just now: the first task became due, or the clock was set back. */
+    bool leads = queue->leader == self || hora__work_source_of(queue)->standby == self;
+    withdraw(queue, self);
+    if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
+        hora__work_settle(queue, wakes);
+    return HORA_ETIMEDOUT;
+}
+
+/* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
+static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
+{
+    struct hora__waiter *self = &taker->waiter;
+    const struct hora__work_source *source = hora__work_source_of(queue);
+    hora_ns until = hora__queue_sleeps_until(queue, self);
+    bool until_the_end = until == self->deadline;
+    bool watches = source->watched != NULL && queue->leader == self;
+    struct hora__clock_offsets seen = {0};
+    if (watches)
+        seen = *source->watched;
+    hora__queue_exit(queue, wakes);
+    enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
+                                   : hora__waiter_park(self, queue->object.clock, until);
+    if (wake == HORA__WAKE_RESOLVED)
+        return 0;
+    hora__mutex_lock(&queue->object.lock);
+    int outcome = look_again_locked(queue, taker, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
+    if (outcome != STAY_WAITING)
+        hora__queue_exit(queue, wakes);
+    return outcome;
+}
+
+/* A taker is on the list: 0, without the lock, if it has found something after all; else STAY_WAITING. */
+static int begin_to_wait(hora_queue *queue, struct taker *self, struct hora__wakes *wakes)
+{
+    if (queue->kind->next_due != NULL) {
+        hora__queue_take_post(queue, &self->waiter, wakes); /* it has just looked */
+        return STAY_WAITING;
+    }
+    self->item = search(queue, self, wakes);
+    if (self->item == NULL)
+        return STAY_WAITING;
+    hora__queue_exit(queue, wakes);
+    return 0;
+}
+
+/* Wait for a task; called with the lock, returns without it. */
+static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
+                        void **ret_item, struct hora__wakes *wakes)
+{
+    struct taker self = {.cell = cell};
+    hora__waiter_init(&self.waiter, thread, deadline);
+    hora__list_add_last(&queue->takers, &self.waiter.link);
+    hora__object_visit(&queue->object);
+    int outcome = begin_to_wait(queue, &self, wakes);
+    while (outcome == STAY_WAITING)
+        outcome = wait_once(queue, &self, wakes);
+    hora__object_leave(&queue->object);
+
+    if (outcome == 0)
+        outcome = self.waiter.result;
+    if (outcome == 0)
+        *ret_item = self.item;
+    else if (outcome == HORA_EINTERRUPTED)
+        (void)hora__thread_take_interrupt(thread);
+    return outcome;
+}
+
+/* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked, and with the
+ * lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a task that comes later is
+ * seen by the count. */
+static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
+                       void **ret_item, struct hora__wakes *wakes)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    struct hora__spin spin;
+    hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
+    for (bool goes_on = true;;) {
+        int64_t before = hora__books_accepted(source->comes);
+        int error = take_locked(queue, cell, ret_item, wakes);
+        if (error != HORA_EEMPTY || !goes_on)
+            return error;
+        source->spins = true;
+        hora__work_settle(queue, wakes); /* posters need not wake anyone */
+        hora__queue_exit(queue, wakes);
+        while (goes_on && hora__books_accepted(source->comes) == before)
+            goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
+        hora__mutex_lock(&queue->object.lock);
+        source->spins = HORA__FAULT(SPIN_NEVER_ENDS); /* before looking, see work_source.c */
+    }
+}
+
+/* Whether a taker that goes to wait looks first, once it is on the list: then it need not before. */
+static bool looks_as_it_waits(hora_queue *queue, hora_ns timeout)
+{
+    return timeout > 0 && queue->kind->next_due == NULL && hora__work_source_of(queue)->spin == 0 && !queue->closed;
+}
+
+int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_cell, void **ret_item)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    if (source == NULL)
+        return hora_queue_poll_for(queue, timeout, ret_item);
+    hora_thread *thread;
+    int error = hora__queue_begin_waiting(queue, &thread);
+    if (error != 0)
+        return error;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
+    hora__mutex_lock(&queue->object.lock);
+    error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, ret_cell, ret_item, &wakes);
+    if (error == HORA_EEMPTY && timeout > 0 && source->spin > 0 && !source->spins)
+        error = spin_locked(queue, thread, timeout, ret_cell, ret_item, &wakes);
+    if (error == HORA_EEMPTY && timeout > 0)
+        return wait_to_take(queue, thread, deadline, ret_cell, ret_item, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
+}
+
+int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item)
+{
+    return hora__queue_take(queue, timeout, NULL, ret_item);
+}
+
+/* ---- without waiting ---- */
+
+static void book_finished(struct hora__hold *hold, struct hora__books *books, int but)
+{
+    if (hold->finished > but) {
+        HORA__ORDER_FAULT(BOOKS_FINISHED_RELAXED, memory_order_relaxed);
+        hora__counter_add_alone_publish(&books->finished, hold->finished - but);
+        hold->finished = but;
+    }
+}
+
+/* Take without the lock; NULL: nothing is offered any more. */
+static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_cell)
+{
+    int index = hora__segment_claim(hold->segment);
+    return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_cell);
+}
+
+/* Others may have been offered something: then there is no need to disturb them. Called with the lock, and returns with
+ * it unless there was something to claim. */
+static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                               struct hora__books *books)
+{
+    if (!hora__work_kind_of(queue)->claims || !hora__backlog_follow(queue, hold))
+        return NULL;
+    book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
+    hora__mutex_unlock(&queue->object.lock);
+    void *item = claim(hold, ret_cell);
+    if (item == NULL)
+        hora__mutex_lock(&queue->object.lock);
+    return item;
+}
+
+/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants that here. */
+static void rest_locked(struct hora__hold *hold, struct hora__books *books)
+{
+    if (hold->activity == NULL)
+        return;
+    if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
+        hora__atomic_store(hold->activity, 0);
+    book_finished(hold, books, 0);
+}
+
+static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                         struct hora__books *books, struct hora__wakes *wakes)
+{
+    void *item;
+    bool claims = hora__work_kind_of(queue)->claims;
+    if (claims)
+        hora__backlog_let_go(queue, hold);
+    if (take_locked(queue, ret_cell, &item, wakes) < 0) {
+        rest_locked(hold, books);
+        return NULL;
+    }
+    book_finished(hold, books, 0);
+    if (claims && queue->ready.kind == HORA__READY_NONE) /* a descriptor must show what is left */
+        hora__backlog_offer(queue, hold);
+    return item;
+}
+
+void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+                       struct hora__books *books)
+{
+    void *item = hold->segment != NULL ? claim(hold, ret_cell) : NULL;
+    if (item != NULL)
+        return item;
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    item = claim_with_others(queue, hold, ret_cell, books);
+    if (item != NULL)
+        return item;
+    item = next_locked(queue, hold, ret_cell, books, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return item;
+}
+
+void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)
+{
+    hora__mutex_lock(&queue->object.lock);
+    book_finished(hold, books, 0);
+    if (hora__work_kind_of(queue)->claims)
+        hora__backlog_let_go(queue, hold);
+    hora__mutex_unlock(&queue->object.lock);
+}
+
+void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    if (hora__queue_check(queue) < 0)
+        return NULL;
+    void *item = NULL;
+    hora__mutex_lock(&queue->object.lock); /* a source with an inbox looks there when it has to */
+    if (take_locked(queue, ret_cell, &item, &wakes) < 0)
+        item = NULL;
+    hora__queue_exit(queue, &wakes);
+    return item;
+}

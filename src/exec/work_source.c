@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work_source.c - what all work sources of pools have in common: settling, removing, looking, booking
+ *
+ * How it works      A work source hands nothing over: to wake a thread for each task costs far more than the task.
+ *                   Instead one waiting taker, the searcher, is told to look. As long as it is on its way no other taker
+ *                   is woken, however much is put meanwhile. When it looks it ceases to be the searcher first, and if
+ *                   more is left than it takes, it tells the next. So workers that are awake take what there is, and
+ *                   more of them wake only as fast as they find work. For a source with due times see standby.c.
+ * Spinning          A taker may go on looking for a time before it goes to the list. It counts as a searcher, so no
+ *                   other taker is woken meanwhile; like one it ceases to be that before it looks with the lock.
+ * Invariants        With the lock free, besides I1, I4 and I5 of settle.c:
+ *                   I2 no taker waits while a task can be taken, or there is a searcher or a taker that spins; with an
+ *                      inbox and none of these, posters are told that a taker has to be woken (expect). For a source with
+ *                      due times see standby.c.
+ *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */
+#include "exec/work_source.h"
+
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "exec/backlog.h"
+
+/* ---- settling ---- */
+
+/* Nothing is left for a taker that waits. Posters are told so before the last look at what they have posted: either that
+ * look sees it, or they see that a taker has to be woken. */
+static void expect_posts(hora_queue *queue, const struct hora__work_kind *kind)
+{
+    if (kind->expect != NULL)
+        (void)kind->expect(queue, HORA_FOREVER);
+}
+
+static void expect_nothing(hora_queue *queue, const struct hora__work_kind *kind)
+{
+    if (kind->expect != NULL)
+        (void)kind->expect(queue, INT64_MIN);
+}
+
+/* I2, I6 */
+static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    if (source->searcher != NULL || source->spins || hora__list_is_empty(&queue->takers)) {
+        expect_nothing(queue, kind);
+        return;
+    }
+    if (kind->claims)
+        hora__backlog_recall(queue);
+    if (queue->size == 0)
+        expect_posts(queue, kind);
+    if (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS))
+        return;
+    expect_nothing(queue, kind);
+    source->searcher =
+        hora__waiters_last(&queue->takers); /* the one that has slept least is the quickest to be there */
+    hora__waiter_nudge(source->searcher, wakes);
+}
+
+void hora__work_settle(hora_queue *queue, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    if (!hora__list_is_empty(&queue->putters))
+        hora__queue_admit_putters(queue, wakes);
+    if (queue->kind->next_due != NULL) {
+        hora__queue_cover(queue, wakes);
+    } else {
+        call_searcher(queue, wakes);
+        if (queue->ready.kind != HORA__READY_NONE)
+            expect_posts(queue, hora__work_kind_of(queue)); /* the descriptor shows every task, always */
+    }
+    if (queue->ready.kind != HORA__READY_NONE)
+        hora__queue_show_ready(queue);
+}
+
+void hora__work_close(hora_queue *queue)
+{
+    struct hora__work_source *source = hora__work_source_of(queue);
+    assert(hora__mutex_held(&queue->object.lock) && hora__list_is_empty(&queue->takers));
+    source->searcher = NULL; /* I6 */
+    source->standby = NULL;
+}
+
+void hora__queue_look(hora_queue *queue)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    if (queue->behaviour != NULL && queue->kind->next_due != NULL)
+        hora__queue_collect(queue); /* other queues do so while they settle, if they have to */
+    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+}
+
+/* ---- parts of kinds ---- */
+
+int hora__work_put(hora_queue *queue, const struct hora__posting *posting)
+{
+    if (posting->task != NULL)
+        return HORA_ENOTSUP;
+    struct hora__put put = {.item = posting->item,
+                            .accepted = posting->books != NULL ? &posting->books->accepted : NULL};
+    return hora__queue_put(queue, &put);
+}
+
+void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
+{
+    (void)ret_cell;
+    return queue->kind->pop(queue, wakes);
+}
+
+void *hora__work_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
+{
+    (void)ret_cell;
+    assert(hora__mutex_held(&queue->object.lock));
+    void *item = queue->kind->peek(queue);
+    return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
+}
+
+/* So many elements of a source that does not know its order are shown. */
+enum { FEW = 20 };
+
+void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg)
+{
+    void *items[FEW];
+    int listed = hora__queue_listed(queue);
+    int few = listed < FEW ? listed : FEW;
+    if (few > 0)
+        queue->kind->copy(queue, items, few);
+    for (int i = 0; i < few && visit(items[i], NULL, arg); i++) {
+    }
+}
+
+/* ---- the adapter: any queue that waits like a public one ---- */
+
+struct visiting {
+    hora__visit_fn visit;
+    void *arg;
+};
+
+static bool visit_one(void *item, void *arg)
+{
+    const struct visiting *visiting = arg;
+    return visiting->visit(item, NULL, visiting->arg);
+}
+
+static void visit_container(hora_queue *queue, hora__visit_fn visit, void *arg)
+{
+    struct visiting visiting = {visit, arg};
+    if (queue->kind->each != NULL)
+        queue->kind->each(queue, visit_one, &visiting);
+    else
+        hora__work_visit_few(queue, visit, arg);
+}
+
+static const struct hora__work_kind adapter = {
+    .offer = hora__work_put,
+    .take = hora__work_pop,
+    .take_first = hora__work_remove_first,
+    .visit = visit_container,
+};
+
+const struct hora__work_kind *hora__work_kind_of(const hora_queue *queue)
+{
+    static_assert(offsetof(struct hora__work_kind, behaviour) == 0, "a kind begins with its behaviour");
+    return queue->behaviour == NULL ? &adapter : (const struct hora__work_kind *)(const void *)queue->behaviour;
+}
+
+bool hora__work_is_ordered(const hora_queue *queue)
+{
+    return hora__work_kind_of(queue)->is_ordered || queue->kind->each != NULL;
+}
+
+int hora__work_source_init(struct hora__work_source *source, const struct hora__queue_kind *container,
+                           const struct hora__work_kind *kind, int capacity, const hora_queue_options *options)
+{
+    assert(kind->offer != NULL && kind->take != NULL && kind->take_first != NULL && kind->visit != NULL);
+    assert(kind->behaviour.settle != NULL && kind->behaviour.take != NULL && kind->behaviour.close != NULL);
+    source->queue.behaviour = &kind->behaviour;
+    return hora__queue_init(&source->queue, container, capacity, options);
+}
+
+/* ---- removing and looking ---- */
+
+bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    if (!HORA__FAULT(CANCEL_FORGETS_INBOX))
+        hora__queue_collect(queue); /* it may have been posted only */
+    bool found = queue->kind->find(queue, item, true);
+    if (found) {
+        hora__counter_add_alone(&books->cancelled, 1); /* first: a thread that sees all finished finds it counted */
+        hora__counter_add_alone_publish(&books->finished, 1);
+        hora__queue_settle_change(queue, &wakes);
+    }
+    hora__queue_exit(queue, &wakes);
+    return found;
+}
+
+void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__mutex_lock(&queue->object.lock);
+    hora__queue_collect(queue);
+    void *item = hora__work_kind_of(queue)->take_first(queue, ret_cell);
+    if (item != NULL)
+        hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_exit(queue, &wakes);
+    return item;
+}
+
+int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
+{
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    if (kind->show == NULL)
+        return 0;
+    hora__mutex_lock(&queue->object.lock);
+    int error = kind->show(queue, maker);
+    hora__mutex_unlock(&queue->object.lock);
+    return error;
+}
+
+int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
+{
+    int error = hora__queue_enter(queue);
+    if (error < 0)
+        return error;
+    int size = queue->size;
+    hora__work_kind_of(queue)->visit(queue, visit, arg);
+    hora__mutex_unlock(&queue->object.lock);
+    return size;
+}
+
+/* ---- booking ---- */
+
+void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
+{
+    hora__mutex_lock(&queue->object.lock);
+    if (what == HORA__ACCEPTED)
+        hora__counter_add_alone(&books->accepted, 1);
+    if (what == HORA__WITHDRAWN)
+        hora__counter_add_alone_publish(&books->withdrawn, 1);
+    if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
+        hora__counter_add_alone_publish(&books->finished, 1);
+    bool has_branches = queue->behaviour != NULL && queue->kind->next_due != NULL; /* they change under other locks */
+    if (!has_branches || what == HORA__NOTHING)
+        hora__queue_collect(queue); /* through the lock of the inbox, too */
+    hora__mutex_unlock(&queue->object.lock);
+}
