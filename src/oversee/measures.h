@@ -12,9 +12,9 @@
 
 #include <hora/metrics.h>
 
+#include "oversee/histogram.h"
 #include "oversee/names.h"
 #include "oversee/oversight.h"
-#include "sync/histogram.h"
 
 /* What is known of a run when it begins. Times are nanoseconds, and there if somebody listens or the pool measures by these. */
 struct hora__start {
@@ -47,9 +47,10 @@ struct hora__sheets {
 
 struct hora__measures {
     struct hora__names names;
-    bool measured;              /* immutable */
-    hora__mutex lock;           /* rank NAMES */
-    hora__atomic_pointer first; /* of all sheets there are; new ones are added at the beginning, under the lock */
+    bool measured;    /* immutable */
+    hora__mutex lock; /* rank NAMES */
+    hora__atomic_pointer
+        first; /* of all sheets there are; new ones are added at the beginning, under the lock */
 };
 
 __attribute__((warn_unused_result)) int hora__measures_new(struct hora__oversight *oversight,
@@ -62,11 +63,11 @@ __attribute__((warn_unused_result)) int hora__sheets_take(struct hora__measures 
 void hora__sheets_leave(struct hora__measures *measures, struct hora__sheets *sheets);
 
 /* By the worker: a run begins; has ended, after so long. Both in the units of stamps. */
-struct hora__start hora__measures_begins(struct hora__post *post, struct hora__frame *frame, hora_future *future,
-                                         const hora_task *task, int64_t now);
+struct hora__start hora__measures_begins(struct hora__post *post, struct hora__frame *frame,
+                                         hora_future *future, const hora_task *task, int64_t now);
 /* The same of a task without a future in a pool that counts ticks; returns its name. */
-const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame, const hora_task *task,
-                                        int64_t now);
+const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame,
+                                        const hora_task *task, int64_t now);
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran);
 
 /* By anyone: `count` of this have happened to a task of this name. */
@@ -82,7 +83,8 @@ void hora__measures_cancelled(struct hora__overseer *overseer, const char *name)
 /* Add what has been measured under a name, or for the whole pool with NULL. */
 void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum);
-void hora__measures_count(struct hora__measures *measures, const struct hora__name *name, hora_counts *ret_counts);
+void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
+                          hora_counts *ret_counts);
 
 /* The names that have been seen, in the order of the alphabet, to be freed; how many, or HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__measures_names(struct hora__measures *measures,

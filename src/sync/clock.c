@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c - the machine's clocks, and the fork in the road between them and virtual ones */
+/* clock.c - the clocks of the machine, and the choice between them and virtual clocks */
 #include "sync/clock.h"
 
 #include <assert.h>
@@ -65,6 +65,7 @@ int hora__clock_check(const hora_clock *clock)
 
 void hora__clock_acquire(const hora_clock *clock)
 {
+    assert(clock != NULL);
     if (clock->source != NULL)
         hora__virtual_clock_acquire(clock->source);
 }
@@ -78,10 +79,11 @@ void hora__clock_release(const hora_clock *clock)
 const hora_clock *hora__clock_line(const hora_clock *clock, enum hora__timeline timeline)
 {
     clock = hora__clock_or_default(clock);
-    return clock->source != NULL ? hora__virtual_clock_line(clock->source, timeline) : &system_clocks[timeline];
+    return clock->source != NULL ? hora__virtual_clock_line(clock->source, timeline)
+                                 : &system_clocks[timeline];
 }
 
-/* The thread may lose the processor between two readings: of several rounds the one that took the least time counts. */
+/* The thread may lose the processor between two readings. Of several rounds, the fastest counts. */
 static struct hora__clock_offsets read_machine(void)
 {
     enum { ROUNDS = 8 };
@@ -118,11 +120,15 @@ bool hora__clock_was_set(const hora_clock *clock, const struct hora__clock_offse
     return differ(now.boot, seen->boot, tolerance) || differ(now.wall, seen->wall, tolerance);
 }
 
-/* A thread that waits for the machine's time, or for that to be set, may go on at any moment: it is not idle. */
+/* A thread that waits for a time of the machine, or for the clock to be set, may go on at any moment, so it
+ * is not idle. A thread that is not attached to a virtual clock needs no bookkeeping. */
 void hora__clock_park(const hora_clock *clock, hora_thread *thread, hora_ns deadline,
                       const struct hora__clock_offsets *seen)
 {
-    if (deadline == HORA_FOREVER && seen == NULL)
+    assert(thread == hora__thread_existing() && clock != NULL);
+    if (deadline == HORA_FOREVER && seen == NULL && thread->clock == NULL)
+        hora__park(&thread->parker, HORA__MONOTONIC, HORA_FOREVER);
+    else if (deadline == HORA_FOREVER && seen == NULL)
         hora__virtual_clock_idle_park(thread);
     else if (clock->source != NULL)
         hora__virtual_clock_park(clock, thread, deadline, seen);

@@ -54,7 +54,7 @@ int hora_latch_new(int count, const hora_latch_options *options, hora_latch **re
     return 0;
 }
 
-/* Check the latch and lock it. */
+/* Checks the latch and locks it. */
 static int enter(hora_latch *latch)
 {
     if (latch == NULL)
@@ -83,7 +83,7 @@ int hora_latch_free(hora_latch *latch)
 /* CLOSED -> OPEN */
 static void open_locked(hora_latch *latch, struct hora__wakes *wakes)
 {
-    assert(latch->count == 0);
+    assert(hora__mutex_held(&latch->object.lock) && latch->count == 0);
     if (HORA__FAULT(LATCH_WAKES_ONE) && !hora__list_is_empty(&latch->waiters))
         hora__waiter_resolve(hora__waiters_first(&latch->waiters), 0, wakes);
     else

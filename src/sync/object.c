@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c - birth and end of the objects that threads wait on, and the wait itself; see object.h and wait.h */
+/* object.c - making, waiting on and destroying the objects that threads wait on; see object.h and wait.h */
 #include "sync/object.h"
 
 #include <assert.h>
@@ -54,14 +54,18 @@ void hora__object_ref(struct hora__object *object)
 
 void hora__object_end(struct hora__object *object)
 {
+    assert(object->destroy != NULL);
     hora__clock_release(object->clock);
     hora__mutex_destroy(&object->lock);
     object->destroy(object);
 }
 
-/* The waiting thread woke by itself, or thinks so: off the list, unless it has been resolved meanwhile, which then counts. */
-static enum hora__wake withdraw(struct hora__object *object, struct hora__waiter *waiter, enum hora__wake wake)
+/* The waiting thread woke by itself, or believes so: takes its waiter off the list. If another thread has
+ * resolved the waiter meanwhile, that counts. */
+static enum hora__wake withdraw(struct hora__object *object, struct hora__waiter *waiter,
+                                enum hora__wake wake)
 {
+    assert(wake != HORA__WAKE_RESOLVED);
     hora__mutex_lock(&object->lock);
     if (hora__waiter_is_resolved(waiter))
         wake = HORA__WAKE_RESOLVED;
@@ -74,6 +78,7 @@ static enum hora__wake withdraw(struct hora__object *object, struct hora__waiter
 int hora__object_wait_locked(struct hora__object *object, struct hora__list *list, hora_thread *thread,
                              hora_ns deadline)
 {
+    assert(hora__mutex_held(&object->lock));
     struct hora__waiter waiter;
     hora__waiter_init(&waiter, thread, deadline);
     hora__list_add_last(list, &waiter.link);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.h - what every object that threads wait on has: a lock, a clock, an owner and visitors
+/* object.h - the common part of all objects that threads wait on: a lock, a clock, an owner and visitors
  *
- * The owner's free must not take the memory from under a waiting thread that is on its way out: it was resolved, but
- * perhaps already wants the lock because its time was over. So each thread that waits counts as a visitor, and the
- * memory goes when the owner and the last visitor are gone. */
+ * When the owner frees an object, a waiting thread may be on its way out: it is resolved, but it may already
+ * want the lock because its time is over. So each waiting thread counts as a visitor, and the last of owner
+ * and visitors frees the memory. */
 #ifndef HORA_SYNC_OBJECT_H
 #define HORA_SYNC_OBJECT_H
 
@@ -14,28 +14,31 @@
 #include "base/build.h"
 #include "base/fault.h"
 #include "base/list.h"
-#include "sys/process.h"
 #include "sys/mutex.h"
+#include "sys/process.h"
 
 struct hora__object {
-    hora__atomic references;                      /* the owner's and one per visitor */
-    int32_t generation;                           /* hora__fork_generation() at birth; immutable */
+    hora__atomic references;                      /* the owner's, and one per visitor */
+    int32_t generation;                           /* hora__fork_generation() when it was made; immutable */
     const hora_clock *clock;                      /* immutable, never NULL */
-    void (*destroy)(struct hora__object *object); /* immutable: releases the memory */
+    void (*destroy)(struct hora__object *object); /* immutable; frees the memory */
     hora__mutex lock;                             /* rank OBJECT */
 };
 
-/* NULL clock: the monotonic one. HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED (the clock is the parent process's). */
+/* Initialises an object; a NULL clock is the monotonic one. Returns 0, HORA_ENOMEM, HORA_EAGAIN, or
+ * HORA_EFORKED (the clock belongs to the parent process). */
 __attribute__((warn_unused_result)) int hora__object_init(struct hora__object *object,
                                                           const hora_clock *clock,
                                                           void (*destroy)(struct hora__object *object));
 
-/* The same beside another object that exists, and that the caller has checked: with its clock, in its process. HORA_ENOMEM, HORA_EAGAIN. */
+/* Initialises an object with the clock and the process of another object, which the caller has checked.
+ * Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__object_init_beside(
     struct hora__object *object, const struct hora__object *other,
     void (*destroy)(struct hora__object *object));
 
-/* The same, but for the clock, which does not know of it yet: hora__clock_acquire follows. So all that is written before that is written at once. */
+/* The same without telling the clock; the caller calls hora__clock_acquire afterwards. So the writes to the
+ * new object are not interrupted by a call. */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__object_prepare_beside(
     struct hora__object *object, const struct hora__object *other,
     void (*destroy)(struct hora__object *object))
@@ -50,8 +53,9 @@ __attribute__((warn_unused_result)) HORA__INLINE int hora__object_prepare_beside
     return 0;
 }
 
-/* 0; HORA_EFORKED in a process that did not make the object; HORA_EDEADLK in a callback that runs under an object's lock. By the
- * generation alone, for who keeps it apart from the lock: */
+/* Returns 0, HORA_EFORKED in a process that did not make the object, or HORA_EDEADLK inside a callback that
+ * runs under an object's lock. hora__object_check_in is for callers that keep the generation apart from the
+ * lock. */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__object_check_in(int32_t generation)
 {
     if (generation != hora__fork_generation())
@@ -64,16 +68,17 @@ __attribute__((warn_unused_result)) HORA__INLINE int hora__object_check(const st
     return hora__object_check_in(object->generation);
 }
 
-/* A visitor comes (with the lock held). */
+/* Adds a visitor. The caller holds the lock. */
 void hora__object_visit(struct hora__object *object);
 
-/* One more reference, by somebody who knows that there is one. */
+/* Adds a reference. The caller knows that there is at least one. */
 void hora__object_ref(struct hora__object *object);
 
-/* Nobody uses it any more. */
+/* The last reference is gone: destroys the object. */
 void hora__object_end(struct hora__object *object);
 
-/* A visitor, or the owner, goes. The last one destroys it. Who has the only reference is alone: nobody is left who could give or take one. */
+/* Gives up the reference of a visitor or of the owner; the last one destroys the object. A thread that has
+ * the only reference needs no atomic subtraction, because no other thread can add one. */
 HORA__INLINE void hora__object_leave(struct hora__object *object)
 {
     HORA__ORDER_FAULT(REFERENCE_ALONE_RELAXED, memory_order_relaxed);
@@ -83,9 +88,9 @@ HORA__INLINE void hora__object_leave(struct hora__object *object)
         hora__object_end(object);
 }
 
-/* Wait on one of the object's lists until resolved. Called with the lock, returns without it: the result that the waiter was
- * resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline, HORA_EINTERRUPTED, with the flag cleared,
- * or HORA_EAGAIN if it was nudged to look again. */
+/* Waits on one of the object's lists until resolved. The caller holds the lock; the call releases it. Returns
+ * the result that the waiter was resolved with, HORA_ETIMEDOUT when the object's clock shows the deadline,
+ * HORA_EINTERRUPTED with the flag cleared, or HORA_EAGAIN if it was nudged to look again. */
 __attribute__((warn_unused_result)) int hora__object_wait_locked(struct hora__object *object,
                                                                  struct hora__list *list, hora_thread *thread,
                                                                  hora_ns deadline);

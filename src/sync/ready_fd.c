@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ready_fd.c - one descriptor over an event, the machine's timer or a virtual clock's alarm */
+/* ready_fd.c - one descriptor over an event, a timer of the machine or an alarm of a virtual clock */
 #include "sync/ready_fd.h"
+
+#include <assert.h>
 
 #include "sys/event.h"
 
@@ -52,6 +54,7 @@ void hora__ready_fd_set(struct hora__ready_fd *ready, const hora_clock *clock, h
 {
     if (ready->kind == HORA__READY_NONE || ready->from == from)
         return;
+    assert(ready->kind != HORA__READY_EVENT || from == HORA__READY_NOW || from == HORA_FOREVER);
     ready->from = from;
     switch (ready->kind) {
     case HORA__READY_NONE:

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - thread records, handles and interrupts
  *
- * What it is for    A thread must be found by those who wake or interrupt it, also one that hora did not make, and its
- *                   handle must outlive it. So each thread that uses a blocking call or asks for its handle gets a record on the
- *                   heap, counted: one reference is the thread's own, given back when it ends.
- * How it works      The flag is an atomic word so that everybody can look at it for nothing. It changes under the lock,
- *                   together with the descriptor that shows it. Only the thread itself clears it.
- * Invariants        I1 interrupt_fd, if made, is readable exactly while the flag is set.
- *                   I2 the flag of a thread that has ended is clear, and stays so.
- *                   I3 setting the flag is followed by a wake: a thread that looks at the flag before each sleep never
- *                      sleeps through an interrupt.
- * Locks             thread->lock (rank THREAD). Held across no call but descriptors and the clock's count.
- * Fork              In a child the record of the one thread left may be locked for ever by a thread that no longer exists; it
- *                   is abandoned and made anew. */
+ * Purpose           Other threads must be able to find a thread to wake or interrupt it, even one that
+ *                   hora did not start, and its handle must outlive it. So each thread that makes a
+ *                   blocking call or asks for its handle gets a counted record on the heap. The thread
+ *                   itself has one reference, which it gives up when it ends.
+ * How it works      The interrupt flag is an atomic word, so reading it is cheap. It changes under the
+ *                   lock, together with the descriptor that shows it. Only the thread itself clears it.
+ * Invariants        I1 interrupt_fd, if open, is readable exactly while the flag is set.
+ *                   I2 the flag of a thread that has ended is clear and stays clear.
+ *                   I3 a wake follows every setting of the flag, so a thread that reads the flag before
+ *                   each sleep never sleeps through an interrupt.
+ * Locks             thread->lock (rank THREAD). Held only across calls of descriptors and of the clock's
+ *                   count.
+ * Fork              In a child, a thread that no longer exists may hold the lock of the remaining thread's
+ *                   record for ever. The child abandons that record and makes a new one. */
 #include "sync/thread.h"
 
 #include <assert.h>
@@ -24,6 +26,7 @@
 #include "sys/process.h"
 #include "sys/thread.h"
 
+/* Called when a thread with a record ends. */
 static void end_of_thread(void *pointer)
 {
     hora_thread *thread = pointer;
@@ -108,6 +111,7 @@ int hora__thread_prepare(hora_thread **ret_thread)
 
 bool hora__thread_adopt(hora_thread *prepared)
 {
+    assert(prepared != NULL);
     bool adopts = hora__thread_existing() == NULL;
     if (adopts)
         hora__thread_carry(prepared);
@@ -172,7 +176,7 @@ void hora__thread_wake(hora_thread *thread)
         hora__unpark(&thread->parker);
         return;
     }
-    /* It counts as able to run from now on, and not only once the system has noticed. */
+    /* The thread counts as running from now on, not only once the system runs it. */
     hora__mutex_lock(&thread->lock);
     if (!HORA__FAULT(CLOCK_SETTLES_EARLY))
         hora__virtual_clock_not_idle_locked(thread);
@@ -180,6 +184,7 @@ void hora__thread_wake(hora_thread *thread)
     hora__mutex_unlock(&thread->lock);
 }
 
+/* Sets the flag. Returns false if it was set already, or if the thread has ended. */
 static bool set_interrupted(hora_thread *thread)
 {
     hora__mutex_lock(&thread->lock);
@@ -212,6 +217,7 @@ bool hora_thread_is_interrupted(const hora_thread *thread)
 
 bool hora__thread_take_interrupt(hora_thread *thread)
 {
+    assert(thread == hora__thread_existing());
     if (!hora__atomic_load(&thread->interrupted))
         return false;
     if (HORA__FAULT(INTERRUPT_NOT_CLEARED))

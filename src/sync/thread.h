@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.h - the record that each thread has in hora: its parker, its interrupt flag, and whether it is idle */
+/* thread.h - the record of each thread that uses hora: its parker, its interrupt flag, and whether it is
+ * idle */
 #ifndef HORA_SYNC_THREAD_H
 #define HORA_SYNC_THREAD_H
 
@@ -17,10 +18,11 @@
 struct hora_future;
 struct hora__witness;
 
-/* Who watches what a thread of a pool runs; NULL in all others. Called around the body of each future that the thread runs as a worker, or of a
- * task without a future, by that thread, with no lock held. */
+/* The observer of a pool's worker; other threads have none. The worker calls it around the body of each
+ * future or detached task that it runs as a worker, with no lock held. */
 struct hora__witness_kind {
-    /* 0, or the code with which the future fails instead: then its body is not called, and `ended` neither. */
+    /* Returns 0, or the code with which the future fails instead. In that case the caller runs neither the
+     * body nor `ended`. */
     int (*begins)(struct hora__witness *witness, struct hora_future *future, const hora_task *task);
     void (*ended)(struct hora__witness *witness, struct hora_future *future, const hora_task *task, int code);
 };
@@ -28,55 +30,62 @@ struct hora__witness_kind {
 struct hora__witness {
     const struct hora__witness_kind *kind;
     const void *owner; /* the struct hora__queue_owner of its pool; immutable */
-    int64_t
-        came; /* what is known of when the task came that is about to begin; HORA_NEVER: nothing. The thread's own */
-    bool has_waited; /* for work, since the last task ended; likewise */
+    /* When the task that is about to begin was submitted, as a stamp; HORA_NEVER: unknown. Only the thread
+     * itself uses it. */
+    int64_t came;
+    /* The thread has waited for work since its last task ended. Only the thread itself uses it. */
+    bool has_waited;
 };
 
 struct hora_thread {
     hora__atomic references;
-    int32_t generation;            /* hora__fork_generation() at birth; immutable */
-    hora__parker parker;           /* parked on by the thread itself, unparked by anyone */
-    hora__atomic interrupted;      /* the flag: read by anyone, written under lock */
-    hora__atomic attached;         /* whether clock is set: read by anyone, written by the thread itself */
-    struct hora__worker *worker;   /* of a pool; NULL: it is none. The thread's own */
-    struct hora__witness *witness; /* NULL: nobody watches; the thread's own */
-    struct hora__blocks spares[HORA__KEEPSAKES]; /* memory for futures; the thread's own */
-    struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c; the thread's own, */
-    bool concludes;            /* and whether it is about it */
-    int runs;                  /* how many futures it is the runner of, or more; the thread's own */
+    int32_t generation;       /* hora__fork_generation() when it was made; immutable */
+    hora__parker parker;      /* the thread itself parks, any thread unparks */
+    hora__atomic interrupted; /* the interrupt flag: any thread reads it, written under the lock */
+    /* whether clock is set: any thread reads it, only the thread itself writes it */
+    hora__atomic attached;
+    /* NULL: not a worker of a pool. This and the fields down to `runs` belong to the thread itself */
+    struct hora__worker *worker;
+    struct hora__witness *witness;               /* NULL: not observed */
+    struct hora__blocks spares[HORA__KEEPSAKES]; /* free memory for futures */
+    struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c */
+    bool concludes;            /* it is concluding futures now */
+    int runs;                  /* upper bound for the number of futures that it is the runner of */
 
-    hora__mutex lock; /* rank THREAD; guards what follows */
+    hora__mutex lock; /* rank THREAD; guards the fields below */
     bool ended;
-    bool idle;                        /* attached, parked, and nobody has woken it: see virtual_quiet.c */
+    bool idle;                        /* attached, parked, and not woken yet: see virtual_clock.c */
     struct hora__event interrupt_fd;  /* readable while interrupted */
     struct hora_virtual_clock *clock; /* the clock that it is attached to; NULL: none */
-    struct hora_future *waiting_for;  /* without a time limit; NULL: none */
-    uint32_t waits;                   /* how often that has changed */
+    struct hora_future *waiting_for;  /* the future that it waits for without a time limit; NULL: none */
+    uint32_t waits;                   /* number of changes of waiting_for */
 };
 
-/* The calling thread's record, made at the first call; borrowed. HORA_ENOMEM, HORA_EAGAIN. */
+/* Returns the calling thread's record, borrowed; makes it at the first call. Returns 0, HORA_ENOMEM or
+ * HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__thread_current(hora_thread **ret_thread);
 
-/* The calling thread's record if it has one, else NULL; borrowed. */
+/* Returns the calling thread's record, borrowed, or NULL. */
 hora_thread *hora__thread_existing(void);
 
-/* For threads that hora makes: a record made beforehand, so that nothing can fail in the new thread. HORA_ENOMEM, HORA_EAGAIN. */
+/* Makes a record for a thread that hora is about to start, so that nothing can fail in the new thread.
+ * Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__thread_prepare(hora_thread **ret_thread);
 
-/* The calling thread takes a prepared record, unless it has one already; whether it did. If not, the record is gone. */
+/* The calling thread adopts a prepared record. Returns false, and frees the record, if the thread already has
+ * one. */
 bool hora__thread_adopt(hora_thread *prepared);
 
-/* The calling thread, which has adopted this record, is about to end. */
+/* The calling thread, which adopted this record, is about to end. */
 void hora__thread_disown(hora_thread *thread);
 
-/* A thread that will be woken counts as able to run from now on: see virtual_quiet.c. */
+/* A thread that will be woken counts as running from now on, see virtual_clock.c. */
 void hora__thread_count(hora_thread *thread);
 
-/* End a thread's sleep, or its next one. */
+/* Ends the thread's sleep, or its next one. */
 void hora__thread_wake(hora_thread *thread);
 
-/* Whether the calling thread, whose record this is, was interrupted; clears the flag. */
+/* Whether the calling thread, whose record this is, was interrupted. Clears the flag. */
 bool hora__thread_take_interrupt(hora_thread *thread);
 
 #endif

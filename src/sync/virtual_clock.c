@@ -1,39 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* virtual_clock.c - a clock that moves only when a test says so
+/* virtual_clock.c - a clock that moves only when a test moves it, and that knows when no thread can run
  *
- * How it works      Three readings, moved together or apart by the calls of the header. A thread that waits for a time
- *                   registers a sleeper, which lies on its stack, and parks without a deadline; whoever moves the
- *                   clock wakes the sleepers that have become due. A sleeper may also watch the lines: it is due
- *                   as well once they have parted. virtual_quiet.c knows when nothing can run any more.
- *                   While a run is on, a thread that goes to sleep last and is the only one to wake next moves the clock
- *                   there and does not sleep at all.
- * Invariants        I1 a sleeper that is due has been woken (after the call that moved the clock has returned).
- * Locks             clock->lock (rank CLOCK). thread->lock (rank THREAD) is never taken under it; wake-ups are made after
- *                   it has been let go, at most HORA__WAKES_MAX per turn. */
-#include "sync/virtual_clock.h"
+ * Time              The clock has three readings, which the public calls move together or apart. A thread
+ *                   that waits for a time registers a sleeper, which lies on its stack, and parks without
+ *                   a deadline. The thread that moves the clock wakes the sleepers that are due. A sleeper
+ *                   may also watch the offsets between the lines; it is due as well once they have
+ *                   changed.
+ * Quiet             The clock counts the attached threads that run. A thread stops counting when it parks,
+ *                   and counts again from the moment it is woken: its waker counts it, under the sleeping
+ *                   thread's lock, so that settle cannot slip through between the wake-up and the run. It
+ *                   is quiet when no thread counts.
+ * Runs              hora_virtual_clock_run needs no thread of its own. The thread that makes it quiet lets
+ *                   time pass to the next moment and wakes the sleepers that are due, perhaps itself among
+ *                   them. All of these count as running before the first is woken. The clock wakes the
+ *                   thread that called run once the next moment lies beyond the end of the run. A thread
+ *                   that goes to sleep last and is the only one to wake next moves the clock itself and
+ *                   does not sleep at all.
+ * Invariants        I1 once the call that moved the clock has returned, every due sleeper has been woken.
+ *                   I2 running is the number of attached threads whose record is not idle. In the moment
+ *                   between the change of a record and of the count, running is too high, never too low.
+ *                   I3 settlers wait only while it is not quiet: while running + expected + waking > 0.
+ *                   I4 a thread is idle only if it has no permit: a wake-up before the park counts as
+ *                   running.
+ * Locks             clock->lock (rank CLOCK). No thread takes thread->lock (rank THREAD) under it.
+ *                   Wake-ups are made after it is released, at most HORA__WAKES_MAX per round. */
+#include <hora/virtual_clock.h>
 
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "base/list.h"
 #include "base/ns.h"
 #include "base/options.h"
 #include "base/reason.h"
+#include "sync/clock.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
+#include "sys/mutex.h"
 #include "sys/process.h"
 
-/* A thread that waits for a time. On its own stack; guarded by the clock's lock. */
+enum { TIMELINES = 3 };
+
+struct hora_virtual_clock {
+    hora_clock views[TIMELINES];   /* immutable */
+    int32_t generation;            /* hora__fork_generation() when it was made; immutable */
+    hora__atomic64 now[TIMELINES]; /* written under the lock */
+
+    hora__mutex lock; /* rank CLOCK; guards the fields below */
+    hora_ns lateness;
+    struct hora__list sleepers;
+    struct hora__list alarms;
+    struct hora__list settlers;
+    struct hora__list runner; /* waiter of the thread in hora_virtual_clock_run; at most one */
+    hora_ns run_end;          /* end of that run, on the monotonic line */
+    int objects;              /* objects made with one of the views and not yet freed */
+    int attached;             /* attached threads */
+    int running;              /* attached threads that are not idle, see I2 */
+    int expected;             /* threads announced and not yet attached */
+    int waking; /* threads that are about to count others as running, which they noted under the lock */
+};
+
+/* A thread that waits for a time. It lies on the thread's stack; the clock's lock guards it. */
 struct sleeper {
     struct hora__list link;
     hora_thread *thread;
     enum hora__timeline timeline;
     hora_ns deadline;
-    const struct hora__clock_offsets
-        *seen; /* it watches: how far the lines were apart then; NULL: it does not */
+    /* the offsets when it began to watch them; NULL: it does not watch */
+    const struct hora__clock_offsets *seen;
     bool woken;
 };
+
+static hora_ns peek(const hora_virtual_clock *clock, enum hora__timeline timeline)
+{
+    return hora__atomic64_peek(&clock->now[timeline]);
+}
+
+static void unlock_clock(hora_virtual_clock *clock, bool moved);
+static hora_ns run_left(const hora_virtual_clock *clock);
+static bool waits_for_one_thread(const hora_virtual_clock *clock);
 
 static int check(const hora_virtual_clock *clock)
 {
@@ -65,7 +112,7 @@ int hora_virtual_clock_new(const hora_virtual_clock_options *options, hora_virtu
         hora__free(clock);
         return hora__reason_end(reason, error);
     }
-    for (int i = 0; i < HORA__TIMELINES; i++) {
+    for (int i = 0; i < TIMELINES; i++) {
         clock->views[i] = (hora_clock){(enum hora__timeline)i, clock};
         hora__atomic64_store(&clock->now[i], i == HORA__WALL ? own.wall.ns : own.monotonic);
     }
@@ -138,17 +185,16 @@ hora_ns hora__virtual_clock_now(hora_virtual_clock *clock, enum hora__timeline t
 
 static struct hora__clock_offsets offsets(const hora_virtual_clock *clock)
 {
-    hora_ns monotonic = hora__virtual_clock_peek(clock, HORA__MONOTONIC);
-    return (struct hora__clock_offsets){
-        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__BOOTTIME), monotonic),
-        hora__ns_sub(hora__virtual_clock_peek(clock, HORA__WALL), monotonic)};
+    hora_ns monotonic = peek(clock, HORA__MONOTONIC);
+    return (struct hora__clock_offsets){hora__ns_sub(peek(clock, HORA__BOOTTIME), monotonic),
+                                        hora__ns_sub(peek(clock, HORA__WALL), monotonic)};
 }
 
 struct hora__clock_offsets hora__virtual_clock_offsets(hora_virtual_clock *clock)
 {
     if (check(clock) < 0)
         return offsets(
-            clock); /* a child's lone thread; the lock may be held for ever by one that it does not have */
+            clock); /* In the child of a fork another thread of the parent may hold the lock for ever. */
     hora__mutex_lock(&clock->lock);
     struct hora__clock_offsets read = offsets(clock);
     hora__mutex_unlock(&clock->lock);
@@ -161,18 +207,19 @@ static bool have_parted(const hora_virtual_clock *clock, const struct hora__cloc
     return now.boot != seen->boot || now.wall != seen->wall;
 }
 
-/* How long until something with this deadline is woken; <= 0: now. HORA_FOREVER: never. */
+/* How long until something with this deadline is woken; <= 0: now, HORA_FOREVER: never. */
 static hora_ns time_left(const hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns deadline)
 {
+    assert(hora__mutex_held(&clock->lock));
     hora_ns wake_at = hora__ns_add(deadline, clock->lateness);
     if (HORA__FAULT(CLOCK_WAKES_LATE))
         wake_at = hora__ns_add(wake_at, 1);
-    return wake_at == HORA_FOREVER ? HORA_FOREVER
-                                   : hora__ns_sub(wake_at, hora__virtual_clock_peek(clock, timeline));
+    return wake_at == HORA_FOREVER ? HORA_FOREVER : hora__ns_sub(wake_at, peek(clock, timeline));
 }
 
 static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alarm)
 {
+    assert(hora__mutex_held(&clock->lock));
     hora__event_set(&alarm->event, time_left(clock, alarm->timeline, alarm->deadline) <= 0);
 }
 
@@ -183,7 +230,9 @@ static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleepe
     return time_left(clock, sleeper->timeline, sleeper->deadline) <= 0;
 }
 
-bool hora__virtual_clock_note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
+/* Makes due descriptors readable and notes due sleepers, up to HORA__WAKES_MAX. Returns whether there may be
+ * more. */
+static bool note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&clock->lock));
     for (struct hora__list *link = clock->alarms.next; link != &clock->alarms; link = link->next)
@@ -200,28 +249,30 @@ bool hora__virtual_clock_note_due(hora_virtual_clock *clock, struct hora__wakes 
     return false;
 }
 
-static void move_locked(hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns by)
+static void move_line(hora_virtual_clock *clock, enum hora__timeline timeline, hora_ns by)
 {
-    hora_ns now = hora__ns_add(hora__virtual_clock_peek(clock, timeline), by);
+    assert(hora__mutex_held(&clock->lock));
+    hora_ns now = hora__ns_add(peek(clock, timeline), by);
     if (now == HORA_FOREVER)
-        now--; /* "never" is not a time that a clock can show */
+        now--; /* HORA_FOREVER is not a time that a clock can show */
     hora__atomic64_store(&clock->now[timeline], now);
 }
 
-void hora__virtual_clock_pass(hora_virtual_clock *clock, hora_ns by)
+/* Time passes on all lines. */
+static void pass_time(hora_virtual_clock *clock, hora_ns by)
 {
     assert(hora__mutex_held(&clock->lock));
-    for (int i = 0; i < HORA__TIMELINES; i++)
-        move_locked(clock, (enum hora__timeline)i, by);
+    for (int i = 0; i < TIMELINES; i++)
+        move_line(clock, (enum hora__timeline)i, by);
 }
 
-static int move(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora_ns wall)
+static int move_lines(hora_virtual_clock *clock, hora_ns monotonic, hora_ns boot, hora_ns wall)
 {
     hora__mutex_lock(&clock->lock);
-    move_locked(clock, HORA__MONOTONIC, monotonic);
-    move_locked(clock, HORA__BOOTTIME, boot);
-    move_locked(clock, HORA__WALL, wall);
-    hora__virtual_clock_unlock(clock, true);
+    move_line(clock, HORA__MONOTONIC, monotonic);
+    move_line(clock, HORA__BOOTTIME, boot);
+    move_line(clock, HORA__WALL, wall);
+    unlock_clock(clock, true);
     return 0;
 }
 
@@ -230,13 +281,13 @@ int hora_virtual_clock_advance(hora_virtual_clock *clock, hora_ns by)
     int error = check(clock);
     if (error < 0)
         return error;
-    return by < 0 ? HORA_EINVAL : move(clock, by, by, by);
+    return by < 0 ? HORA_EINVAL : move_lines(clock, by, by, by);
 }
 
 int hora_virtual_clock_step_wall(hora_virtual_clock *clock, hora_ns by)
 {
     int error = check(clock);
-    return error < 0 ? error : move(clock, 0, 0, by);
+    return error < 0 ? error : move_lines(clock, 0, 0, by);
 }
 
 int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
@@ -244,7 +295,7 @@ int hora_virtual_clock_suspend(hora_virtual_clock *clock, hora_ns by)
     int error = check(clock);
     if (error < 0)
         return error;
-    return by < 0 ? HORA_EINVAL : move(clock, 0, by, by);
+    return by < 0 ? HORA_EINVAL : move_lines(clock, 0, by, by);
 }
 
 int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
@@ -256,11 +307,12 @@ int hora_virtual_clock_set_lateness(hora_virtual_clock *clock, hora_ns lateness)
         return HORA_EINVAL;
     hora__mutex_lock(&clock->lock);
     clock->lateness = lateness;
-    hora__virtual_clock_unlock(clock, true);
+    unlock_clock(clock, true);
     return 0;
 }
 
-hora_ns hora__virtual_clock_time_to_next(const hora_virtual_clock *clock)
+/* How long until the next sleeper or alarm is due; HORA_FOREVER: none waits for a time. */
+static hora_ns time_to_next(const hora_virtual_clock *clock)
 {
     assert(hora__mutex_held(&clock->lock));
     hora_ns least = HORA_FOREVER;
@@ -285,29 +337,30 @@ int hora_virtual_clock_advance_to_next(hora_virtual_clock *clock, hora_ns *ret_b
     if (error < 0)
         return error;
     hora__mutex_lock(&clock->lock);
-    hora_ns by = hora__virtual_clock_time_to_next(clock);
+    hora_ns by = time_to_next(clock);
     if (by == HORA_FOREVER) {
         hora__mutex_unlock(&clock->lock);
         return HORA_EEMPTY;
     }
-    hora__virtual_clock_pass(clock, by);
-    hora__virtual_clock_unlock(clock, true);
+    pass_time(clock, by);
+    unlock_clock(clock, true);
     if (ret_by != NULL)
         *ret_by = by;
     return 0;
 }
 
-/* The last thread that runs is about to sleep while a run is on: if nobody else is to be woken before it or together with
- * it, time passes until it is its turn. */
+/* The last running thread is about to sleep while a run is on. If no other thread is to wake before it or
+ * together with it, time passes until its deadline, and the thread need not sleep. */
 static bool passes_alone(hora_virtual_clock *clock, const struct sleeper *own)
 {
-    if (own->thread->clock != clock || !hora__virtual_clock_waits_for_one(clock))
+    assert(hora__mutex_held(&clock->lock));
+    if (own->thread->clock != clock || !waits_for_one_thread(clock))
         return false;
     hora_ns left = time_left(clock, own->timeline, own->deadline);
-    if (left > hora__virtual_clock_run_left(clock) || left >= hora__virtual_clock_time_to_next(clock) ||
+    if (left > run_left(clock) || left >= time_to_next(clock) ||
         hora__parker_has_permit(&own->thread->parker))
         return false;
-    hora__virtual_clock_pass(clock, left);
+    pass_time(clock, left);
     return true;
 }
 
@@ -318,8 +371,7 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
     struct sleeper sleeper = {
         .thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
     hora__mutex_lock(&clock->lock);
-    bool must_sleep = hora__virtual_clock_peek(clock, view->timeline) < deadline &&
-                      !(seen != NULL && have_parted(clock, seen));
+    bool must_sleep = peek(clock, view->timeline) < deadline && !(seen != NULL && have_parted(clock, seen));
     if (must_sleep && passes_alone(clock, &sleeper))
         must_sleep = false;
     if (must_sleep)
@@ -363,4 +415,273 @@ void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns
     alarm->deadline = deadline;
     ring_alarm(clock->source, alarm);
     hora__mutex_unlock(&clock->source->lock);
+}
+
+/* ---- quiet ---- */
+
+static bool is_quiet(const hora_virtual_clock *clock)
+{
+    assert(hora__mutex_held(&clock->lock));
+    assert(clock->running >= 0 && clock->expected >= 0);
+    return clock->running == 0 && clock->expected == 0 && clock->waking == 0;
+}
+
+/* How much of the current run is left. */
+static hora_ns run_left(const hora_virtual_clock *clock)
+{
+    assert(hora__mutex_held(&clock->lock));
+    hora_ns left = hora__ns_sub(clock->run_end, peek(clock, HORA__MONOTONIC));
+    return left < 0 ? 0 : left; /* another thread may have moved the clock beyond the end */
+}
+
+/* Whether a run is on and only one running thread keeps it from going on. */
+static bool waits_for_one_thread(const hora_virtual_clock *clock)
+{
+    assert(hora__mutex_held(&clock->lock));
+    return !hora__list_is_empty(&clock->runner) && clock->running == 1 && clock->expected == 0 &&
+           clock->waking == 0 && hora__list_is_empty(&clock->settlers);
+}
+
+/* Resolves as many waiters of a list as fit into *wakes. */
+static void release(struct hora__list *list, struct hora__wakes *wakes)
+{
+    while (wakes->count < HORA__WAKES_MAX && !hora__list_is_empty(list))
+        hora__waiter_resolve(hora__waiters_first(list), 0, wakes);
+}
+
+/* It is quiet: releases the threads that settle. If there are none, lets the run go on to its next moment, or
+ * ends it. Returns whether it moved time to a moment that a sleeper waits for. */
+static bool go_on(hora_virtual_clock *clock, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&clock->lock));
+    if (!hora__list_is_empty(&clock->settlers)) {
+        release(&clock->settlers, wakes); /* I3 */
+        return false;
+    }
+    if (hora__list_is_empty(&clock->runner))
+        return false;
+    hora_ns left = run_left(clock);
+    hora_ns next = time_to_next(clock);
+    bool ends = next > left || (HORA__FAULT(CLOCK_RUN_SKIPS_END) && next == left);
+    pass_time(clock, ends ? left : next);
+    if (ends || (HORA__FAULT(CLOCK_RUN_ENDS_EARLY) && next == left))
+        release(&clock->runner, wakes);
+    return !ends;
+}
+
+/* Counts the noted threads as running before any of them can run, so that it is not quiet when the first of
+ * them waits again. */
+static void count_noted(hora_virtual_clock *clock, struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&clock->lock));
+    clock->waking++;
+    hora__mutex_unlock(&clock->lock);
+    if (!HORA__FAULT(CLOCK_RUNS_AHEAD))
+        hora__wakes_count(wakes);
+    hora__mutex_lock(&clock->lock);
+    clock->waking--;
+}
+
+/* Releases the lock after a change of time or counts, and does everything that follows from the change.
+ * `moved`: time has changed. */
+static void unlock_clock(hora_virtual_clock *clock, bool moved)
+{
+    assert(hora__mutex_held(&clock->lock));
+    for (bool again = true; again;) {
+        struct hora__wakes wakes;
+        hora__wakes_init(&wakes);
+        if (!moved && is_quiet(clock))
+            moved = go_on(clock, &wakes);
+        bool more = moved && note_due(clock, &wakes);
+        bool followed =
+            moved || !hora__list_is_empty(&clock->settlers) || !hora__list_is_empty(&clock->runner);
+        if (wakes.count > 0 && followed) /* else the clock may be freed as soon as they run */
+            count_noted(clock, &wakes);
+        again = more || (followed && is_quiet(clock));
+        hora__mutex_unlock(&clock->lock);
+        hora__wakes_flush(&wakes);
+        if (again)
+            hora__mutex_lock(&clock->lock);
+        moved = more;
+    }
+}
+
+static void change_counts(hora_virtual_clock *clock, int attached, int running)
+{
+    hora__mutex_lock(&clock->lock);
+    clock->attached += attached;
+    clock->running += running;
+    unlock_clock(clock, false);
+}
+
+int hora_virtual_clock_attach(hora_virtual_clock *clock)
+{
+    hora_thread *thread;
+    int error = hora__virtual_clock_check(clock);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    if (thread->clock != NULL)
+        return HORA_EBUSY;
+    hora__mutex_lock(&clock->lock);
+    clock->attached++;
+    clock->running++;
+    if (clock->expected > 0)
+        clock->expected--;
+    hora__mutex_unlock(&clock->lock);
+    hora__mutex_lock(&thread->lock);
+    thread->clock = clock;
+    hora__mutex_unlock(&thread->lock);
+    hora__atomic_store(&thread->attached, 1);
+    return 0;
+}
+
+static void detach(hora_virtual_clock *clock, hora_thread *thread)
+{
+    assert(!thread->idle); /* the thread itself runs this */
+    hora__atomic_store(&thread->attached, 0);
+    hora__mutex_lock(&thread->lock);
+    thread->clock = NULL;
+    hora__mutex_unlock(&thread->lock);
+    change_counts(clock, -1, -1);
+}
+
+int hora_virtual_clock_detach(hora_virtual_clock *clock)
+{
+    int error = hora__virtual_clock_check(clock);
+    if (error < 0)
+        return error;
+    hora_thread *thread = hora__thread_existing();
+    if (thread == NULL || thread->clock != clock)
+        return HORA_EINVAL;
+    detach(clock, thread);
+    return 0;
+}
+
+void hora__virtual_clock_thread_ends(hora_thread *thread)
+{
+    if (thread->clock != NULL)
+        detach(thread->clock, thread);
+}
+
+int hora_virtual_clock_expect(hora_virtual_clock *clock, int threads)
+{
+    int error = hora__virtual_clock_check(clock);
+    if (error < 0)
+        return error;
+    int sum;
+    hora__mutex_lock(&clock->lock);
+    bool fits = !__builtin_add_overflow(clock->expected, threads, &sum) && sum >= 0;
+    if (fits)
+        clock->expected = sum;
+    unlock_clock(clock, false);
+    return fits ? 0 : HORA_EINVAL;
+}
+
+void hora__virtual_clock_not_idle_locked(hora_thread *thread)
+{
+    assert(hora__mutex_held(&thread->lock));
+    if (!thread->idle)
+        return;
+    thread->idle = false;
+    hora__mutex_lock(&thread->clock->lock);
+    thread->clock->running++;
+    hora__mutex_unlock(&thread->clock->lock);
+}
+
+static bool become_idle(hora_thread *thread)
+{
+    hora__mutex_lock(&thread->lock);
+    bool idle = !hora__parker_has_permit(&thread->parker); /* I4 */
+    thread->idle = idle;
+    hora__mutex_unlock(&thread->lock);
+    if (idle)
+        change_counts(thread->clock, 0, -1);
+    return idle;
+}
+
+/* Whether the thread came back without having been woken. */
+static bool is_still_idle(hora_thread *thread)
+{
+    hora__mutex_lock(&thread->lock);
+    if (HORA__FAULT(CLOCK_SETTLES_EARLY))
+        hora__virtual_clock_not_idle_locked(thread);
+    bool idle = thread->idle;
+    hora__mutex_unlock(&thread->lock);
+    return idle;
+}
+
+void hora__virtual_clock_idle_park(hora_thread *thread)
+{
+    if (thread->clock == NULL || !become_idle(thread)) {
+        hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
+        return;
+    }
+    /* Running now without a reason would mean to run while the clock believes that no thread can. So sleep
+     * on. */
+    do
+        hora__park(&thread->parker, HORA__MONOTONIC, INT64_MAX);
+    while (is_still_idle(thread));
+}
+
+/* Waits until the waiter, which is on one of the clock's lists, is resolved, or the thread is interrupted. */
+static int wait_until_quiet(hora_virtual_clock *clock, struct hora__waiter *waiter)
+{
+    if (hora__waiter_park(waiter, hora__clock_or_default(NULL), HORA_FOREVER) == HORA__WAKE_RESOLVED)
+        return 0;
+    hora__mutex_lock(&clock->lock);
+    bool resolved = hora__waiter_is_resolved(waiter);
+    if (!resolved)
+        hora__list_remove(&waiter->link);
+    hora__mutex_unlock(&clock->lock);
+    if (resolved)
+        return 0;
+    (void)hora__thread_take_interrupt(waiter->thread);
+    return HORA_EINTERRUPTED;
+}
+
+int hora_virtual_clock_settle(hora_virtual_clock *clock)
+{
+    hora_thread *thread;
+    int error = hora__virtual_clock_check(clock);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    int own = thread->clock == clock ? 1 : 0;
+    hora__mutex_lock(&clock->lock);
+    bool must_wait = clock->running > own || clock->expected > 0 || clock->waking > 0;
+    if (must_wait)
+        hora__list_add_last(&clock->settlers, &waiter.link);
+    hora__mutex_unlock(&clock->lock);
+    return must_wait ? wait_until_quiet(clock, &waiter) : 0;
+}
+
+int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by)
+{
+    hora_thread *thread;
+    int error = by < 0 ? HORA_EINVAL : hora__virtual_clock_check(clock);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    if (hora__thread_take_interrupt(thread))
+        return HORA_EINTERRUPTED;
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    hora__mutex_lock(&clock->lock);
+    bool busy = !hora__list_is_empty(&clock->runner);
+    if (!busy) {
+        hora__list_add_last(&clock->runner, &waiter.link);
+        clock->run_end = hora__ns_add(peek(clock, HORA__MONOTONIC), by);
+        if (clock->run_end == HORA_FOREVER)
+            clock->run_end--; /* the last moment that a clock can show */
+    }
+    unlock_clock(clock, false); /* it may be quiet already */
+    return busy ? HORA_EBUSY : wait_until_quiet(clock, &waiter);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait.c - waiters: parking, resolving, nudging
+/* wait.c - waiters: parking, resolving, nudging; and sleeping, which is a wait that ends by time or
+ * interrupt
  *
- * States            WAITING -> NUDGED    nudge, by somebody with the lock
+ * States            WAITING -> NUDGED    nudge, by a thread with the lock
  *                   NUDGED  -> WAITING   heard, by the waiting thread with the lock
- *                   WAITING, NUDGED -> RESOLVED  resolve, by somebody with the lock; final
- * Invariants        I1 a waiter is on a list exactly while it is not RESOLVED, from being added until its thread takes it off.
- *                   I2 after RESOLVED nobody but the waiting thread touches the waiter: the reference to its thread
- *                      is taken before.
- *                   I3 every change of state is followed by a wake of the thread, which looks at the state before each park; so
- *                      none is slept through.
- *                   I4 a thread comes back from a timed park before the time is over only if something happened. */
+ *                   WAITING, NUDGED -> RESOLVED  resolve, by a thread with the lock; final
+ * Invariants        I1 a waiter is on a list exactly while it is not RESOLVED, from being added until its
+ *                   thread takes it off.
+ *                   I2 after RESOLVED only the waiting thread accesses the waiter. The resolving thread
+ *                   takes the reference to the waiting thread before.
+ *                   I3 a wake of the thread follows every change of state. The thread reads the state
+ *                   before each park, so it sleeps through no change.
+ *                   I4 a thread returns from a timed park before the time is over only if something
+ *                   happened. */
 #include "sync/wait.h"
 
 #include <assert.h>
@@ -23,6 +26,7 @@ enum { WAITING, NUDGED, RESOLVED };
 
 void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns deadline)
 {
+    assert(thread != NULL);
     hora__list_init(&waiter->link);
     hora__atomic_init(&waiter->state, WAITING);
     waiter->thread = thread;
@@ -59,8 +63,8 @@ enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock 
     return park(waiter, clock, until, NULL);
 }
 
-enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
-                                           const struct hora__clock_offsets *seen)
+enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
+                                           hora_ns until, const struct hora__clock_offsets *seen)
 {
     return park(waiter, clock, until, seen);
 }
@@ -78,8 +82,9 @@ void hora__waiter_heard(struct hora__waiter *waiter)
 
 void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread)
 {
+    assert(wakes->count >= 0 && wakes->count <= HORA__WAKES_MAX && thread != NULL);
     if (wakes->count == HORA__WAKES_MAX)
-        hora__wakes_flush(wakes); /* so many at once are rare; then some do run into the lock */
+        hora__wakes_flush(wakes); /* so many at once are rare; then some of them wait for the lock */
     wakes->threads[wakes->count++] = thread;
 }
 
@@ -96,6 +101,7 @@ void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__
 
 void hora__waiter_nudge(struct hora__waiter *waiter, struct hora__wakes *wakes)
 {
+    assert(!hora__list_is_empty(&waiter->link)); /* I1 */
     assert(!hora__waiter_is_resolved(waiter));
     hora__atomic_store(&waiter->state, NUDGED);
     hora__wakes_add(wakes, hora_thread_ref(waiter->thread)); /* I3 */
@@ -126,9 +132,36 @@ void hora__wakes_count(const struct hora__wakes *wakes)
 
 void hora__wakes_flush_some(struct hora__wakes *wakes)
 {
+    assert(wakes->count > 0 && wakes->count <= HORA__WAKES_MAX);
     for (int i = 0; i < wakes->count; i++) {
         hora__thread_wake(wakes->threads[i]);
         (void)hora_thread_unref(wakes->threads[i]);
     }
     wakes->count = 0;
+}
+
+/* ---- sleeping ---- */
+
+int hora_clock_sleep(const hora_clock *clock, hora_ns duration)
+{
+    hora_thread *thread;
+    clock = hora__clock_or_default(clock);
+    int error = hora__clock_check(clock);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    hora_ns deadline = duration <= 0 ? INT64_MIN : hora__clock_deadline(clock, duration);
+    struct hora__waiter waiter;
+    hora__waiter_init(&waiter, thread, deadline);
+    enum hora__wake wake = hora__waiter_park(&waiter, clock, deadline);
+    if (wake == HORA__WAKE_TIME)
+        return 0;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
+}
+
+int hora_sleep(hora_ns duration)
+{
+    return hora_clock_sleep(NULL, duration);
 }

@@ -7,7 +7,7 @@
 
 #include "base/distribution.h"
 #include "harness.h"
-#include "sync/histogram.h"
+#include "oversee/histogram.h"
 
 enum { MOST = 3000, ROUNDS = 60 };
 

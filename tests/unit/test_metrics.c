@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "sync/histogram.h"
+#include "oversee/histogram.h"
 
 enum { MOST = 16384 };
 
