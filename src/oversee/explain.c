@@ -154,7 +154,7 @@ void hora__say_state(struct hora__text *out, const struct hora__crowd *crowd)
     if (crowd->state >= HORA__STOP)
         hora__text_add(out, "; its pool has been stopped");
     else if (crowd->state == HORA__SHUTDOWN)
-        hora__text_add(out, "; its pool has been shut down, and runs what is left");
+        hora__text_add(out, "; its pool has been shut down and is running the remaining tasks");
 }
 
 void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *matter, const struct hora__crowd *crowd)
@@ -190,7 +190,7 @@ static void say_progress(struct hora__text *out, const struct hora__matter *matt
         hora__say_number(out, now->done);
         hora__text_add(out, " of ");
         hora__say_number(out, now->of);
-        hora__text_add(out, ", and said so ");
+        hora__text_add(out, ", as reported ");
     } else {
         hora__text_add(out, "; it made progress ");
     }
@@ -205,8 +205,8 @@ void hora__say_runner(struct hora__text *out, const struct hora__matter *matter,
         hora__text_add(out, "worker ");
         hora__say_number(out, crowd->runner);
     } else {
-        hora__text_add(out,
-                       matter->runner == hora__thread_existing() ? "the calling thread" : "a thread that is no worker");
+        hora__text_add(out, matter->runner == hora__thread_existing() ? "the calling thread"
+                                                                      : "a thread that is not a worker");
     }
     bool noted = is_noted(matter, crowd);
     if (noted && ran < 0)
@@ -241,9 +241,9 @@ static void say_expired(struct hora__text *out, const struct hora__matter *matte
     bool may_end = extra != NULL && extra->terms.finish_within > 0;
     hora__text_add(out, "expired: it ");
     if (may_start == may_end)
-        hora__text_add(out, "had not begun, or was not done, in its time");
+        hora__text_add(out, "did not start or finish in time");
     else
-        hora__text_add(out, may_start ? "had not begun in its time" : "was not done in its time");
+        hora__text_add(out, may_start ? "did not start in time" : "did not finish in time");
 }
 
 static void say_failed(struct hora__text *out, const struct hora__matter *matter)
@@ -253,7 +253,7 @@ static void say_failed(struct hora__text *out, const struct hora__matter *matter
         hora__text_add(out, "was rejected: its pool had neither a thread nor room for it, or had been shut down");
         return;
     case HORA_EABANDONED:
-        hora__text_add(out, "was abandoned: its pool was stopped, or it has ended the thread that ran it");
+        hora__text_add(out, "was abandoned: its pool was stopped, or it ended its thread");
         return;
     case HORA_EEXPIRED:
         say_expired(out, matter);
@@ -281,7 +281,7 @@ static void say_done(struct hora__text *out, const struct hora__matter *matter)
     default:
         hora__text_add(out, "was cancelled");
         if (matter->runner != NULL) {
-            hora__text_add(out, ", but its run goes on: ");
+            hora__text_add(out, ", but is still running: ");
             say_running(out, matter);
         }
     }
@@ -321,7 +321,7 @@ static void say_place(struct hora__text *out, const struct search *search)
     hora__say_ordinal(out, (int64_t)search->before + 1);
     hora__text_add(out, " in the queue: ");
     hora__say_count(out, search->before, "task");
-    hora__text_add(out, search->before == 1 ? " is before it" : " are before it");
+    hora__text_add(out, search->before == 1 ? " is ahead of it" : " are ahead of it");
     if (search->oldest != HORA_NEVER) {
         hora__text_add(out, search->before == 1 ? ", and has waited for " : ", the oldest has waited for ");
         hora__say_duration(out, search->oldest);
@@ -333,7 +333,7 @@ static void say_somewhere(struct hora__text *out, int size)
 {
     hora__text_add(out, "is one of ");
     hora__say_count(out, size, "task");
-    hora__text_add(out, " in a queue that has an order of its own");
+    hora__text_add(out, " in a queue with an order of its own");
 }
 
 static void say_queued(struct hora__text *out, const struct hora__matter *matter)
@@ -364,11 +364,11 @@ static void say_queued(struct hora__text *out, const struct hora__matter *matter
 static void say_waiting(struct hora__text *out, const struct hora__matter *matter)
 {
     if (matter->future->task.run == NULL)
-        hora__text_add(out, "is a promise that nobody has completed");
+        hora__text_add(out, "is a promise that has not been completed");
     else if (matter->is_listed)
-        hora__text_add(out, "was handed back by a pool that was stopped, and is in nobody's queue");
+        hora__text_add(out, "was handed back by a pool that was stopped, and is in no queue");
     else if (matter->pool == NULL)
-        hora__text_add(out, "is in nobody's queue: it has not been executed, or was taken out again");
+        hora__text_add(out, "is in no queue: it has not been executed, or has been removed");
     else if (hora__scheduled_of(matter->future) != NULL)
         hora__explain_scheduled(out, matter);
     else if (matter->pool->admission != NULL && matter->pool->kind == NULL)

@@ -123,9 +123,9 @@ static void say_others(struct hora__text *out, const struct course *course)
         return;
     hora__text_add(out, "; ");
     hora__say_count(out, course->running, "run");
-    hora__text_add(out, course->running == 1 ? " of it is going" : " of it are going");
+    hora__text_add(out, course->running == 1 ? " of it is in progress" : " of it are in progress");
     if (course->running == course->overlap_max)
-        hora__text_add(out, ", as many as may");
+        hora__text_add(out, ", the maximum");
 }
 
 static void say_not_yet(struct hora__text *out, const struct hora__matter *matter, const struct course *course)
@@ -142,7 +142,7 @@ static void say_not_yet(struct hora__text *out, const struct hora__matter *matte
             hora__say_ordinal(out, course->failures_in_a_row);
             hora__text_add(out, " in a row");
         }
-        hora__text_add(out, ": it is tried again ");
+        hora__text_add(out, ": next attempt ");
     } else {
         hora__text_add(out, "waits for its time: ");
     }
@@ -152,9 +152,9 @@ static void say_not_yet(struct hora__text *out, const struct hora__matter *matte
 static void say_due(struct hora__text *out, const struct hora__matter *matter, const struct course *course)
 {
     if (course->doubt == HORA__NEW_RULES) {
-        hora__text_add(out, "is to find its next time anew, since zones were refreshed");
+        hora__text_add(out, "must recompute its next time, because zones were refreshed");
     } else if (course->doubt == HORA__SET_BACK) {
-        hora__text_add(out, "is to find its next time anew, since the clock was set back");
+        hora__text_add(out, "must recompute its next time, because the clock was set back");
     } else if (course->due == course->now) {
         hora__text_add(out, "is due now");
     } else {
@@ -169,10 +169,10 @@ static void say_due(struct hora__text *out, const struct hora__matter *matter, c
     if (course->before > 0) {
         hora__text_add(out, "; ");
         hora__say_count(out, course->before, "task");
-        hora__text_add(out, course->before == 1 ? " that is due is before it" : " that are due are before it");
+        hora__text_add(out, course->before == 1 ? " that is due is ahead of it" : " that are due are ahead of it");
     }
     if (course->is_held_up) {
-        hora__text_add(out, "; its scheduler is being told that the clocks were set, and lets nothing begin meanwhile");
+        hora__text_add(out, "; its scheduler is processing a clock change and starts nothing meanwhile");
         return;
     }
     struct hora__crowd crowd;
@@ -204,12 +204,12 @@ void hora__explain_scheduled(struct hora__text *out, const struct hora__matter *
         hora__text_add(out, "has been taken by a worker, which is about to run it or to put it back");
         return;
     case HORA__SWEPT:
-        hora__text_add(out, "is being taken out, since its scheduler was shut down or stopped");
+        hora__text_add(out, "is being removed, because its scheduler was shut down or stopped");
         return;
     case HORA__OUT:
     default:
-        hora__text_add(out, course.running > 0 ? "has no other time, and is over when what runs of it has ended"
-                                               : "is on its way into its scheduler, or out of it");
+        hora__text_add(out, course.running > 0 ? "has no further time, and is over when its current runs end"
+                                               : "is being added to or removed from its scheduler");
     }
 }
 

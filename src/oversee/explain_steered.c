@@ -72,13 +72,13 @@ static int worker_of(const struct hora__matter *matter, hora_future *future)
 static void say_key(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling)
 {
     int behind = ruling->reason.behind;
-    hora__text_add(out, "waits for its turn: ");
+    hora__text_add(out, "waits: ");
     hora__say_count(out, behind, "task");
-    hora__text_add(out, behind == 1 ? " with its key is before it" : " with its key are before it");
+    hora__text_add(out, behind == 1 ? " with its key is ahead of it" : " with its key are ahead of it");
     int number = ruling->first != NULL ? worker_of(matter, ruling->first) : 0;
     if (ruling->first == NULL)
         return;
-    hora__text_add(out, behind == 1 ? ", and runs" : ", of which one runs");
+    hora__text_add(out, behind == 1 ? ", which is running" : ", one of which is running");
     if (number > 0) {
         hora__text_add(out, " on worker ");
         hora__say_number(out, number);
@@ -105,11 +105,11 @@ static void say_limit(struct hora__text *out, const struct hora__matter *matter,
 static void say_rate(struct hora__text *out, const struct ruling *ruling)
 {
     say_class(out, ruling);
-    hora__text_add(out, " has begun as many as its rate allows, ");
+    hora__text_add(out, " has reached its rate of ");
     hora__say_number(out, ruling->rate);
     hora__text_add(out, " in ");
     hora__say_duration(out, ruling->per);
-    hora__text_add(out, "; the next one may begin in ");
+    hora__text_add(out, "; the next task may start in ");
     hora__say_duration(out, hora__ns_sub(ruling->reason.until, ruling->now));
 }
 
@@ -121,18 +121,18 @@ static void say_reserved(struct hora__text *out, const struct ruling *ruling)
                                                      : " are reserved for other classes, and all others are busy");
 }
 
-/* Those that are before it, whatever they wait for themselves. */
+/* Those that are ahead of it, whatever they wait for themselves. */
 static void say_before(struct hora__text *out, const struct ruling *ruling)
 {
     int before = ruling->reason.before;
     if (before == 0) {
-        hora__text_add(out, "is the next to begin");
+        hora__text_add(out, "is the next to start");
         return;
     }
-    hora__text_add(out, "waits for its turn: ");
+    hora__text_add(out, "waits: ");
     hora__say_count(out, before, "task");
-    hora__text_add(out, before == 1 ? " of higher priority or longer wait is before it"
-                                    : " of higher priority or longer wait are before it");
+    hora__text_add(out, before == 1 ? " with higher priority or longer wait is ahead of it"
+                                    : " with higher priority or longer wait are ahead of it");
 }
 
 static void say_ruling(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling,

@@ -31,8 +31,8 @@ struct hora__limits {
     bool has_done_by;
 };
 
-static const char not_begun[] = "it had not begun when its time to start by was over";
-static const char not_done[] = "it was not done in its time";
+static const char not_begun[] = "it did not start within its start limit";
+static const char not_done[] = "it did not finish in time";
 
 static struct hora__limits *of_start_by(struct hora__reminder *reminder)
 {

@@ -34,42 +34,43 @@ struct writing {
 /* ---- families ---- */
 
 static const struct hora__metric_family tasks = {HORA__COUNTER, "hora_tasks", NULL,
-                                                 "What became of tasks, and of each run of a series."};
+                                                 "Outcomes of tasks and of runs of series."};
 static const struct hora__metric_family submitted = {HORA__COUNTER, "hora_tasks_submitted", NULL,
-                                                     "Tasks that came, also those that were rejected."};
-static const struct hora__metric_family started = {HORA__COUNTER, "hora_runs_started", NULL, "Runs that have begun."};
+                                                     "Submitted tasks, including rejected ones."};
+static const struct hora__metric_family started = {HORA__COUNTER, "hora_runs_started", NULL, "Started runs."};
 static const struct hora__metric_family missed = {
     HORA__COUNTER, "hora_runs_missed", NULL,
-    "Runs that were skipped, took longer than allowed, or were reported as stuck."};
+    "Runs that were skipped, exceeded their limit, or were reported as stuck."};
 static const struct hora__metric_family thread_failures = {HORA__COUNTER, "hora_thread_failures", NULL,
                                                            "Threads that could not be started."};
 static const struct hora__metric_family times[] = {
     [HORA_METRIC_WAIT] = {HORA__HISTOGRAM, "hora_wait_seconds", "seconds",
-                          "How long tasks waited from when they could have begun."},
+                          "Time from when tasks could start until they did."},
     [HORA_METRIC_LATENESS] = {HORA__HISTOGRAM, "hora_lateness_seconds", "seconds",
-                              "How long after their planned times scheduled tasks began."},
-    [HORA_METRIC_RUN] = {HORA__HISTOGRAM, "hora_run_seconds", "seconds", "How long runs took."},
+                              "Delay of scheduled tasks after their planned times."},
+    [HORA_METRIC_RUN] = {HORA__HISTOGRAM, "hora_run_seconds", "seconds", "Duration of runs."},
 };
 
 enum gauge { THREADS, ACTIVE, QUEUED, CORE_THREADS, MAX_THREADS, GAUGES };
 static const struct hora__metric_family gauges[GAUGES] = {
     [THREADS] = {HORA__GAUGE, "hora_threads", NULL, "Threads of the pool."},
-    [ACTIVE] = {HORA__GAUGE, "hora_threads_active", NULL, "Threads that run a task."},
+    [ACTIVE] = {HORA__GAUGE, "hora_threads_active", NULL, "Threads that are running a task."},
     [QUEUED] = {HORA__GAUGE, "hora_queued", NULL, "Tasks in the queue."},
-    [CORE_THREADS] = {HORA__GAUGE, "hora_threads_core", NULL, "How many threads are kept."},
-    [MAX_THREADS] = {HORA__GAUGE, "hora_threads_max", NULL, "How many threads there may be."},
+    [CORE_THREADS] = {HORA__GAUGE, "hora_threads_core", NULL, "Number of core threads."},
+    [MAX_THREADS] = {HORA__GAUGE, "hora_threads_max", NULL, "Maximum number of threads."},
 };
 static const struct hora__metric_family oldest = {HORA__GAUGE, "hora_oldest_waiting_seconds", "seconds",
-                                                  "How long the task that has waited longest has waited."};
+                                                  "How long the longest-waiting task has waited."};
 static const struct hora__metric_family latest = {HORA__GAUGE, "hora_latest_seconds", "seconds",
-                                                  "How much the scheduled task that is most overdue is overdue."};
+                                                  "Delay of the most overdue scheduled task."};
 
 enum of_class { CLASS_RUNNING, CLASS_WAITING, CLASS_LIMIT, CLASS_STARTED, CLASS_FAMILIES };
 static const struct hora__metric_family class_families[CLASS_FAMILIES] = {
-    [CLASS_RUNNING] = {HORA__GAUGE, "hora_class_running", NULL, "Tasks of the class that run."},
-    [CLASS_WAITING] = {HORA__GAUGE, "hora_class_waiting", NULL, "Tasks of the class that wait."},
-    [CLASS_LIMIT] = {HORA__GAUGE, "hora_class_limit", NULL, "How many may run at the same time; 0: any number."},
-    [CLASS_STARTED] = {HORA__COUNTER, "hora_class_started", NULL, "Tasks of the class that have begun."},
+    [CLASS_RUNNING] = {HORA__GAUGE, "hora_class_running", NULL, "Running tasks of the class."},
+    [CLASS_WAITING] = {HORA__GAUGE, "hora_class_waiting", NULL, "Waiting tasks of the class."},
+    [CLASS_LIMIT] = {HORA__GAUGE, "hora_class_limit", NULL,
+                     "Maximum number of running tasks of the class; 0 means no limit."},
+    [CLASS_STARTED] = {HORA__COUNTER, "hora_class_started", NULL, "Started tasks of the class."},
 };
 
 /* ---- samples ---- */

@@ -36,11 +36,11 @@ TEST(explain_names_what_has_a_name, "")
     static const struct {
         const char *name, *file, *want;
     } cases[] = {
-        {"resize", "img.c", "resize (img.c:88) is in nobody's queue: it has not been executed, or was taken out again"},
-        {NULL, "img.c", "a task (img.c:88) is in nobody's queue: it has not been executed, or was taken out again"},
-        {"resize", NULL, "resize is in nobody's queue: it has not been executed, or was taken out again"},
-        {NULL, NULL, "a task is in nobody's queue: it has not been executed, or was taken out again"},
-        {"", "", " (:88) is in nobody's queue: it has not been executed, or was taken out again"},
+        {"resize", "img.c", "resize (img.c:88) is in no queue: it has not been executed, or has been removed"},
+        {NULL, "img.c", "a task (img.c:88) is in no queue: it has not been executed, or has been removed"},
+        {"resize", NULL, "resize is in no queue: it has not been executed, or has been removed"},
+        {NULL, NULL, "a task is in no queue: it has not been executed, or has been removed"},
+        {"", "", " (:88) is in no queue: it has not been executed, or has been removed"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         hora_future *future = NULL;
@@ -91,7 +91,7 @@ TEST(explain_says_who_refused_it, "")
                "resize (img.c:88) was rejected: its pool had neither a thread nor room for it, or had been shut "
                "down");
     CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
-    CHECK_SAYS(next, "resize (img.c:88) was abandoned: its pool was stopped, or it has ended the thread that ran it");
+    CHECK_SAYS(next, "resize (img.c:88) was abandoned: its pool was stopped, or it ended its thread");
     settle(&r.f);
     end(running);
     end(oldest);
@@ -104,7 +104,7 @@ TEST(explain_says_what_expired, "")
     hora_future *future = NULL;
     CHECK_OK(hora_future_new(RESIZE(job_run, NULL), &future));
     CHECK_INT(hora_future_fail(future, HORA_EEXPIRED), 1);
-    CHECK_SAYS(future, "resize (img.c:88) expired: it had not begun, or was not done, in its time");
+    CHECK_SAYS(future, "resize (img.c:88) expired: it did not start or finish in time");
     end(future);
 }
 
@@ -114,7 +114,7 @@ TEST(explain_knows_promises, "")
 {
     hora_future *promise = NULL;
     CHECK_OK(hora_future_new_promise(NULL, &promise));
-    CHECK_SAYS(promise, "a task is a promise that nobody has completed");
+    CHECK_SAYS(promise, "a task is a promise that has not been completed");
     CHECK_INT(hora_future_complete(promise, NULL), 1);
     CHECK_SAYS(promise, "a task was completed");
     end(promise);
@@ -130,14 +130,14 @@ TEST(explain_says_that_it_was_handed_back, "")
     execute_job(&r, &blocker);
     hora_future *future = submit(&r, RESIZE(job_run, &job));
     CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
-    CHECK_SAYS(future, "resize (img.c:88) was handed back by a pool that was stopped, and is in nobody's queue");
+    CHECK_SAYS(future, "resize (img.c:88) was handed back by a pool that was stopped, and is in no queue");
     rig_finish(&r);
     CHECK_OK(hora_pool_free(r.pool));
     r.pool = NULL;
-    CHECK_SAYS(future, "resize (img.c:88) was handed back by a pool that was stopped, and is in nobody's queue");
+    CHECK_SAYS(future, "resize (img.c:88) was handed back by a pool that was stopped, and is in no queue");
     CHECK_POINTER(hora_future_list_take(&list), future);
     end(future);
-    CHECK_SAYS(future, "resize (img.c:88) is in nobody's queue: it has not been executed, or was taken out again");
+    CHECK_SAYS(future, "resize (img.c:88) is in no queue: it has not been executed, or has been removed");
     end(future);
     rig_close(&r);
 }
@@ -175,7 +175,7 @@ TEST(explain_knows_that_another_thread_runs_it_by_hand, "")
     CHECK_OK(hora_future_new(RESIZE(job_run, &job), &future));
     test_thread *thread = test_thread_start(r.f.clock, run_by_hand, future);
     settle(&r.f);
-    CHECK_SAYS(future, "resize (img.c:88) is running: a thread that is no worker runs it");
+    CHECK_SAYS(future, "resize (img.c:88) is running: a thread that is not a worker runs it");
     rig_open_gate(&r);
     test_thread_join(thread);
     CHECK_SAYS(future, "resize (img.c:88) ran and succeeded");
@@ -197,7 +197,7 @@ TEST(explain_says_which_worker_runs_it, "")
     CHECK_SAYS(one, "resize (img.c:88) is running: worker 1 runs it");
     CHECK_SAYS(two, "resize (img.c:88) is running: worker 2 runs it");
     CHECK_INT(hora_future_cancel(two, false), HORA_CANCEL_RUNNING);
-    CHECK_SAYS(two, "resize (img.c:88) was cancelled, but its run goes on: worker 2 runs it");
+    CHECK_SAYS(two, "resize (img.c:88) was cancelled, but is still running: worker 2 runs it");
     rig_finish(&r);
     end(one);
     end(two);
@@ -246,9 +246,8 @@ TEST(explain_says_how_far_it_is, "")
     hora_future *two = submit(&r, SCALE(run_step, &uncounted));
     settle(&r.f);
     advance(&r.f, HORA_SECONDS(2));
-    CHECK_SAYS(one,
-               "resize (img.c:88) is running: worker 1 has been running it for 2 s; it has done 40 of 100, and said "
-               "so 2 s ago");
+    CHECK_SAYS(one, "resize (img.c:88) is running: worker 1 has been running it for 2 s; it has done 40 of 100, as "
+                    "reported 2 s ago");
     CHECK_SAYS(two, "scale (img.c:99) is running: worker 2 has been running it for 2 s; it made progress 2 s ago");
     rig_finish(&r);
     end(one);
@@ -273,12 +272,12 @@ TEST(explain_counts_what_is_before_it, "")
     hora_future *last = submit(&r, RESIZE(job_run, &jobs[3]));
     CHECK_SAYS(first, "resize (img.c:88) is the first in the queue; its pool's only worker is busy");
     CHECK_SAYS(second,
-               "resize (img.c:88) is the 2nd in the queue: 1 task is before it; its pool's only worker is busy");
+               "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker is busy");
     CHECK_SAYS(last,
-               "resize (img.c:88) is the 5th in the queue: 4 tasks are before it; its pool's only worker is busy");
+               "resize (img.c:88) is the 5th in the queue: 4 tasks are ahead of it; its pool's only worker is busy");
     CHECK_INT(hora_future_cancel(second, false), HORA_CANCEL_REMOVED);
     CHECK_SAYS(last,
-               "resize (img.c:88) is the 4th in the queue: 3 tasks are before it; its pool's only worker is busy");
+               "resize (img.c:88) is the 4th in the queue: 3 tasks are ahead of it; its pool's only worker is busy");
     rig_finish(&r);
     end(first);
     end(second);
@@ -323,10 +322,11 @@ TEST(explain_knows_how_long_the_oldest_has_waited, "")
     hora_future *second = submit(&r, RESIZE(job_run, &job));
     hora_future *third = submit(&r, RESIZE(job_run, &job));
     advance(&r.f, HORA_SECONDS(1));
-    CHECK_SAYS(second, "resize (img.c:88) is the 2nd in the queue: 1 task is before it, and has waited for 3.2 s; its "
-                       "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
+    CHECK_SAYS(second,
+               "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
+               "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
     CHECK_SAYS(third,
-               "resize (img.c:88) is the 3rd in the queue: 2 tasks are before it, the oldest has waited for 3.2 s; "
+               "resize (img.c:88) is the 3rd in the queue: 2 tasks are ahead of it, the oldest has waited for 3.2 s; "
                "its pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
     rig_finish(&r);
     end(oldest);
@@ -352,7 +352,7 @@ TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
         advance(&r.f, HORA_MS(3200));
         hora_future *second = submit(&r, RESIZE(job_run, &job));
         CHECK_SAYS(second,
-                   "resize (img.c:88) is the 2nd in the queue: 1 task is before it, and has waited for 3.2 s; its "
+                   "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
                    "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
         rig_finish(&r);
         end(oldest);
@@ -410,9 +410,10 @@ TEST(explain_says_that_the_pool_has_been_shut_down, "")
     hora_future *future = submit(&r, RESIZE(job_run, &job));
     settle(&r.f);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_SAYS(future,
-               "resize (img.c:88) is the first in the queue; its pool has been shut down, and runs what is left; "
-               "its pool's only worker is busy");
+    CHECK_SAYS(
+        future,
+        "resize (img.c:88) is the first in the queue; its pool has been shut down and is running the remaining tasks; "
+        "its pool's only worker is busy");
     rig_finish(&r);
     end(future);
     rig_close(&r);
@@ -438,7 +439,7 @@ TEST(explain_says_that_the_pool_has_been_stopped, "")
     CHECK_OK(hora_pool_execute(r.pool, &first));
     CHECK_OK(hora_pool_submit(r.pool, RESIZE(job_run, &job), &future));
     CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
-    CHECK_SAYS(future, "resize (img.c:88) was abandoned: its pool was stopped, or it has ended the thread that ran it");
+    CHECK_SAYS(future, "resize (img.c:88) was abandoned: its pool was stopped, or it ended its thread");
     rig_finish(&r);
     end(future);
     rig_close(&r);
@@ -524,9 +525,9 @@ TEST(explain_knows_queues_of_the_user, "")
         hora_future *first = submit(&r, RESIZE(job_run, &job));
         hora_future *second = submit(&r, RESIZE(job_run, &job));
         CHECK_SAYS(second,
-                   i < 2 ? "resize (img.c:88) is the 2nd in the queue: 1 task is before it; its pool's only worker "
+                   i < 2 ? "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker "
                            "is busy"
-                         : "resize (img.c:88) is one of 2 tasks in a queue that has an order of its own; its "
+                         : "resize (img.c:88) is one of 2 tasks in a queue with an order of its own; its "
                            "pool's only worker is busy");
         rig_finish(&r);
         CHECK_OK(hora_pool_free(r.pool));

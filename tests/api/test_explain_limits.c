@@ -25,9 +25,9 @@ TEST(explain_says_what_it_was_too_late_for, "")
     hora_future *ends = submit(&r, &job, HORA_TASK_OPTIONS(.finish_within = SEC(5)));
     hora_future *both = submit(&r, &job, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     pass(&r, SEC(5));
-    CHECK_SAYS(begins, "resize (img.c:88) expired: it had not begun in its time");
-    CHECK_SAYS(ends, "resize (img.c:88) expired: it was not done in its time");
-    CHECK_SAYS(both, "resize (img.c:88) expired: it had not begun, or was not done, in its time");
+    CHECK_SAYS(begins, "resize (img.c:88) expired: it did not start in time");
+    CHECK_SAYS(ends, "resize (img.c:88) expired: it did not finish in time");
+    CHECK_SAYS(both, "resize (img.c:88) expired: it did not start or finish in time");
     (void)hora_future_unref(begins);
     (void)hora_future_unref(ends);
     (void)hora_future_unref(both);

@@ -118,9 +118,9 @@ TEST(explain_says_that_it_backs_off, "")
 
     hora_future *future = SCHEDULE(&s, &tick, .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(2));
     stage_settle(&s);
-    CHECK_SAYS(future, "poll (feed.c:12) backs off after failure 1: it is tried again in 2 s");
+    CHECK_SAYS(future, "poll (feed.c:12) backs off after failure 1: next attempt in 2 s");
     stage_pass(&s, 2 + 4);
-    CHECK_SAYS(future, "poll (feed.c:12) backs off after failure 3, the 3rd in a row: it is tried again in 8 s");
+    CHECK_SAYS(future, "poll (feed.c:12) backs off after failure 3, the 3rd in a row: next attempt in 8 s");
     END(&tick, future);
     CHECK_INT(tick.runs, 3);
     stage_close(&s);
@@ -178,11 +178,11 @@ TEST(explain_counts_runs_that_overlap, "")
 
     hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 1);
-    CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 1 run of it is going");
+    CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 1 run of it is in progress");
     stage_pass(&s, 10);
-    CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 2 runs of it are going, as many as may");
+    CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 2 runs of it are in progress, the maximum");
     CHECK_INT(hora_future_pause(future), 1);
-    CHECK_SAYS(future, "poll (feed.c:12) is paused; 2 runs of it are going, as many as may");
+    CHECK_SAYS(future, "poll (feed.c:12) is paused; 2 runs of it are in progress, the maximum");
     END(&tick, future);
     stage_close(&s);
 }
@@ -196,7 +196,7 @@ TEST(explain_says_that_there_is_no_other_time, "")
     hora_future *future =
         SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .count = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 15);
-    CHECK_SAYS(future, "poll (feed.c:12) has no other time, and is over when what runs of it has ended");
+    CHECK_SAYS(future, "poll (feed.c:12) has no further time, and is over when its current runs end");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(future, "poll (feed.c:12) is over: it has run once");
@@ -239,12 +239,14 @@ TEST(explain_counts_what_is_due_before_it, "")
     stage_pass(&s, 3);
     CHECK_SAYS(futures[0], "poll (feed.c:12) has been due for 2 s; its pool's only worker is busy");
     CHECK_SAYS(futures[1],
-               "poll (feed.c:12) has been due for 1 s; 1 task that is due is before it; its pool's only worker "
+               "poll (feed.c:12) has been due for 1 s; 1 task that is due is ahead of it; its pool's only worker "
                "is busy");
-    CHECK_SAYS(futures[3], "poll (feed.c:12) has been due for 1 s; 2 tasks that are due are before it; its pool's only "
-                           "worker is busy");
-    CHECK_SAYS(futures[2], "poll (feed.c:12) is due now; 3 tasks that are due are before it; its pool's only worker is "
-                           "busy");
+    CHECK_SAYS(futures[3],
+               "poll (feed.c:12) has been due for 1 s; 2 tasks that are due are ahead of it; its pool's only "
+               "worker is busy");
+    CHECK_SAYS(futures[2],
+               "poll (feed.c:12) is due now; 3 tasks that are due are ahead of it; its pool's only worker is "
+               "busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     for (int i = 0; i < 4; i++)
@@ -295,9 +297,8 @@ TEST(explain_says_that_a_guest_is_among_others, "")
     CHECK_OK(hora_timer_start(&timer, s.scheduler, SEC(2)));
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
     CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
-    CHECK_SAYS(guest,
-               "resize (img.c:88) is one of 3 tasks in a queue that has an order of its own; its pool's only worker "
-               "is busy");
+    CHECK_SAYS(guest, "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
+                      "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_pass(&s, 3);
     end(guest);
@@ -315,9 +316,8 @@ TEST(explain_says_that_a_guest_is_about_to_run, "")
     hora_future *blocking = block(&s, &blocker);
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
     CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
-    CHECK_SAYS(guest,
-               "resize (img.c:88) is one of 1 task in a queue that has an order of its own; its pool's only worker "
-               "is busy");
+    CHECK_SAYS(guest, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+                      "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(guest, "resize (img.c:88) ran and succeeded");
@@ -338,9 +338,8 @@ TEST(explain_says_to_a_guest_who_is_busy, "")
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
     CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
     stage_pass(&s, 7);
-    CHECK_SAYS(guest,
-               "resize (img.c:88) is one of 1 task in a queue that has an order of its own; its pool's only worker "
-               "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
+    CHECK_SAYS(guest, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+                      "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(guest);
@@ -395,9 +394,8 @@ TEST(explain_says_why_what_is_due_is_held, "")
     CHECK_SAYS(limited,
                "poll (feed.c:12) has been due for 8 s, and waits: its class slow is at its limit of 1; worker 1 "
                "has been busy with poll (feed.c:12) for 9 s");
-    CHECK_SAYS(behind,
-               "poll (feed.c:12) has been due for 7 s, and waits for its turn: 1 task with its key is before it, and "
-               "runs on worker 1");
+    CHECK_SAYS(behind, "poll (feed.c:12) has been due for 7 s, and waits: 1 task with its key is ahead of it, which is "
+                       "running on worker 1");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(limited, "poll (feed.c:12) ran and succeeded");
@@ -420,7 +418,7 @@ TEST(explain_says_that_zones_were_refreshed, "")
     hora_future *future = SCHEDULE(&s, &tick, .cron = "0 0 3 * * *", .zone = "+01:00");
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);
     CHECK_SAYS(future,
-               "poll (feed.c:12) is to find its next time anew, since zones were refreshed; its pool's only worker "
+               "poll (feed.c:12) must recompute its next time, because zones were refreshed; its pool's only worker "
                "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
@@ -473,18 +471,17 @@ static void check_told(const hora_schedule *spec, hora_ns by, const char *meanwh
 TEST(explain_says_that_the_clocks_are_being_told, "")
 {
     check_told(HORA_SCHEDULE(.at = {HORA_HOURS(24 * 365 + 1)}), HORA_HOURS(2),
-               "poll (feed.c:12) has been due for 1 h; its scheduler is being told that the clocks were set, and lets "
-               "nothing begin meanwhile",
+               "poll (feed.c:12) has been due for 1 h; its scheduler is processing a clock change and starts nothing "
+               "meanwhile",
                "poll (feed.c:12) ran and succeeded");
 }
 
 TEST(explain_says_that_the_clock_was_set_back, "")
 {
-    check_told(
-        HORA_SCHEDULE(.cron = "0 0 3 * * *", .zone = "UTC"), -HORA_HOURS(1),
-        "poll (feed.c:12) is to find its next time anew, since the clock was set back; its scheduler is being told "
-        "that the clocks were set, and lets nothing begin meanwhile",
-        "poll (feed.c:12) waits for its time: in 4 h (1971-01-01 03:00:00 UTC)");
+    check_told(HORA_SCHEDULE(.cron = "0 0 3 * * *", .zone = "UTC"), -HORA_HOURS(1),
+               "poll (feed.c:12) must recompute its next time, because the clock was set back; its scheduler is "
+               "processing a clock change and starts nothing meanwhile",
+               "poll (feed.c:12) waits for its time: in 4 h (1971-01-01 03:00:00 UTC)");
 }
 
 /* ---- the end of the scheduler ---- */
@@ -492,7 +489,7 @@ TEST(explain_says_that_the_clock_was_set_back, "")
 static void explain_neighbour(void *arg)
 {
     hora_future **neighbour = arg;
-    CHECK_SAYS(*neighbour, "poll (feed.c:12) is being taken out, since its scheduler was shut down or stopped");
+    CHECK_SAYS(*neighbour, "poll (feed.c:12) is being removed, because its scheduler was shut down or stopped");
 }
 
 TEST(explain_says_that_it_is_swept, "")
@@ -523,8 +520,10 @@ TEST(explain_says_that_the_scheduler_has_been_shut_down, "")
     hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(1));
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     stage_pass(&s, 2);
-    CHECK_SAYS(future, "poll (feed.c:12) has been due for 1 s; its pool has been shut down, and runs what is left; its "
-                       "pool's only worker is busy");
+    CHECK_SAYS(
+        future,
+        "poll (feed.c:12) has been due for 1 s; its pool has been shut down and is running the remaining tasks; its "
+        "pool's only worker is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(future);

@@ -23,7 +23,7 @@ static void call_registrar(hora_registrar *registrar, struct family *family)
     CHILD_FORKED(
         hora_registrar_add(registrar, TICK(&family->third), HORA_DECLARATION(.fixed_rate = 1), &registration, &error));
     CHILD_CHECK(error.code == HORA_EFORKED);
-    CHILD_CHECK(strstr(error.message, "the parent of this process") != NULL);
+    CHILD_CHECK(strstr(error.message, "the parent process") != NULL);
     CHILD_FORKED(hora_registrar_bind(registrar, family->o.s.scheduler, NULL));
     CHILD_FORKED(hora_registrar_bind(registrar, NULL, NULL));
     CHILD_FORKED(hora_registrar_add_functions(registrar, &none, NULL));

@@ -50,7 +50,7 @@ static void explain(hora_future *future)
     CHECK(!says_runs || begun > 0 || !had_begun);
     CHECK(says_done || says_waits || says_runs || says(text, "due") || says(text, "nobody's queue") ||
           says(text, "is being taken out") || says(text, "waits for its turn") ||
-          says(text, "waits: its class narrow is at its limit of") || says(text, "is the next to begin") ||
+          says(text, "waits: its class narrow is at its limit of") || says(text, "is the next to start") ||
           says(text, "on its way") || says(text, "taken by a worker"));
 }
 
