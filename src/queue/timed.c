@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timed.c - the delay queue whose due times are given when putting
  *
- * How it works      Elements that nobody waits for yet are posted into the inbox, under a lock of its own, so that those who put and
- *                   those who take do not meet. The container, under the queue's lock, has what was absorbed from there; it
- *                   is a store of runs (base/runs.h), and a run is what the inbox consists of, too, so that absorbing moves no
- *                   elements unless there are few.
- *                   Who takes reads the clock only if the first element is not due by the last reading. Everything in the
- *                   inbox is due later than that: two words say so. `soonest` is the least due time in the inbox; `limit` is
- *                   what may not stand there: nothing that is due before it.
+ * Mechanism    A thread that puts an element which no taker waits for yet inserts it into the lane, under the lane's lock. So threads that put
+ *              and threads that take do not meet. The queue's lock guards what takers have absorbed from the lane: a timer heap with single
+ *              elements, and far batches (timer/far.h). The lane is a chain of such batches, so absorbing it moves no elements
+ *              unless there are few.
+ *              A taker reads the clock only if the first element is not due by the last reading. Everything in the lane is due later
+ *              than that. Two words ensure it. `soonest` is the least due time in the lane. `limit` says that nothing due before it
+ *              may stand in the lane.
  *
- *                       who puts, with the inbox's lock          who takes, with the queue's lock
- *                       soonest := due, if that is less          limit := the time just read, and one
- *                       due < limit? -> soonest as it was;       soonest < limit? -> absorb
- *                           through the queue's lock instead     take what is due by that reading
+ *                  a putting thread, with the lane's lock      a taker, with the queue's lock
+ *                  soonest := due, if that is less             limit := the time just read, and one
+ *                  due < limit? -> soonest as it was;          soonest < limit? -> absorb
+ *                      through the queue's lock instead        take what is due by that reading
  *
- *                   Each writes its own word before it reads the other's: so either the one who takes sees the element, or the
- *                   one who puts sees the limit. While takers wait, the limit is the time until which they sleep (guard), and so
- *                   whoever brings something sooner passes through the queue's lock, and wakes the leader. What is posted needs
- *                   nothing more: once it is in the inbox, the one who put it does not touch the queue again, which
- *                   the one who takes may free.
- * Order             Sequences are given out under the inbox's lock, for elements that go another way as well. So equal ones leave
- *                   in the order in which they came.
- * Few elements      leave the inbox one by one, so that a run is not wasted on them.
- * Memory            Runs that have been emptied are kept for those to come: up to MOST. Each time that nothing is left, one of PARTS
- *                   parts of what is beyond KEPT is freed. Absorbing cannot fail: heads[] always has room for a full inbox.
- * Invariants        With both locks free:
- *                   I1 what is in the inbox is due at `soonest` or later, and soonest >= limit.
- *                   I2 limit > reading; and, while takers wait, limit is not before the leader wakes up, or, without one, the
- *                      first element is due.
- *                   I3 queue->size == runs.size.
- *                   I4 heads[] has room for RESERVED runs, or the inbox for no element.
- *                   I5 the descriptor, and a closed queue, want to know of everything: then the inbox is shut. */
+ *              Each writes its own word before it reads the other's. So either the taker sees the element, or the putting thread sees
+ *              the limit. While takers wait, the limit is the time until which they sleep (guard). So a thread that brings
+ *              something sooner passes through the queue's lock, and wakes the leader. Once an element is in the lane,
+ *              the thread that put it does not touch the queue again: a taker may free the queue.
+ * Order        The lane's lock guards the sequence numbers, also those of elements that go through the queue's lock. So elements due
+ *              together leave in the order in which they came.
+ * Elements     An element of a batch is a record beside the batch's slots. A single element is a node of the heap, with memory in
+ *              the queue itself. When the heap is full, some of its nodes become a batch. When absorbed batches have become too empty, their
+ *              last elements become single ones.
+ * Memory       Empty batches are kept for reuse: up to MOST. Each time the queue becomes empty, one of PARTS parts of what is beyond KEPT is
+ *              freed. Absorbing cannot fail: the far batches always have room for a full lane.
+ * Invariants   With both locks free:
+ *              I1 what is in the lane is due at `soonest` or later, and soonest >= limit.
+ *              I2 limit > reading; and, while takers wait, limit is not before the leader wakes up, or, without a leader, before
+ *                 the first element is due.
+ *              I3 queue->size is the number of single elements and of those in far batches.
+ *              I4 the far batches have room for RESERVED more, or the lane has room for no element.
+ *              I5 the descriptor, and a closed queue, need to know of every element: then the lane is shut. */
 #include "queue/timed.h"
 
 #include <assert.h>
@@ -38,45 +39,82 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "base/runs.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "timer/far.h"
+#include "timer/heap.h"
+
+#ifdef HORA_SIM
+enum { LANE_BATCHES = 8, BATCH_IS_WORTH_IT = HORA__FAR_BATCH, SINGLES = 4 };
+#else
+enum {
+    LANE_BATCHES = 64,      /* batches in the lane: what one absorption may have to look at */
+    BATCH_IS_WORTH_IT = 64, /* fewer elements leave the lane one by one: a batch has memory for all */
+    SINGLES = 512,          /* nodes of the heap */
+};
+#endif
+
+/* In a batch: marked by a slot, see timer/far.h. */
+struct record {
+    uint64_t sequence;
+    void *item;
+};
+
+struct batch {
+    struct hora__far_batch far; /* first: one address for both */
+    struct record records[HORA__FAR_BATCH];
+};
+
+/* In the heap. */
+struct single {
+    struct hora__timer_node node; /* first: one address for both */
+    void *item;                   /* of a free one: the next free one */
+};
 
 enum {
-    INBOX_MOST = 64 * HORA__RUN_LENGTH, /* elements in the inbox: what one absorption may have to look at */
-    RESERVED = INBOX_MOST / HORA__RUN_LENGTH + 1,
+    LANE_MOST = LANE_BATCHES * HORA__FAR_BATCH,
+    RESERVED = LANE_BATCHES + 1,
     KEPT = HORA__KEPT(4, 1),
     MOST = HORA__KEPT(2048, 2),
     PARTS = 8,
-    RESTS_FROM = offsetof(struct hora__run, first), /* what is before is the link of those that are kept */
+    RESTS_FROM = offsetof(struct hora__far_batch, first), /* before it is the link of batches that are kept */
 };
+
+static_assert(offsetof(struct batch, far) == 0 && offsetof(struct single, node) == 0, "one address for both");
+static_assert(_Alignof(struct record) >= 4, "the marks of slots have two bits to spare");
 
 struct timed {
     struct hora_queue base;
     hora_ns reading; /* what the clock showed last; at first the beginning of time */
-    hora_ns shown;   /* what `limit` says, for those who have the queue's lock */
+    hora_ns shown;   /* what `limit` says, for threads with the queue's lock */
     bool is_steady;  /* the clock is never set back */
-    bool is_shut;    /* what `shut` says */
-    bool has_room;   /* what inbox_room says */
-    struct hora__runs runs;
+    bool is_shut;    /* what `shut` says, likewise */
+    bool has_room;   /* whether lane_room is not 0, likewise */
+    struct hora__timer_heap heap;
+    struct hora__far_batches far;
+    struct single *free_single; /* chained by `item`; NULL: none */
 
     /* The two words; apart, since they are written while others use what is before and after. */
     char apart[HORA__CACHE_LINE];
     hora__atomic64 limit;   /* written under the queue's lock */
-    hora__atomic64 soonest; /* written under the inbox's lock */
+    hora__atomic64 soonest; /* written under the lane's lock */
     char apart_too[HORA__CACHE_LINE];
 
-    /* The inbox, guarded by a lock of its own. */
-    hora__mutex inbox_lock; /* rank INBOX */
-    bool shut;
-    int inbox_size;
-    int inbox_room;        /* how many may be in it */
-    hora_ns inbox_soonest; /* what `soonest` says */
-    struct hora__run *inbox_first;
-    struct hora__run *inbox_last;
+    /* The lane, guarded by a lock of its own. */
+    hora__mutex lane_lock; /* rank INBOX */
+    bool shut;             /* the lane takes nothing any more */
+    int lane_size;
+    int lane_room;        /* how many elements may be in it */
+    hora_ns lane_soonest; /* what `soonest` says */
+    struct batch *lane_first;
+    struct batch *lane_last; /* the batch that is being filled */
     uint64_t next_sequence;
-    struct hora__run *spares;
-    int spare_count;
+    struct batch *kept; /* empty batches */
+    int kept_count;
+
+    /* Memory of the heap. */
+    struct hora__timer_slot slots[SINGLES];
+    struct single singles[SINGLES];
 };
 
 static struct timed *timed_of(hora_queue *queue)
@@ -84,90 +122,159 @@ static struct timed *timed_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct timed, base);
 }
 
-/* ---- runs; under the inbox's lock ---- */
-
-static struct hora__run *take_spare_locked(struct timed *timed)
+static struct batch *batch_of(struct hora__far_batch *batch)
 {
-    struct hora__run *run = timed->spares;
-    if (run != NULL) {
-        hora__memory_wakes((char *)run + RESTS_FROM, sizeof *run - RESTS_FROM);
-        timed->spares = run->next;
-        timed->spare_count--;
+    return (struct batch *)batch;
+}
+
+static struct batch *next_of(const struct batch *batch)
+{
+    return batch_of(batch->far.next);
+}
+
+static struct record *record_of(struct hora__timer_slot slot)
+{
+    return (struct record *)(void *)slot.mark;
+}
+
+static struct single *single_of(struct hora__timer_slot slot)
+{
+    void *node = hora__slot_node(slot); /* the first member, aligned as the single is */
+    return node;
+}
+
+/* ---- batches; under the lane's lock ---- */
+
+static struct batch *take_kept_locked(struct timed *timed)
+{
+    struct batch *batch = timed->kept;
+    if (batch != NULL) {
+        hora__memory_wakes((char *)batch + RESTS_FROM, sizeof *batch - RESTS_FROM);
+        timed->kept = next_of(batch);
+        timed->kept_count--;
     }
-    return run;
+    return batch;
 }
 
-/* NULL: there is no memory. */
-static struct hora__run *new_run_locked(struct timed *timed)
+/* NULL: no memory. */
+static struct batch *new_batch_locked(struct timed *timed)
 {
-    struct hora__run *run = take_spare_locked(timed);
-    if (run == NULL)
-        run = hora__alloc_dirty(sizeof *run);
-    if (run != NULL)
-        hora__run_init(run);
-    return run;
+    struct batch *batch = take_kept_locked(timed);
+    if (batch == NULL)
+        batch = hora__alloc_dirty(sizeof *batch);
+    if (batch != NULL)
+        hora__far_batch_init(&batch->far);
+    return batch;
 }
 
-static void give_back_locked(struct timed *timed, struct hora__run *run)
+static void give_back_locked(struct timed *timed, struct batch *batch)
 {
-    if (timed->spare_count == (hora__keeps_memory() ? MOST : 1)) {
-        hora__free(run);
+    if (timed->kept_count == (hora__keeps_memory() ? MOST : 1)) {
+        hora__free(batch);
         return;
     }
-    run->next = timed->spares;
-    hora__memory_rests((char *)run + RESTS_FROM, sizeof *run - RESTS_FROM);
-    timed->spares = run;
-    timed->spare_count++;
+    batch->far.next = timed->kept != NULL ? &timed->kept->far : NULL;
+    hora__memory_rests((char *)batch + RESTS_FROM, sizeof *batch - RESTS_FROM);
+    timed->kept = batch;
+    timed->kept_count++;
 }
 
-static void give_back(struct timed *timed, struct hora__run *run)
+static void give_back(struct timed *timed, struct batch *batch)
 {
-    hora__mutex_lock(&timed->inbox_lock);
-    give_back_locked(timed, run);
-    if (timed->runs.size == 0 && timed->spare_count > KEPT)
-        for (int excess = (timed->spare_count - KEPT + PARTS - 1) / PARTS; excess > 0; excess--)
-            hora__free(take_spare_locked(timed));
-    hora__mutex_unlock(&timed->inbox_lock);
+    hora__mutex_lock(&timed->lane_lock);
+    give_back_locked(timed, batch);
+    if (timed->far.size == 0 && timed->heap.size == 0 && timed->kept_count > KEPT)
+        for (int excess = (timed->kept_count - KEPT + PARTS - 1) / PARTS; excess > 0; excess--)
+            hora__free(take_kept_locked(timed));
+    hora__mutex_unlock(&timed->lane_lock);
 }
 
-/* ---- growing the container ---- */
-
-/* Room for so many runs, and RESERVED more: I4. */
-static int make_room(struct timed *timed, int runs)
+static void append(struct batch *batch, hora_ns due, uint64_t sequence, void *item)
 {
-    int needed = timed->runs.head_count + runs + RESERVED;
-    if (needed <= timed->runs.head_capacity)
-        return 0;
-    int capacity =
-        needed + needed / 2; /* of a run for every HORA__RUN_IS_WORTH_IT elements, at the worst: no overflow */
-    struct hora__match *memory = hora__alloc((size_t)capacity, sizeof *memory);
-    if (memory == NULL)
-        return HORA_ENOMEM;
-    hora__free(hora__runs_move(&timed->runs, memory, capacity));
-    return 0;
+    struct record *record = &batch->records[batch->far.count];
+    *record = (struct record){sequence, item};
+    hora__far_batch_append(&batch->far, (struct hora__timer_slot){due, (char *)record}, sequence);
 }
 
-/* There is room for so many elements outside runs. */
+/* ---- single elements ---- */
+
+/* There must be room. */
+static void push_single(struct timed *timed, hora_ns due, uint64_t sequence, void *item)
+{
+    struct single *single = timed->free_single;
+    assert(single != NULL && timed->heap.size < SINGLES);
+    timed->free_single = single->item;
+    hora__timer_node_init(&single->node);
+    single->node.sequence = sequence;
+    single->item = item;
+    hora__timer_heap_push_untracked(&timed->heap, &single->node, due);
+}
+
+static void *free_single(struct timed *timed, struct single *single)
+{
+    void *item = single->item;
+    single->item = timed->free_single;
+    timed->free_single = single;
+    return item;
+}
+
+/* The last nodes of the heap become a batch: cutting off the end of a heap leaves a heap. There is room for the batch. */
+static void pack(struct timed *timed, struct batch *batch)
+{
+    hora__far_batch_init(&batch->far);
+    while (!hora__far_batch_is_full(&batch->far) && timed->heap.size > 0) {
+        struct hora__timer_slot slot = hora__timer_heap_remove_last(&timed->heap);
+        struct single *single = single_of(slot);
+        append(batch, slot.due, single->node.sequence, free_single(timed, single));
+    }
+    hora__far_add_batch(&timed->far, &batch->far);
+}
+
+/* Make room for so many single elements. */
 static int make_room_for_singles(struct timed *timed, int count)
 {
-    if (timed->runs.single_count + count <= HORA__RUNS_MOST_SINGLES)
+    if (timed->heap.size + count <= SINGLES)
         return 0;
-    hora__mutex_lock(&timed->inbox_lock);
-    struct hora__run *run = new_run_locked(timed);
-    hora__mutex_unlock(&timed->inbox_lock);
-    if (run == NULL)
+    hora__mutex_lock(&timed->lane_lock);
+    struct batch *batch = new_batch_locked(timed);
+    hora__mutex_unlock(&timed->lane_lock);
+    if (batch == NULL)
         return HORA_ENOMEM;
-    if (make_room(timed, 1) < 0) {
-        give_back(timed, run);
+    if (hora__far_reserve(&timed->far, RESERVED + 1) < 0) { /* I4 */
+        give_back(timed, batch);
         return HORA_ENOMEM;
     }
-    hora__runs_pack(&timed->runs, run);
+    pack(timed, batch);
     return 0;
 }
 
-/* ---- the inbox ---- */
+/* If the batches have become too empty, the elements of one that has few become single ones. */
+static void tidy(struct timed *timed)
+{
+    struct hora__timer_slot slots[HORA__FAR_FEW];
+    int count;
+    struct hora__far_batch *empty = hora__far_tidy(&timed->far, slots, &count);
+    if (empty == NULL)
+        return;
+    struct record records[HORA__FAR_FEW] = {{0, NULL}};
+    for (int i = 0; i < count; i++)
+        records[i] = *record_of(slots[i]);
+    if (timed->heap.size + count > SINGLES)
+        pack(timed, batch_of(empty)); /* where it was is room for it */
+    else
+        give_back(timed, batch_of(empty));
+    for (int i = 0; i < count; i++)
+        push_single(timed, slots[i].due, records[i].sequence, records[i].item);
+}
 
-/* From here on nothing that is due before comes into the inbox. Whether something that is may be there. */
+static int size_of(const struct timed *timed)
+{
+    return timed->heap.size + timed->far.size;
+}
+
+/* ---- the lane ---- */
+
+/* From here on nothing that is due before comes into the lane. Returns whether something that is may be there. */
 static bool set_limit(struct timed *timed, hora_ns limit)
 {
     bool rises = limit > timed->shown;
@@ -183,72 +290,58 @@ static bool set_limit(struct timed *timed, hora_ns limit)
 
 static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 {
-    timed->inbox_soonest = soonest;
+    timed->lane_soonest = soonest;
     HORA__ORDER_FAULT(TIMED_SOONEST_UNORDERED, memory_order_acq_rel);
     hora__atomic64_publish(&timed->soonest, soonest);
 }
 
-/* The last of those that may become one group with this run, which is full. */
-static struct hora__run *end_of_group(struct hora__run *run)
+/* A batch of the lane, which is not empty. */
+static void absorb_batch(struct timed *timed, struct batch *batch)
 {
-    for (int i = 1; i < HORA__GROUP_LENGTH && run->next != NULL && hora__run_is_full(run->next); i++)
-        run = run->next;
-    return run;
-}
-
-/* A run of the inbox into the container. Returns it if it is the caller's again. */
-static struct hora__run *absorb_run(struct timed *timed, struct hora__run *run)
-{
-    int count = run->count;
-    if (count >= HORA__RUN_IS_WORTH_IT || make_room_for_singles(timed, count) < 0) {
-        hora__runs_add(&timed->runs, run);
-        return NULL;
+    int count = batch->far.count;
+    if (count >= BATCH_IS_WORTH_IT || make_room_for_singles(timed, count) < 0) {
+        hora__far_add_batch(&timed->far, &batch->far); /* I4 */
+        tidy(timed);
+        return;
     }
     for (int i = 0; i < count; i++)
-        hora__runs_push(&timed->runs, &run->entries[i]);
-    return run;
+        push_single(timed, batch->far.slots[i].due, batch->records[i].sequence, batch->records[i].item);
+    give_back(timed, batch);
 }
 
-static struct hora__run *empty_inbox_locked(struct timed *timed)
+static struct batch *empty_lane_locked(struct timed *timed)
 {
-    struct hora__run *chain = timed->inbox_first;
-    if (chain == NULL && timed->inbox_soonest == HORA_FOREVER)
-        return NULL; /* nothing changes, so those who read `soonest` keep its cache line */
-    timed->inbox_first = timed->inbox_last = NULL;
-    timed->inbox_size = 0;
+    struct batch *chain = timed->lane_first;
+    if (chain == NULL && timed->lane_soonest == HORA_FOREVER)
+        return NULL; /* nothing changes, so threads that read `soonest` keep its cache line */
+    timed->lane_first = timed->lane_last = NULL;
+    timed->lane_size = 0;
     set_soonest_locked(timed, HORA_FOREVER);
     return chain;
 }
 
+/* I4 */
 static void set_room(struct timed *timed)
 {
-    bool has_room = make_room(timed, 0) == 0 && timed->base.size <= HORA_UNBOUNDED - INBOX_MOST - 1;
+    bool has_room = hora__far_reserve(&timed->far, RESERVED) == 0 && timed->base.size <= HORA_UNBOUNDED - LANE_MOST - 1;
     if (has_room == timed->has_room)
         return;
     timed->has_room = has_room;
-    hora__mutex_lock(&timed->inbox_lock);
-    timed->inbox_room = has_room ? INBOX_MOST : 0; /* I4 */
-    hora__mutex_unlock(&timed->inbox_lock);
+    hora__mutex_lock(&timed->lane_lock);
+    timed->lane_room = has_room ? LANE_MOST : 0;
+    hora__mutex_unlock(&timed->lane_lock);
 }
 
-static void absorb_chain(struct timed *timed, struct hora__run *run)
+static void absorb_chain(struct timed *timed, struct batch *batch)
 {
-    if (run == NULL)
+    if (batch == NULL)
         return;
-    while (run != NULL) {
-        struct hora__run *last = hora__run_is_full(run) ? end_of_group(run) : run;
-        struct hora__run *next = last->next;
-        struct hora__run *empty = NULL;
-        last->next = NULL;
-        if (last != run)
-            hora__runs_add_group(&timed->runs, run);
-        else
-            empty = absorb_run(timed, run);
-        if (empty != NULL || (empty = hora__runs_tidy(&timed->runs)) != NULL)
-            give_back(timed, empty);
-        run = next;
+    while (batch != NULL) {
+        struct batch *next = next_of(batch);
+        absorb_batch(timed, batch);
+        batch = next;
     }
-    timed->base.size = timed->runs.size; /* I3 */
+    timed->base.size = size_of(timed); /* I3 */
     set_room(timed);
 }
 
@@ -256,16 +349,16 @@ static void absorb(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
     assert(hora__mutex_held(&queue->object.lock));
-    hora__mutex_lock(&timed->inbox_lock);
-    struct hora__run *chain = empty_inbox_locked(timed);
-    hora__mutex_unlock(&timed->inbox_lock);
+    hora__mutex_lock(&timed->lane_lock);
+    struct batch *chain = empty_lane_locked(timed);
+    hora__mutex_unlock(&timed->lane_lock);
     absorb_chain(timed, chain);
 }
 
-/* Whether the element, which is due sooner than all in the inbox, may be there as well. */
+/* Whether the element, which is due sooner than all in the lane, may be there as well. */
 static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
 {
-    hora_ns before = timed->inbox_soonest;
+    hora_ns before = timed->lane_soonest;
     set_soonest_locked(timed, due); /* before looking at the limit */
     HORA__ORDER_FAULT(TIMED_LIMIT_READ_UNORDERED, memory_order_acq_rel);
     if (due >= hora__atomic64_load(&timed->limit) || HORA__FAULT(TIMED_LIMIT_UNSEEN))
@@ -274,55 +367,75 @@ static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
     return false;
 }
 
-/* The run that is being filled; NULL: there is no memory. */
-static struct hora__run *run_to_fill_locked(struct timed *timed)
+/* The batch that is being filled. NULL: no memory. */
+static struct batch *batch_to_fill_locked(struct timed *timed)
 {
-    struct hora__run *last = timed->inbox_last;
-    if (last != NULL && !hora__run_is_full(last))
+    struct batch *last = timed->lane_last;
+    if (last != NULL && !hora__far_batch_is_full(&last->far))
         return last;
-    struct hora__run *run = new_run_locked(timed);
-    if (run == NULL)
+    struct batch *batch = new_batch_locked(timed);
+    if (batch == NULL)
         return NULL;
     if (last != NULL)
-        last->next = run;
+        last->far.next = &batch->far;
     else
-        timed->inbox_first = run;
-    timed->inbox_last = run;
-    return run;
+        timed->lane_first = batch;
+    timed->lane_last = batch;
+    return batch;
 }
 
 enum { NOT_HERE = 1 };
 
-/* 0, NOT_HERE: it must pass through the queue's lock; or HORA_ENOMEM. */
+/* 0; NOT_HERE: the element must pass through the queue's lock; or HORA_ENOMEM. */
 static int post_locked(struct timed *timed, void *item, hora_ns due)
 {
-    if (timed->shut || timed->inbox_size >= timed->inbox_room)
+    if (timed->shut || timed->lane_size >= timed->lane_room)
         return NOT_HERE;
-    if (due < timed->inbox_soonest && !may_be_soonest_locked(timed, due))
+    if (due < timed->lane_soonest && !may_be_soonest_locked(timed, due))
         return NOT_HERE;
-    struct hora__run *run = run_to_fill_locked(timed);
-    if (run == NULL)
-        return HORA_ENOMEM; /* that `soonest` is too soon now makes the next one look in vain, no more */
-    hora__run_append(run, due, timed->next_sequence++, item);
-    timed->inbox_size++;
+    struct batch *batch = batch_to_fill_locked(timed);
+    if (batch == NULL)
+        return HORA_ENOMEM; /* `soonest` is too soon now: the next taker looks in vain, no more */
+    append(batch, due, timed->next_sequence++, item);
+    timed->lane_size++;
     return 0;
 }
 
 static int post(struct timed *timed, void *item, hora_ns due)
 {
-    hora__mutex_lock(&timed->inbox_lock);
+    hora__mutex_lock(&timed->lane_lock);
     int error = post_locked(timed, item, due);
-    hora__mutex_unlock(&timed->inbox_lock);
+    hora__mutex_unlock(&timed->lane_lock);
     return error;
 }
 
 /* I5 */
 static void shut(struct timed *timed)
 {
-    hora__mutex_lock(&timed->inbox_lock);
+    hora__mutex_lock(&timed->lane_lock);
     timed->shut = true;
-    hora__mutex_unlock(&timed->inbox_lock);
+    hora__mutex_unlock(&timed->lane_lock);
     timed->is_shut = true;
+}
+
+/* ---- the order ---- */
+
+/* Whether the first element is a single one; there must be one. */
+static bool first_is_single(const struct timed *timed)
+{
+    if (timed->far.size == 0 || timed->heap.size == 0)
+        return timed->far.size == 0;
+    hora_ns due = timed->heap.slots[0].due;
+    return due != timed->far.first
+               ? due < timed->far.first
+               : hora__slot_node(timed->heap.slots[0])->sequence < hora__far_first_sequence(&timed->far);
+}
+
+/* When the first element is due; there must be one. */
+static hora_ns first_due(const struct timed *timed)
+{
+    hora_ns due = timed->heap.size > 0 ? timed->heap.slots[0].due : HORA_FOREVER;
+    return due < timed->far.first ? due : timed->far.first;
 }
 
 static void seal(hora_queue *queue)
@@ -331,7 +444,7 @@ static void seal(hora_queue *queue)
         shut(timed_of(queue));
 }
 
-/* I2, after all else has been settled. Whether there was something in the inbox, and so all must be settled again. */
+/* I2, after all else has been settled. Returns whether the lane had something, and so all must be settled again. */
 static bool guard(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
@@ -344,7 +457,7 @@ static bool guard(hora_queue *queue)
     if (queue->leader != NULL)
         until = queue->leader_until;
     else if (!hora__list_is_empty(&queue->takers))
-        until = queue->size > 0 ? hora__runs_first(&timed->runs)->due : HORA_FOREVER;
+        until = queue->size > 0 ? first_due(timed) : HORA_FOREVER;
     if (HORA__FAULT(TIMED_SLEEPS_UNGUARDED) || !set_limit(timed, hora__ns_max(until, timed->reading + 1)))
         return false;
     absorb(queue);
@@ -356,7 +469,7 @@ static bool guard(hora_queue *queue)
 static void read_clock(struct timed *timed)
 {
     hora_ns now = hora_clock_now(timed->base.object.clock);
-    timed->reading = now == HORA_FOREVER ? HORA_FOREVER - 1 : now; /* what is due then never is */
+    timed->reading = now == HORA_FOREVER ? HORA_FOREVER - 1 : now; /* an element due then never is */
     if (HORA__FAULT(TIMED_READS_UNGUARDED))
         return;
     if (set_limit(timed, hora__ns_max(timed->shown, timed->reading + 1)))
@@ -366,44 +479,71 @@ static void read_clock(struct timed *timed)
 static bool first_is_due(const struct timed *timed)
 {
     hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
-    return timed->runs.size > 0 && hora__ns_sub(hora__runs_first(&timed->runs)->due, grace) <= timed->reading;
+    return timed->base.size > 0 && hora__ns_sub(first_due(timed), grace) <= timed->reading;
+}
+
+static void *take_single(struct timed *timed, struct single *single)
+{
+    hora__timer_heap_remove(&timed->heap, &single->node);
+    return free_single(timed, single);
+}
+
+/* The first element of the far batches leaves. */
+static void *take_far(struct timed *timed)
+{
+    struct hora__timer_slot slot;
+    struct hora__timer_slot next;
+    struct hora__far_batch *empty = hora__far_pop(&timed->far, &slot, &next);
+    void *item = record_of(slot)->item;
+    if (next.mark != NULL)
+        __builtin_prefetch(record_of(next)->item); /* a taker will look at it */
+    if (empty != NULL)
+        give_back(timed, batch_of(empty));
+    return item;
+}
+
+/* The first element leaves; there must be one. */
+static void *take_first(struct timed *timed)
+{
+    assert(timed->base.size > 0);
+    void *item = first_is_single(timed) ? take_single(timed, single_of(timed->heap.slots[0])) : take_far(timed);
+    timed->base.size = size_of(timed); /* I3 */
+    return item;
 }
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
     struct timed *timed = timed_of(queue);
+    assert(hora__mutex_held(&queue->object.lock));
     if (!timed->is_steady || !first_is_due(timed)) {
         read_clock(timed);
         if (!first_is_due(timed))
             return NULL;
     }
-    struct hora__run *empty;
-    void *item = hora__runs_pop(&timed->runs, &empty);
-    queue->size = timed->runs.size;
-    if (empty != NULL)
-        give_back(timed, empty);
-    return item;
+    return take_first(timed);
 }
 
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
-    const struct hora__head *first = hora__runs_first(&timed_of(queue)->runs);
-    *ret_element = first->place->sequence;
-    return first->due;
+    const struct timed *timed = timed_of(queue);
+    *ret_element = first_is_single(timed) ? hora__slot_node(timed->heap.slots[0])->sequence
+                                          : hora__far_first_sequence(&timed->far);
+    return first_due(timed);
 }
 
 /* ---- putting ---- */
 
-/* Who is not told when the element is due takes it for due now. */
+/* Without a due time the element is due now. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     (void)wakes;
     struct timed *timed = timed_of(queue);
-    hora__mutex_lock(&timed->inbox_lock);
-    struct hora__run *chain = empty_inbox_locked(timed);
-    struct hora__heap_entry entry = {.sequence = timed->next_sequence++, .item = put->item};
-    hora__mutex_unlock(&timed->inbox_lock);
+    assert(hora__mutex_held(&queue->object.lock));
+    hora__mutex_lock(&timed->lane_lock);
+    struct batch *chain = empty_lane_locked(timed);
+    uint64_t sequence = timed->next_sequence++;
+    hora__mutex_unlock(&timed->lane_lock);
     absorb_chain(timed, chain);
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
@@ -411,9 +551,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
         return HORA_ENOMEM;
     if (!timed->has_room)
         set_room(timed);
-    entry.due = put->has_due ? put->due : hora_clock_now(queue->object.clock);
-    hora__runs_push(&timed->runs, &entry);
-    queue->size = timed->runs.size;
+    push_single(timed, put->has_due ? put->due : hora_clock_now(queue->object.clock), sequence, put->item);
+    queue->size = size_of(timed); /* I3 */
     return 0;
 }
 
@@ -422,41 +561,101 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 static void *peek(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
-    return timed->runs.size > 0 ? hora__runs_peek(&timed->runs) : NULL;
+    if (size_of(timed) == 0)
+        return NULL;
+    return first_is_single(timed) ? single_of(timed->heap.slots[0])->item
+                                  : record_of(hora__far_peek(&timed->far))->item;
 }
 
 static void *strip(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
-    if (timed->runs.size == 0)
-        return NULL;
-    struct hora__run *empty;
-    void *item = hora__runs_strip(&timed->runs, &empty);
-    queue->size = timed->runs.size;
-    if (empty != NULL)
-        give_back(timed, empty);
-    return item;
+    return size_of(timed) > 0 ? take_first(timed) : NULL;
+}
+
+/* The element of an item that would leave first. */
+struct search {
+    const void *item;
+    struct single *single; /* NULL: it is in a batch, or none is found */
+    char *mark;            /* in a batch; NULL: it is a single one, or none is found */
+    hora_ns due;
+    uint64_t sequence;
+};
+
+/* Returns whether a found element leaves before the best one so far, which it then replaces. */
+static bool improves(struct search *search, hora_ns due, uint64_t sequence)
+{
+    bool is_first = search->single == NULL && search->mark == NULL;
+    if (!is_first && (due != search->due ? due > search->due : sequence > search->sequence))
+        return false;
+    search->due = due;
+    search->sequence = sequence;
+    return true;
+}
+
+static void look_far(void *context, struct hora__timer_slot slot)
+{
+    struct search *search = context;
+    const struct record *record = record_of(slot);
+    if (record->item != search->item || !improves(search, slot.due, record->sequence))
+        return;
+    search->mark = slot.mark;
+    search->single = NULL;
+}
+
+static void look(const struct timed *timed, struct search *search)
+{
+    for (int i = 0; i < timed->heap.size; i++) {
+        struct single *single = single_of(timed->heap.slots[i]);
+        if (single->item == search->item && improves(search, timed->heap.slots[i].due, single->node.sequence))
+            search->single = single;
+    }
+    hora__far_each(&timed->far, look_far, search);
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     struct timed *timed = timed_of(queue);
-    struct hora__run *empty;
-    bool found = hora__runs_find(&timed->runs, item, remove, &empty);
-    queue->size = timed->runs.size;
+    struct search search = {.item = item};
+    struct hora__far_batch *empty = NULL;
+    look(timed, &search);
+    if (search.single != NULL && remove) {
+        hora__timer_heap_track_all(&timed->heap); /* an untracked node could not be removed from the middle */
+        (void)take_single(timed, search.single);
+    } else if (search.mark != NULL && remove) {
+        empty = hora__far_remove(&timed->far, search.mark);
+    }
+    queue->size = size_of(timed); /* I3 */
     if (empty != NULL)
-        give_back(timed, empty);
-    return found;
+        give_back(timed, batch_of(empty));
+    return search.single != NULL || search.mark != NULL;
 }
 
 static bool is_free(hora_queue *queue)
 {
-    return hora__mutex_is_free(&timed_of(queue)->inbox_lock);
+    return hora__mutex_is_free(&timed_of(queue)->lane_lock);
+}
+
+struct copying {
+    void **items;
+    int max;
+    int count;
+};
+
+static void copy_far(void *context, struct hora__timer_slot slot)
+{
+    struct copying *copying = context;
+    if (copying->count < copying->max)
+        copying->items[copying->count++] = record_of(slot)->item;
 }
 
 static void copy(hora_queue *queue, void **items, int max)
 {
-    hora__runs_copy(&timed_of(queue)->runs, items, max);
+    const struct timed *timed = timed_of(queue);
+    struct copying copying = {items, max, 0};
+    for (int i = 0; i < timed->heap.size && i < max; i++)
+        items[copying.count++] = single_of(timed->heap.slots[i])->item;
+    hora__far_each(&timed->far, copy_far, &copying);
 }
 
 /* ---- making ---- */
@@ -464,12 +663,12 @@ static void copy(hora_queue *queue, void **items, int max)
 static void destroy(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
-    assert(timed->runs.size == 0 && timed->inbox_size == 0);
-    struct hora__run *run;
-    while ((run = take_spare_locked(timed)) != NULL)
-        hora__free(run);
-    hora__mutex_destroy(&timed->inbox_lock);
-    hora__free(timed->runs.heads);
+    assert(size_of(timed) == 0 && timed->lane_size == 0);
+    struct batch *batch;
+    while ((batch = take_kept_locked(timed)) != NULL)
+        hora__free(batch);
+    hora__mutex_destroy(&timed->lane_lock);
+    hora__far_free(&timed->far);
     hora__free(timed);
 }
 
@@ -493,7 +692,7 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
     struct timed *timed = hora__alloc(1, sizeof *timed);
     if (timed == NULL)
         return HORA_ENOMEM;
-    int error = hora__mutex_init(&timed->inbox_lock, HORA__RANK_INBOX);
+    int error = hora__mutex_init(&timed->lane_lock, HORA__RANK_INBOX);
     if (error < 0) {
         hora__free(timed);
         return error;
@@ -503,8 +702,11 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
     timed->is_steady = hora__clock_timeline(options->clock) != HORA__WALL;
     hora__atomic64_publish(&timed->limit, timed->shown);
     set_soonest_locked(timed, HORA_FOREVER);
-    hora__runs_init(&timed->runs);
-    error = make_room(timed, 0);
+    (void)hora__timer_heap_move(&timed->heap, timed->slots, SINGLES);
+    for (int i = 0; i < SINGLES; i++)
+        (void)free_single(timed, &timed->singles[i]);
+    timed->far.first = INT64_MAX;
+    error = hora__far_reserve(&timed->far, RESERVED);
     if (error == 0)
         error = hora__queue_init(&timed->base, &timed_kind, HORA_UNBOUNDED, options);
     if (error < 0) {
@@ -512,7 +714,7 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
         return error;
     }
     timed->has_room = true;
-    timed->inbox_room = INBOX_MOST;
+    timed->lane_room = LANE_MOST;
     *ret_queue = &timed->base;
     return 0;
 }

@@ -74,8 +74,8 @@ void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns
 void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry)
 {
     hora__timer_heap_remove(heap_of(agenda, entry), &entry->by_due);
-    if (agenda->annex.size > 0)
-        hora__agenda_follow(agenda);
+    if (agenda->store.far.size > 0)
+        hora__timer_store_follow(&agenda->store);
     if (entry->is_lax)
         hora__timer_heap_remove(&agenda->lines[entry->line].latest, &course_of(entry)->by_latest);
 }
@@ -84,7 +84,7 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
 {
     entry->place = HORA__WAITS;
     if (entry->by_due.sequence == 0)
-        entry->by_due.sequence = hora__lanes_number(agenda->shards); /* I3 */
+        entry->by_due.sequence = hora__lanes_number(agenda->store.lanes); /* I3 */
     else if (entry->by_due.sequence == agenda->base.queue.leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
         agenda->base.queue.leader_element = 0; /* I5 */
     hora__agenda_push(agenda, entry, due);
@@ -211,7 +211,7 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 static const struct hora__timer_heap *only_heap(const struct agenda *agenda)
 {
     const struct hora__timer_heap *heap = &agenda->lines[agenda->own].exact;
-    return heap->size + agenda->annex.size == agenda->base.queue.size ? heap : NULL; /* I1, I7 */
+    return heap->size + agenda->store.far.size == agenda->base.queue.size ? heap : NULL; /* I1, I7 */
 }
 
 /* The first entry of all. */
@@ -266,8 +266,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     hora__agenda_insert(agenda, entry,
                         scheduled != NULL ? hora__scheduled_due(scheduled)
                                           : hora__agenda_now(queue, (enum hora__timeline)entry->line));
-    if (agenda->lacking > 0)
-        hora__agenda_promise(agenda);
+    if (agenda->store.lacking > 0)
+        hora__timer_store_promise(&agenda->store);
     if (scheduled == NULL) {
         hora__list_add_last(&agenda->guests, &guest->link);
         put->memory = NULL;
@@ -287,16 +287,16 @@ static void look(struct agenda *agenda, struct reading *reading)
 {
     hora_ns now = now_of(reading, agenda->own);
     bool is_steady = agenda->own != HORA__WALL; /* that one may be set back */
-    agenda->seen_now = is_steady ? now : INT64_MIN;
+    agenda->store.seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(SHARD_FLOOR_UNSAID))
-        hora__agenda_set_floor(agenda);
+        hora__timer_store_set_floor(&agenda->store);
     (void)hora__agenda_take_all_in(agenda);
 }
 
 static inline struct hora__entry *first_due(struct agenda *agenda)
 {
     const struct hora__timer_heap *only = only_heap(agenda);
-    if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->seen_now)
+    if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->store.seen_now)
         return entry_by_due(hora__slot_node(only->slots[0]));
     struct reading reading = {.agenda = agenda};
     look(agenda, &reading);
@@ -397,7 +397,7 @@ static void *strip(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
     struct hora__entry *last = NULL;
-    hora__agenda_gather(agenda);
+    hora__timer_store_gather(&agenda->store);
     for (int i = 0; i < HEAPS && last == NULL; i++) {
         last = last_of(&agenda->lines[i].exact);
         if (last == NULL)
@@ -513,7 +513,7 @@ static hora_ns second_due(hora_queue *queue)
     const struct agenda *agenda = agenda_of(queue);
     const struct hora__timer_heap *only = agenda->admission == NULL ? only_heap(agenda) : NULL;
     hora_ns second = only != NULL ? hora__timer_heap_second_due(only) : HORA_FOREVER;
-    return only != NULL && agenda->annex.first < second ? agenda->annex.first : second;
+    return only != NULL && agenda->store.far.first < second ? agenda->store.far.first : second;
 }
 
 /* ---- making ---- */
@@ -521,7 +521,9 @@ static hora_ns second_due(hora_queue *queue)
 static void destroy(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
-    hora__timer_heap_reserve(own_heap(agenda), agenda->lacking - hora__lanes_room(agenda->shards));
+    for (int i = 0; i < agenda->store.lanes->count; i++)
+        hora__agenda_give_back(agenda, &agenda->store.lanes->lanes[i]);
+    hora__timer_store_destroy(&agenda->store);
     for (int i = 0; i < HEAPS; i++) {
         assert(agenda->lines[i].exact.size == 0 && agenda->lines[i].lax.size == 0);
         assert(agenda->lines[i].exact.reserved == 0 && agenda->lines[i].lax.reserved == 0);
@@ -529,13 +531,9 @@ static void destroy(hora_queue *queue)
         hora__free(agenda->lines[i].lax.slots);
         hora__free(agenda->lines[i].latest.slots);
     }
-    hora__far_free(&agenda->annex);
     hora__zones_forget(&agenda->base.queue);
     if (agenda->admission != NULL)
         hora__admission_destroy(agenda->admission);
-    for (int i = 0; i < agenda->shards->count; i++)
-        hora__agenda_give_back(agenda, &agenda->shards->lanes[i]);
-    hora__lanes_free(agenda->shards);
     hora__free(agenda);
 }
 
@@ -591,22 +589,25 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&agenda->guests);
     hora__list_init(&agenda->runs);
     hora__list_init(&agenda->stoppers);
-    agenda->shards = hora__lanes_new(clock, sizeof(struct hora__errand));
-    int error =
-        agenda->shards == NULL ? HORA_ENOMEM : hora__work_source_init(&agenda->base, &agenda_kind, &work_kind, HORA_UNBOUNDED, &options);
+    agenda->own = hora__clock_timeline(clock);
+    agenda->timer_line = (uint8_t)agenda->own;
+    int error = hora__timer_store_init(&agenda->store,
+                                       &(struct hora__timer_store_options){.clock = clock,
+                                                                           .lock = &agenda->base.queue.object.lock,
+                                                                           .heap = own_heap(agenda),
+                                                                           .lanes = HORA__LANES_MOST,
+                                                                           .least = sizeof(struct hora__errand)});
+    if (error == 0) {
+        error = hora__work_source_init(&agenda->base, &agenda_kind, &work_kind, HORA_UNBOUNDED, &options);
+        if (error < 0)
+            hora__timer_store_destroy(&agenda->store);
+    }
     if (error < 0) {
-        if (agenda->shards != NULL)
-            hora__lanes_free(agenda->shards);
         hora__free(agenda);
         return error;
     }
-    for (int i = 0; i < agenda->shards->count; i++)
+    for (int i = 0; i < agenda->store.lanes->count; i++)
         hora__object_ref(&agenda->base.queue.object);
-    agenda->seen_now = INT64_MIN;
-    agenda->annex.first = INT64_MAX;
-    agenda->lacking = hora__lanes_room(agenda->shards);
-    agenda->own = hora__clock_timeline(agenda->base.queue.object.clock);
-    agenda->timer_line = (uint8_t)agenda->own;
     hora__zones_init(&agenda->base.queue);
     *ret_queue = &agenda->base.queue;
     return 0;

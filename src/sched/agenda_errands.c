@@ -25,7 +25,7 @@ enum { BATCH = HORA__KEPT(64, 2) };
 
 static int index_of(const struct agenda *agenda, const struct hora__lane *shard)
 {
-    return (int)(shard - agenda->shards->lanes);
+    return (int)(shard - agenda->store.lanes->lanes);
 }
 
 void hora__agenda_give_back(void *context, struct hora__lane *shard)
@@ -43,7 +43,7 @@ void hora__agenda_give_back(void *context, struct hora__lane *shard)
 /* It is no longer needed. */
 static void leave(struct agenda *agenda, struct hora__errand *errand)
 {
-    struct hora__lane *shard = &agenda->shards->lanes[errand->shard];
+    struct hora__lane *shard = &agenda->store.lanes->lanes[errand->shard];
     struct hora__left *left = &agenda->left[errand->shard];
     errand->body.next_picked = left->first;
     left->first = &errand->entry;
@@ -81,7 +81,7 @@ struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct h
 
 static bool may_come_by_value(const struct agenda *agenda, const struct hora__posting *posting)
 {
-    if (hora__atomic_load(&agenda->shards->shown) && !HORA__FAULT(AGENDA_SHOWN_TOO_SOON))
+    if (hora__atomic_load(&agenda->store.lanes->shown) && !HORA__FAULT(AGENDA_SHOWN_TOO_SOON))
         return false; /* I1 */
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(AGENDA_GATE_UNSEEN);
 }
@@ -90,7 +90,7 @@ static bool may_come_by_value(const struct agenda *agenda, const struct hora__po
 static int post_shortly(struct agenda *agenda, const struct hora__posting *posting, hora_ns now, hora_ns due,
                         uint64_t *ret_number)
 {
-    struct hora__lanes *shards = agenda->shards;
+    struct hora__lanes *shards = agenda->store.lanes;
     if (due <= hora__atomic64_load(&shards->floor))
         return HORA_ENOTSUP; /* it would be refused */
     struct hora__lane *shard = hora__lanes_enter(shards);
@@ -117,15 +117,15 @@ static int put(struct agenda *agenda, const struct hora__posting *posting, hora_
     int error = hora__timer_heap_make_room(own_heap(agenda));
     if (error < 0)
         return error;
-    struct hora__lane *shard = hora__lanes_enter(agenda->shards);
+    struct hora__lane *shard = hora__lanes_enter(agenda->store.lanes);
     struct hora__errand *errand = new_errand(agenda, shard, posting->task);
     hora__lane_leave(shard);
     if (errand == NULL)
         return HORA_ENOMEM;
     hora__agenda_insert(agenda, &errand->entry, due);
     *ret_number = errand->entry.by_due.sequence;
-    if (agenda->lacking > 0)
-        hora__agenda_promise(agenda);
+    if (agenda->store.lacking > 0)
+        hora__timer_store_promise(&agenda->store);
     hora__counter_add_alone(&posting->books->accepted, 1);
     return 0;
 }
@@ -153,7 +153,7 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
     int error = post_shortly(agenda, posting, now, due, ret_number);
     if (error == HORA_EFULL || error == HORA_ENOTSUP)
         return post_long(queue, posting, due, error == HORA_EFULL, ret_number);
-    if (error == 0 && hora__lanes_is_ahead(agenda->shards, due) && !HORA__FAULT(ERRAND_TELLS_NOBODY))
+    if (error == 0 && hora__lanes_is_ahead(agenda->store.lanes, due) && !HORA__FAULT(ERRAND_TELLS_NOBODY))
         hora__queue_look(queue);
     return error;
 }
@@ -163,7 +163,7 @@ int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *postin
 static bool withdraw(struct agenda *agenda, uint64_t number)
 {
     struct hora__timer_heap *heap = own_heap(agenda);
-    hora__agenda_gather(agenda);
+    hora__timer_store_gather(&agenda->store);
     for (int i = 0; i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_errand)
@@ -205,7 +205,7 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
 {
     struct hora__timer_heap *heap = own_heap(agenda);
     int error = 0;
-    hora__agenda_gather(agenda);
+    hora__timer_store_gather(&agenda->store);
     for (int i = 0; error == 0 && i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (!entry->is_errand)
@@ -218,7 +218,7 @@ static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
         scheduled->entry.place = HORA__WAITS;
         hora__timer_heap_replace(heap, &entry->by_due, &scheduled->entry.by_due);
         if (HORA__FAULT(AGENDA_SHOWS_LATER))
-            scheduled->entry.by_due.sequence = hora__lanes_number(agenda->shards);
+            scheduled->entry.by_due.sequence = hora__lanes_number(agenda->store.lanes);
         leave(agenda, hora__errand_of(entry));
     }
     return error;
@@ -229,7 +229,7 @@ int hora__agenda_show(hora_queue *queue, const struct hora__agenda_maker *maker)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    hora__atomic_store(&agenda_of(queue)->shards->shown, 1); /* I1: before the last look at what has come */
+    hora__atomic_store(&agenda_of(queue)->store.lanes->shown, 1); /* I1: before the last look at what has come */
     if (!HORA__FAULT(AGENDA_SHOWS_HEAP_ONLY))
         hora__agenda_absorb(queue);
     int error = show(agenda_of(queue), maker);

@@ -5,8 +5,7 @@
 #define HORA_SCHED_AGENDA_INSIDE_H
 
 #include "sched/agenda.h"
-#include "timer/far.h"
-#include "timer/lanes.h"
+#include "timer/store.h"
 
 /* Of a steered scheduler the timers have a heap of their own, as on a line of their own: see agenda_turns.c. Its times are those of the own line. */
 enum { LINES = 3, STEERED_TIMERS = LINES, HEAPS };
@@ -26,14 +25,10 @@ struct hora__left {
 struct agenda {
     struct hora__work_source base;
     struct line lines[HEAPS];
-    enum hora__timeline own;        /* that of its clock; immutable */
-    uint8_t timer_line;             /* where timers stand: `own`, or STEERED_TIMERS; immutable */
-    struct hora__far_batches annex; /* errands that are not in their heap yet; each has its place there kept */
+    enum hora__timeline own; /* that of its clock; immutable */
+    uint8_t timer_line;      /* where timers stand: `own`, or STEERED_TIMERS; immutable */
     struct hora__list guests;
-    struct hora__lanes *shards; /* immutable */
-    hora_ns seen_now;            /* the last reading of the own clock by which the shards were gone through */
-    int lacking;                 /* places that are to be promised to the shards, and are not */
-    bool sealed;                 /* nothing is posted any more */
+    struct hora__timer_store store;           /* its heap is that of the own line */
     struct hora__left left[HORA__LANES_MOST]; /* for each shard */
     struct hora__admission *admission;         /* of a steered scheduler: own_admission. NULL: it is not; immutable */
     struct hora__admission own_admission;
@@ -150,17 +145,7 @@ void hora__agenda_discard(hora_queue *queue, struct hora__put *put);
 
 /* ---- agenda_posts.c ---- */
 
-/* The first of the own heap may have left: see that what follows it comes from the annex. */
-void hora__agenda_follow(struct agenda *agenda);
-
-/* All errands come into their heap, and all are told where they stand: somebody is about to look at more than the first. */
-void hora__agenda_gather(struct agenda *agenda);
-
-/* Say what is to go the long way; and see that there is room for what does not, first. */
-void hora__agenda_set_floor(struct agenda *agenda);
-void hora__agenda_promise(struct agenda *agenda);
-
-/* Take in what was posted. Whether something has come that nobody would look at in time. */
+/* Absorb the lanes. Returns whether a node has come that is due before the leader wakes up. */
 bool hora__agenda_take_all_in(struct agenda *agenda);
 
 /* See struct hora__queue_kind. */

@@ -54,7 +54,7 @@ static void visit_heap(const struct hora__timer_heap *timers, void (*visit)(stru
 void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit)(struct hora__entry *entry, void *arg),
                        void *arg)
 {
-    hora__agenda_gather(agenda_of(queue));
+    hora__timer_store_gather(&agenda_of(queue)->store);
     visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
     if (line == agenda_of(queue)->own)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agenda_posts.c - what comes into the agenda by way of its shards, see shards.c; and what of that waits in the annex, see annex.h */
+/* agenda_posts.c - what comes into the timer queue by way of its inbox lanes: see timer/lanes.c and timer/store.h */
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fast.h"
 #include "base/fault.h"
-#include "base/touch.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"
 #include "timer/lanes.h"
@@ -15,83 +14,16 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
                   offsetof(struct hora__scheduled, entry.by_due),
               "see hora__node_spot");
 
-/* Who posts must not need memory later: so places are promised beforehand, for all that the shards can hold. As long as that is not
- * possible nothing is posted. */
-void hora__agenda_set_floor(struct agenda *agenda)
+/* A node has come into the store by a lane. */
+static void came(void *context, struct hora__timer_node *node)
 {
-    bool open = HORA__FAST && agenda->lacking == 0 && !agenda->sealed;
-    hora__atomic64_store(&agenda->shards->floor, open ? agenda->seen_now : INT64_MAX);
-}
-
-void hora__agenda_promise(struct agenda *agenda)
-{
-    struct hora__timer_heap *heap = own_heap(agenda);
-    while (HORA__FAST && agenda->lacking > 0 && hora__timer_heap_make_room(heap) == 0) {
-        int room = heap->capacity - heap->size - heap->reserved;
-        int more = room < agenda->lacking ? room : agenda->lacking;
-        hora__timer_heap_reserve(heap, more);
-        agenda->lacking -= more;
-    }
-    hora__agenda_set_floor(agenda);
-}
-
-/* Some errands come from the annex into the heap, where their places have been kept. */
-static void fetch(struct agenda *agenda)
-{
-    struct hora__timer_slot slots[HORA__FAR_BATCH];
-    int count = hora__far_take(&agenda->annex, slots);
-    hora__timer_heap_reserve(own_heap(agenda), -count);
-    for (int i = 0; i < count; i++)
-        hora__timer_heap_push_untracked(own_heap(agenda), hora__slot_node(slots[i]), slots[i].due);
-}
-
-void hora__agenda_follow(struct agenda *agenda)
-{
-    const struct hora__timer_heap *heap = own_heap(agenda);
-    while (agenda->annex.size > 0 && (heap->size == 0 || agenda->annex.first <= heap->slots[0].due)) {
-        if (HORA__FAULT(ANNEX_STAYS_BEHIND) && heap->size > 0)
-            break;
-        fetch(agenda); /* I7 of agenda.c */
-    }
-}
-
-void hora__agenda_gather(struct agenda *agenda)
-{
-    while (agenda->annex.size > 0 && !HORA__FAULT(ANNEX_IS_UNSEEN)) {
-        HORA__TOUCH_PREPAID(1);
-        fetch(agenda);
-    }
-    hora__timer_heap_track_all(own_heap(agenda));
-}
-
-/* An errand that is not the first need not come into the heap yet, if that is large. The place that was promised to it stays kept. */
-static inline bool goes_far(struct agenda *agenda, struct hora__timer_slot slot)
-{
-    const struct hora__timer_heap *heap = own_heap(agenda);
-    return hora__slot_is_untracked(slot) && heap->size + agenda->annex.size >= HORA__FAR_IS_WORTH_IT &&
-           slot.due > heap->slots[0].due && hora__far_add(&agenda->annex, hora__slot_node(slot), slot.due);
-}
-
-static void take_in(void *context, struct hora__timer_slot slot)
-{
-    struct agenda *agenda = context;
-    agenda->lacking++;
-    hora__agenda_count(agenda, entry_by_due(hora__slot_node(slot)), 1); /* I1 */
-    if (goes_far(agenda, slot))
-        return;
-    hora__timer_heap_reserve(own_heap(agenda), -1);
-    if (hora__slot_is_untracked(slot))
-        hora__timer_heap_push_untracked(own_heap(agenda), hora__slot_node(slot), slot.due);
-    else
-        hora__timer_heap_push(own_heap(agenda), hora__slot_node(slot), slot.due);
+    hora__agenda_count(context, entry_by_due(node), 1); /* I1 of agenda.c */
 }
 
 bool hora__agenda_take_all_in(struct agenda *agenda)
 {
-    bool ahead = hora__lanes_absorb(agenda->shards, &(struct hora__absorber){take_in, hora__agenda_give_back, agenda});
-    if (agenda->lacking > 0)
-        hora__agenda_promise(agenda);
-    return ahead;
+    return hora__timer_store_absorb(&agenda->store,
+                                    &(struct hora__timer_store_absorber){came, hora__agenda_give_back, agenda});
 }
 
 void hora__agenda_absorb(hora_queue *queue)
@@ -102,26 +34,21 @@ void hora__agenda_absorb(hora_queue *queue)
 bool hora__agenda_expect(hora_queue *queue, hora_ns until)
 {
     struct agenda *agenda = agenda_of(queue);
-    hora_ns before = hora__atomic64_peek(&agenda->shards->horizon);
-    if (until == before)
-        return false;
-    hora__atomic64_store(&agenda->shards->horizon, until);
-    /* What was posted with the earlier horizon in sight, and due after that, has not been told. */
-    return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON) && hora__agenda_take_all_in(agenda);
+    return hora__timer_store_set_horizon(&agenda->store, until) && hora__agenda_take_all_in(agenda);
 }
 
 void hora__agenda_seal(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
-    agenda->sealed = true;
-    hora__agenda_promise(agenda);
+    agenda->store.sealed = true;
+    hora__timer_store_promise(&agenda->store);
 }
 
 void hora__agenda_leave(hora_queue *queue)
 {
     struct agenda *agenda = agenda_of(queue);
-    for (int i = 0, count = agenda->shards->count; i < count; i++)
-        if (hora__lanes_close(agenda->shards, i))
+    for (int i = 0, count = agenda->store.lanes->count; i < count; i++)
+        if (hora__lanes_close(agenda->store.lanes, i))
             hora__object_leave(&queue->object);
 }
 
@@ -131,7 +58,7 @@ void hora__agenda_leave(hora_queue *queue)
 HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled, hora_ns now,
                        const struct hora__posting *posting, bool moves_in)
 {
-    struct hora__lanes *lanes = agenda->shards;
+    struct hora__lanes *lanes = agenda->store.lanes;
     struct hora__lane *lane = &lanes->lanes[scheduled->shard];
     hora_ns due = scheduled->planned;
     scheduled->entry.place = HORA__WAITS;
@@ -166,13 +93,13 @@ bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, ho
     assert(scheduled->course == NULL && scheduled->entry.line == agenda->own);
     if (post(agenda, scheduled, now, posting, true))
         return true;
-    hora__lanes_move_in(agenda->shards, scheduled->shard);
+    hora__lanes_move_in(agenda->store.lanes, scheduled->shard);
     return false;
 }
 
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
 {
-    struct hora__lane *lane = &agenda_of(scheduled->queue)->shards->lanes[scheduled->shard];
+    struct hora__lane *lane = &agenda_of(scheduled->queue)->store.lanes->lanes[scheduled->shard];
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
@@ -185,7 +112,7 @@ bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const vo
 
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
 {
-    const struct hora__lanes *shards = agenda_of(queue)->shards;
+    const struct hora__lanes *shards = agenda_of(queue)->store.lanes;
     books->branch_count = shards->count;
     for (int i = 0; i < shards->count; i++)
         books->branches[i] = &shards->lanes[i].branch;
@@ -193,21 +120,21 @@ void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
 
 uint8_t hora__agenda_shard(hora_queue *queue)
 {
-    return (uint8_t)hora__lanes_mine(agenda_of(queue)->shards);
+    return (uint8_t)hora__lanes_mine(agenda_of(queue)->store.lanes);
 }
 
 void hora__agenda_move_in(hora_queue *queue, int shard)
 {
-    hora__lanes_move_in(agenda_of(queue)->shards, shard);
+    hora__lanes_move_in(agenda_of(queue)->store.lanes, shard);
 }
 
 void hora__agenda_move_out(hora_queue *queue, int shard)
 {
-    if (hora__lanes_move_out(agenda_of(queue)->shards, shard))
+    if (hora__lanes_move_out(agenda_of(queue)->store.lanes, shard))
         hora__object_leave(&queue->object);
 }
 
 bool hora__agenda_is_free(hora_queue *queue)
 {
-    return hora__lanes_are_free(agenda_of(queue)->shards);
+    return hora__lanes_are_free(agenda_of(queue)->store.lanes);
 }

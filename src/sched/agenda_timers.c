@@ -82,7 +82,7 @@ HORA__INLINE int post_by_shard(const hora_pool *pool, struct hora__timeout *time
                                bool was_taken, uint64_t *ret_number)
 {
     struct agenda *agenda = agenda_of(pool->queue);
-    struct hora__lanes *shards = agenda->shards;
+    struct hora__lanes *shards = agenda->store.lanes;
     if (due <= hora__atomic64_load(&shards->floor))
         return HORA_ENOTSUP; /* it would be refused */
     int mine = was_taken ? timeout->shard : hora__lanes_mine(shards);
@@ -143,8 +143,8 @@ static int put(hora_pool *pool, struct hora__timeout *timeout, hora_ns due, uint
     if (error < 0)
         return error;
     insert(pool, timeout, due, ret_number);
-    if (agenda->lacking > 0)
-        hora__agenda_promise(agenda);
+    if (agenda->store.lacking > 0)
+        hora__timer_store_promise(&agenda->store);
     return 0;
 }
 
@@ -168,7 +168,7 @@ __attribute__((noinline)) static int post_long(hora_pool *pool, struct hora__tim
 /* It has been posted: see that somebody wakes up for it. */
 static inline void tell_posted(const hora_pool *pool, hora_ns due)
 {
-    if (hora__lanes_is_ahead(agenda_of(pool->queue)->shards, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
+    if (hora__lanes_is_ahead(agenda_of(pool->queue)->store.lanes, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
         hora__queue_look(pool->queue);
 }
 
@@ -194,7 +194,7 @@ int hora__agenda_put_timer(struct hora__timeout *timeout, hora_ns due, uint64_t 
 static inline bool repost(const hora_pool *pool, struct hora__timeout *timeout, hora_ns now, hora_ns due,
                           uint64_t *ret_number)
 {
-    struct hora__lanes *shards = agenda_of(pool->queue)->shards;
+    struct hora__lanes *shards = agenda_of(pool->queue)->store.lanes;
     struct hora__lane *shard = &shards->lanes[timeout->shard];
     hora__mutex_lock(&shard->lock);
     bool moves = timeout->spot != 0 && due > hora__atomic64_load(&shards->floor) && check_gate(pool, timeout) == 0;
@@ -369,7 +369,7 @@ bool hora__agenda_withdraw_timer(hora_queue *queue, const struct hora__timeout *
 /* From its shard: whether it was there, and may be taken out without a word. */
 static inline bool unpost(const hora_pool *pool, struct hora__timeout *timeout)
 {
-    struct hora__lane *shard = &agenda_of(pool->queue)->shards->lanes[timeout->shard];
+    struct hora__lane *shard = &agenda_of(pool->queue)->store.lanes->lanes[timeout->shard];
     hora__mutex_lock(&shard->lock);
     bool is_there = timeout->spot != 0 && (hora__pool_needs_no_news(pool) || HORA__FAULT(TIMER_GOES_UNHEARD));
     if (is_there) {
@@ -551,7 +551,7 @@ int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry
     if (count == 0)
         return 0;
     hora__timer_heap_sift_out(timer_heap(agenda), drop_marked);
-    hora__agenda_follow(agenda); /* the first may have left */
+    hora__timer_store_follow(&agenda->store); /* the first may have left */
     hora__timer_heap_save_room(timer_heap(agenda));
     queue->size -= count;
     agenda->hidden -= count;                           /* I3 */

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* far.c - batches of timers, sorted when their first one leaves, under a heap of the batches
+/* far.c - sorted batches under a tournament of their first slots
  *
- * How it works      Timers come into the open batch, in no order. When it is full its first one stands in a heap, for all of them; that is
- *                   small. A batch is sorted when its first one leaves; then its timers leave along memory. If the first of
- *                   all is in the open batch, that leaves as a whole: few stand there, and they were put there just now.
- *                   If most of the memory is for timers that have left, batches with few timers leave as a whole, too: so
- *                   a few that stay for long do not keep much memory. base/runs.c is much the same for elements
- *                   that do not bring their number along.
- * Cost              One operation looks at no more than one batch, and at O(log) heads.
- * Invariants        I1 heads is a heap by due; the head of a batch is when its first timer is due.
- *                   I2 no batch in heads is empty; there is always a place there for the open one.
- *                   I3 size is the number of timers in all batches; first is the least due of them. */
+ * Mechanism    A batch is sorted when its first slot leaves. So no operation sorts more than one batch, and a batch whose slots are all removed
+ *              before is never sorted. Then its slots leave from the front.
+ * Heads        The head of a batch is the place of its first slot: an entry of a sorted batch, or `first` of a batch in no order. Behind the last
+ *              slot of a sorted batch stands an end mark, without a mark pointer, whose due time is its index. So a batch is found by its end.
+ * Tournament   Match i is between the winners of matches 2i and 2i + 1; match entrants + i stands for the head i itself. The last is match 1. If
+ *              a head changes, the matches on its way to the last are played again. Its opponents are known beforehand, so the processor
+ *              fetches all of them at once, and each comparison waits for the one before and for nothing else. In a heap the path
+ *              itself depends on each comparison.
+ *              There are up to four times as many entrants as heads; absent heads lose against all. Entrants double when there are too few, and
+ *              halve when a quarter is enough. Each time all matches are played anew, which the heads that came or went have paid for.
+ * Sorting      By keys: a word per slot, with the time since the least due time above and the slot's index below. Ties are decided by the index. That
+ *              is right if the slots are in the order of their sequence numbers, and possible if the due times span less than two years.
+ *              Else the slots are compared, which takes longer.
+ * No branches  The processor cannot predict which of two slots leaves first. So comparisons select values and indices instead.
+ * Memory       If most of the memory is for slots that have left, batches with few slots are emptied (tidy). So a few timers that stay for
+ *              long do not keep much memory.
+ * Cost         One operation looks at one batch at most, once O(length log length) to sort it, and at O(log) heads.
+ * Invariants   I1 all matches have been played, by (due, sequence): each has the due time and the index of its winner.
+ *              I2 no batch is empty; the head of a batch is its first slot.
+ *              I3 size is the number of slots in all batches; first is the least due time of all.
+ *              I4 sequence numbers are unique, so the order is total.
+ *              I5 head_count <= entrants <= head_capacity; entrants is even, so head i meets head i ^ 1. There is room for the open batch. */
 #include "timer/far.h"
+
+#include <hora/error.h>
 
 #include <assert.h>
 #include <stddef.h>
@@ -20,22 +34,44 @@
 #include "base/touch.h"
 #include "sys/alloc.h"
 
-enum { FEW = HORA__FAR_BATCH / 8, LEAST_HEADS = 16, SHORT = 8, NOW_AND_THEN = 8 };
+enum { BITS = 3, FEWEST_ENTRANTS = 16, SHORT = 4, INDEX_BITS = 8, LOOKED_AT = 4 };
 
-/* Where the first timer of a batch stands is all that its head knows: who takes timers does not come to the other end of the memory. Of one that
- * is in no order that place is `first`, which has no timer. Nor has `end`: so it is seen that the last one has left. */
-struct hora__far_batch {
-    struct hora__timer_slot first;
-    struct hora__timer_slot slots[HORA__FAR_BATCH];
-    struct hora__timer_slot end;
+static_assert(HORA__FAR_KEYS >= HORA__FAR_BATCH && HORA__FAR_KEYS % SHORT == 0 && HORA__FAR_KEYS <= 1 << INDEX_BITS,
+              "an index fits, and the keys of a batch have room");
+
+/* ---- slots ---- */
+
+/* The first bytes of the memory that a slot marks. */
+struct __attribute__((packed, aligned(4), may_alias)) sequence {
+    uint64_t value;
 };
 
-static bool is_no_timer(const struct hora__timer_slot *place)
+static uint64_t sequence_of(const struct hora__timer_slot *slot)
+{
+    const void *marked = slot->mark - ((uintptr_t)slot->mark & BITS);
+    return ((const struct sequence *)marked)->value;
+}
+
+/* Two slots that are due together are rare. */
+static inline bool before(const struct hora__timer_slot *a, const struct hora__timer_slot *b)
+{
+    bool is_before = a->due < b->due;
+    if (__builtin_expect(a->due == b->due, false))
+        is_before = sequence_of(a) < sequence_of(b);
+    return is_before;
+}
+
+static bool is_end(const struct hora__timer_slot *place)
 {
     return place->mark == NULL;
 }
 
-/* Whose first timer stands there, if it is in no order. */
+static bool is_unsorted(const struct hora__timer_slot *place)
+{
+    return ((uintptr_t)place->mark & HORA__FAR_UNSORTED) != 0;
+}
+
+/* The batch whose first slot stands there, if it is in no order. */
 static struct hora__far_batch *unsorted_at(struct hora__timer_slot *place)
 {
     return (struct hora__far_batch *)((char *)place - offsetof(struct hora__far_batch, first));
@@ -43,296 +79,574 @@ static struct hora__far_batch *unsorted_at(struct hora__timer_slot *place)
 
 static struct hora__far_batch *batch_by_end(struct hora__timer_slot *end)
 {
-    return (struct hora__far_batch *)((char *)end - offsetof(struct hora__far_batch, end));
+    return (struct hora__far_batch *)((char *)(end - end->due) - offsetof(struct hora__far_batch, slots));
 }
 
-/* ---- sorting a batch ---- */
-
-/* Without a branch that goes the wrong way every other time; that two are due together is rare. */
-static inline bool before(const struct hora__timer_slot *a, const struct hora__timer_slot *b)
+static void set_end(struct hora__far_batch *batch, int count)
 {
-    bool is_before = a->due < b->due;
-    if (__builtin_expect(a->due == b->due, false))
-        is_before = hora__slot_node(*a)->sequence < hora__slot_node(*b)->sequence;
-    return is_before;
+    batch->slots[count] = (struct hora__timer_slot){.due = count, .mark = NULL};
 }
 
-static void sort_short(struct hora__timer_slot *slots, int count)
+/* ---- the tournament ---- */
+
+struct player {
+    int64_t due;
+    int index;
+};
+
+/* An absent head is due never, but so may be one that is there. */
+static bool wins_tie(const struct hora__far_match *heads, int a, int b)
 {
-    HORA__TOUCH(count);
-    for (int i = 1; i < count; i++) {
-        struct hora__timer_slot slot = slots[i];
-        int at = i;
-        for (; at > 0 && before(&slot, &slots[at - 1]); at--)
-            slots[at] = slots[at - 1];
-        slots[at] = slot;
+    const struct hora__timer_slot *place = heads[a].place;
+    const struct hora__timer_slot *other = heads[b].place;
+    return place != NULL && (other == NULL || sequence_of(place) < sequence_of(other));
+}
+
+static inline struct player winner_of(const struct hora__far_match *heads, struct player a, struct player b)
+{
+    bool is_b = b.due < a.due;
+    if (__builtin_expect(b.due == a.due, false))
+        is_b = wins_tie(heads, b.index, a.index);
+    a.due ^= (a.due ^ b.due) & -(int64_t)is_b;
+    a.index ^= (a.index ^ b.index) & -(int)is_b;
+    return a;
+}
+
+static inline struct player player_at(const struct hora__far_match *heads, int i)
+{
+    return (struct player){heads[i].head_due, i};
+}
+
+/* The i-th head changes; NULL: it is absent. */
+static void play(struct hora__far_batches *far, int i, struct hora__timer_slot *place)
+{
+    struct hora__far_match *heads = far->heads;
+    heads[i].head_due = place != NULL ? place->due : INT64_MAX;
+    heads[i].place = place;
+    struct player best = winner_of(heads, player_at(heads, i), player_at(heads, i ^ 1));
+    int match = (far->entrants + i) / 2;
+    HORA__TOUCH(2);
+    while (match > 1) {
+        const struct hora__far_match *other = &heads[match ^ 1];
+        heads[match].due = best.due;
+        heads[match].winner = best.index;
+        best = winner_of(heads, best, (struct player){other->due, other->winner});
+        match /= 2;
+        HORA__TOUCH(1);
+    }
+    heads[1].due = best.due;
+    heads[1].winner = best.index;
+}
+
+/* The winner of the i-th match, if those that lead to it have been played. */
+static struct player play_off(const struct hora__far_batches *far, int i)
+{
+    const struct hora__far_match *heads = far->heads;
+    struct player players[2];
+    for (int k = 0; k < 2; k++) {
+        int match = 2 * i + k;
+        players[k] = match < far->entrants ? (struct player){heads[match].due, heads[match].winner}
+                                           : player_at(heads, match - far->entrants);
+    }
+    return winner_of(heads, players[0], players[1]);
+}
+
+/* Play all matches anew, among so many. */
+static void begin_tournament(struct hora__far_batches *far, int entrants)
+{
+    struct hora__far_match *heads = far->heads;
+    assert(entrants >= 2 && entrants % 2 == 0 && entrants <= far->head_capacity &&
+           entrants >= far->head_count); /* I5 */
+    HORA__TOUCH_PREPAID(entrants);
+    for (int i = far->head_count; i < entrants; i++) {
+        heads[i].head_due = INT64_MAX;
+        heads[i].place = NULL;
+    }
+    far->entrants = entrants;
+    for (int i = entrants - 1; i > 0; i--) {
+        struct player best = play_off(far, i);
+        heads[i].due = best.due;
+        heads[i].winner = best.index;
     }
 }
 
-static int least(int a, int b)
+static void add_head(struct hora__far_batches *far, struct hora__timer_slot *place)
 {
-    return a < b ? a : b;
+    assert(far->head_count < far->head_capacity); /* I5 */
+    if (far->head_count == far->entrants)
+        begin_tournament(far, 2 * far->entrants < far->head_capacity ? 2 * far->entrants : far->head_capacity);
+    play(far, far->head_count++, place);
 }
 
-/* Two sorted parts, of which the right one may be shorter, or not be there. */
-static void merge(const struct hora__timer_slot *from, int left_count, int count, struct hora__timer_slot *to)
+/* The last head takes the place of the i-th. */
+static void remove_head(struct hora__far_batches *far, int i)
+{
+    int last = --far->head_count;
+    if (i < last)
+        play(far, i, far->heads[last].place);
+    play(far, last, NULL);
+    if (last < far->entrants / 4 && far->entrants > FEWEST_ENTRANTS)
+        begin_tournament(far, (far->entrants / 4 + 1) * 2);
+}
+
+static int first_head(const struct hora__far_batches *far)
+{
+    return far->heads[1].winner;
+}
+
+static void find_first(struct hora__far_batches *far)
+{
+    int64_t first = far->head_count > 0 ? far->heads[1].due : INT64_MAX;
+    far->first = far->open != NULL && far->open->first.due < first ? far->open->first.due : first; /* I3 */
+}
+
+int hora__far_reserve(struct hora__far_batches *far, int batches)
+{
+    int needed = far->head_count + batches + 1; /* I5 */
+    if (needed <= far->head_capacity)
+        return 0;
+    int capacity = (needed < FEWEST_ENTRANTS ? FEWEST_ENTRANTS : needed + needed / 2) & ~1;
+    struct hora__far_match *heads = hora__alloc((size_t)capacity, sizeof *heads);
+    if (heads == NULL)
+        return HORA_ENOMEM;
+    HORA__TOUCH_PREPAID(far->entrants);
+    if (far->entrants > 0)
+        memcpy(heads, far->heads, (size_t)far->entrants * sizeof *heads);
+    hora__free(far->heads);
+    far->heads = heads;
+    far->head_capacity = capacity;
+    if (far->entrants == 0)
+        begin_tournament(far, FEWEST_ENTRANTS);
+    return 0;
+}
+
+/* ---- sorting ---- */
+
+/* Whether the batch can be sorted by keys, and its least due time. */
+static bool suits_keys(const struct hora__far_batch *batch, int64_t *ret_least)
+{
+    int64_t least = INT64_MAX;
+    int64_t most = INT64_MIN;
+    HORA__TOUCH(batch->count);
+    for (int i = 0; i < batch->count; i++) {
+        int64_t due = batch->slots[i].due;
+        least = due < least ? due : least;
+        most = due > most ? due : most;
+    }
+    *ret_least = least;
+    return batch->in_sequence && ((uint64_t)most - (uint64_t)least) >> (64 - INDEX_BITS) == 0;
+}
+
+static void order_two(uint64_t *a, uint64_t *b)
+{
+    uint64_t first = *a < *b ? *a : *b;
+    uint64_t second = *a < *b ? *b : *a;
+    *a = first;
+    *b = second;
+}
+
+static void order_short(uint64_t *keys)
+{
+    order_two(&keys[0], &keys[1]);
+    order_two(&keys[2], &keys[3]);
+    order_two(&keys[0], &keys[2]);
+    order_two(&keys[1], &keys[3]);
+    order_two(&keys[1], &keys[2]);
+}
+
+/* Merge two sorted parts of the same length, from both ends at once: neither can run out before the middle, and the processor has two
+ * chains of comparisons that do not wait for each other. */
+static void merge_keys(const uint64_t *from, int length, uint64_t *to)
+{
+    int left = 0;
+    int right = length;
+    int left_last = length - 1;
+    int right_last = 2 * length - 1;
+    HORA__TOUCH(2 * length);
+    for (int i = 0; i < length; i++) {
+        bool is_right = from[right] < from[left];
+        to[i] = is_right ? from[right] : from[left];
+        right += is_right;
+        left += !is_right;
+        bool is_left = from[right_last] < from[left_last];
+        to[2 * length - 1 - i] = is_left ? from[left_last] : from[right_last];
+        left_last -= is_left;
+        right_last -= !is_left;
+    }
+}
+
+/* Returns the memory with the sorted keys: here or there. The count is SHORT times a power of two. */
+static uint64_t *sort_keys(uint64_t *here, uint64_t *there, int count)
+{
+    for (int i = 0; i < count; i += SHORT)
+        order_short(&here[i]);
+    for (int width = SHORT; width < count; width *= 2) {
+        for (int i = 0; i < count; i += 2 * width)
+            merge_keys(&here[i], width, &there[i]);
+        uint64_t *sorted_parts = there;
+        there = here;
+        here = sorted_parts;
+    }
+    return here;
+}
+
+static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t least, uint64_t *here, uint64_t *there)
+{
+    int rounded = SHORT;
+    while (rounded < batch->count)
+        rounded *= 2;
+    for (int i = 0; i < batch->count; i++)
+        here[i] = ((uint64_t)batch->slots[i].due - (uint64_t)least) << INDEX_BITS | (uint64_t)i;
+    for (int i = batch->count; i < rounded; i++)
+        here[i] = UINT64_MAX; /* these come last, in any order */
+    return sort_keys(here, there, rounded);
+}
+
+/* Merge two sorted parts of indices. The right part may be shorter, or empty. */
+static void merge_indices(const struct hora__timer_slot *slots, const uint64_t *from, int left_count, int count,
+                          uint64_t *to)
 {
     int left = 0;
     int right = left_count < count ? left_count : count;
     int left_end = right;
     HORA__TOUCH(count);
-    while (left < left_end && right < count) {
-        int is_right = before(&from[right], &from[left]);
-        *to++ = from[is_right ? right : left];
+    for (int i = 0; i < count; i++) {
+        bool is_right = left == left_end || (right < count && before(&slots[from[right]], &slots[from[left]]));
+        to[i] = from[is_right ? right : left];
         right += is_right;
         left += !is_right;
     }
-    memcpy(to, &from[left], (size_t)(left_end - left) * sizeof *to);
-    memcpy(to + (left_end - left), &from[right], (size_t)(count - right) * sizeof *to);
 }
 
-/* Returns where its first timer stands then. */
+static const uint64_t *sort_by_comparing(const struct hora__far_batch *batch, uint64_t *here, uint64_t *there)
+{
+    for (int i = 0; i < batch->count; i++)
+        here[i] = (uint64_t)i;
+    for (int width = 1; width < batch->count; width *= 2) {
+        for (int i = 0; i < batch->count; i += 2 * width) {
+            int rest = batch->count - i;
+            merge_indices(batch->slots, &here[i], width, rest < 2 * width ? rest : 2 * width, &there[i]);
+        }
+        uint64_t *sorted_parts = there;
+        there = here;
+        here = sorted_parts;
+    }
+    return here;
+}
+
+/* Returns the place of the first slot. */
 static struct hora__timer_slot *sort(struct hora__far_batch *batch)
 {
-    struct hora__timer_slot scratch[HORA__FAR_BATCH];
-    struct hora__timer_slot *from = batch->slots;
-    struct hora__timer_slot *to = scratch;
-    for (int i = 0; i < HORA__FAR_BATCH; i += SHORT)
-        sort_short(&from[i], least(HORA__FAR_BATCH - i, SHORT));
-    for (int width = SHORT; width < HORA__FAR_BATCH; width *= 2) {
-        for (int i = 0; i < HORA__FAR_BATCH; i += 2 * width)
-            merge(&from[i], width, least(HORA__FAR_BATCH - i, 2 * width), &to[i]);
-        struct hora__timer_slot *sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != batch->slots)
-        memcpy(batch->slots, from, sizeof batch->slots);
-    batch->end.mark = NULL;
+    struct hora__timer_slot unsorted[HORA__FAR_BATCH];
+    uint64_t keys[2][HORA__FAR_KEYS];
+    int64_t least;
+    const uint64_t *order = suits_keys(batch, &least) ? sort_by_keys(batch, least, keys[0], keys[1])
+                                                      : sort_by_comparing(batch, keys[0], keys[1]);
+    HORA__TOUCH(batch->count);
+    memcpy(unsorted, batch->slots, (size_t)batch->count * sizeof unsorted[0]);
+    for (int i = 0; i < batch->count; i++)
+        batch->slots[i] = unsorted[order[i] & ((1 << INDEX_BITS) - 1)];
+    set_end(batch, batch->count);
     return batch->slots;
 }
 
-/* ---- heads ---- */
-
-static void rise(struct hora__far_batches *far, int i, struct hora__far_head head)
+static struct hora__timer_slot *sorted(struct hora__timer_slot *place)
 {
-    HORA__TOUCH(1);
-    for (; i > 0 && head.due < far->heads[(i - 1) / 2].due; i = (i - 1) / 2) {
-        HORA__TOUCH(1);
-        far->heads[i] = far->heads[(i - 1) / 2];
-    }
-    far->heads[i] = head;
-}
-
-/* Fill the hole at i. What comes there stood last, or is the next of a batch: it belongs far below, mostly. So the hole goes down to a leaf
- * first, by one comparison a step, and the head rises from there, or, if it stood in another branch, above i. */
-static void fill(struct hora__far_batches *far, int i, struct hora__far_head head)
-{
-    struct hora__far_head *heads = far->heads;
-    for (int child; (child = 2 * i + 1) < far->head_count; i = child) {
-        HORA__TOUCH(2);
-        if (child + 1 < far->head_count)
-            child += heads[child + 1].due < heads[child].due;
-        heads[i] = heads[child];
-    }
-    rise(far, i, head);
-}
-
-static void remove_head(struct hora__far_batches *far, int i)
-{
-    struct hora__far_head last = far->heads[--far->head_count];
-    if (i < far->head_count)
-        fill(far, i, last);
-}
-
-static bool make_room(struct hora__far_batches *far)
-{
-    if (far->head_count < far->head_capacity)
-        return true;
-    int capacity = far->head_capacity > 0 ? 2 * far->head_capacity : LEAST_HEADS;
-    struct hora__far_head *heads = hora__alloc((size_t)capacity, sizeof *heads);
-    if (heads == NULL)
-        return false;
-    HORA__TOUCH_PREPAID(far->head_count);
-    if (far->head_count > 0)
-        memcpy(heads, far->heads, (size_t)far->head_count * sizeof *heads);
-    hora__free(far->heads);
-    far->heads = heads;
-    far->head_capacity = capacity;
-    return true;
-}
-
-static void find_first(struct hora__far_batches *far)
-{
-    int64_t first = far->head_count > 0 ? far->heads[0].due : INT64_MAX;
-    far->first = far->open != NULL && far->open_first < first ? far->open_first : first; /* I3 */
+    return is_unsorted(place) ? sort(unsorted_at(place)) : place;
 }
 
 /* ---- coming ---- */
 
-static bool open_batch(struct hora__far_batches *far)
+void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *batch)
 {
-    far->open = make_room(far) ? hora__alloc_dirty(sizeof *far->open) : NULL; /* I2 */
-    far->open_first = INT64_MAX;
-    far->open_count = 0;
-    return far->open != NULL;
-}
-
-/* It is full. */
-static void close_batch(struct hora__far_batches *far)
-{
-    struct hora__timer_slot *first = &far->open->first;
-    *first = (struct hora__timer_slot){.due = far->open_first, .mark = NULL};
-    far->open = NULL;
-    rise(far, far->head_count++, (struct hora__far_head){first->due, first});
-}
-
-bool hora__far_add(struct hora__far_batches *far, struct hora__timer_node *timer, int64_t due)
-{
-    if (far->open == NULL && !open_batch(far))
-        return false;
-    far->open->slots[far->open_count++] = (struct hora__timer_slot){.due = due, .mark = (char *)timer + 1};
-    far->size++;
-    if (due < far->open_first)
-        far->open_first = due;
-    if (far->open_count == HORA__FAR_BATCH)
-        close_batch(far);
+    assert(batch->count > 0 && batch->count <= HORA__FAR_BATCH); /* I2 */
+    far->size += batch->count;
+    add_head(far, &batch->first);
     find_first(far);
+}
+
+/* The slots of the open batch are counted in size already. */
+static void close_open(struct hora__far_batches *far)
+{
+    struct hora__far_batch *batch = far->open;
+    far->open = NULL;
+    far->size -= batch->count;
+    hora__far_add_batch(far, batch);
+}
+
+bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot, uint64_t sequence)
+{
+    if (far->open == NULL) {
+        struct hora__far_batch *batch =
+            hora__far_reserve(far, 0) == 0 ? hora__alloc_dirty(sizeof(struct hora__far_batch)) : NULL; /* I5 */
+        if (batch == NULL)
+            return false;
+        hora__far_batch_init(batch);
+        far->open = batch;
+    }
+    hora__far_batch_append(far->open, slot, sequence);
+    far->size++;
+    if (hora__far_batch_is_full(far->open))
+        close_open(far);
+    else if (slot.due < far->first)
+        far->first = slot.due; /* I3 */
     return true;
 }
 
 /* ---- going ---- */
 
-/* The timers of a batch that are there. */
+/* Whether the first slot of all is in the open batch. */
+static bool open_is_first(const struct hora__far_batches *far)
+{
+    if (far->open == NULL)
+        return false;
+    return far->head_count == 0 || before(&far->open->first, far->heads[first_head(far)].place);
+}
+
+struct hora__timer_slot hora__far_peek(struct hora__far_batches *far)
+{
+    assert(far->size > 0);
+    if (open_is_first(far))
+        close_open(far);
+    struct hora__far_match *head = &far->heads[first_head(far)];
+    head->place = sorted(head->place);
+    return *head->place;
+}
+
+uint64_t hora__far_first_sequence(const struct hora__far_batches *far)
+{
+    assert(far->size > 0);
+    return sequence_of(open_is_first(far) ? &far->open->first : far->heads[first_head(far)].place);
+}
+
+/* The first slot of the i-th batch, which is sorted, has left; `next` is behind it. Returns the batch if it is empty. */
+static struct hora__far_batch *go_on(struct hora__far_batches *far, int i, struct hora__timer_slot *next)
+{
+    struct hora__far_batch *empty = NULL;
+    far->size--;
+    if (is_end(next)) {
+        empty = batch_by_end(next);
+        remove_head(far, i);
+    } else {
+        __builtin_prefetch(next[1].mark);
+        __builtin_prefetch(next + 4);
+        play(far, i, next); /* I2 */
+    }
+    find_first(far);
+    return empty;
+}
+
+struct hora__far_batch *hora__far_pop(struct hora__far_batches *far, struct hora__timer_slot *ret_slot,
+                                      struct hora__timer_slot *ret_next)
+{
+    assert(far->size > 0);
+    if (open_is_first(far))
+        close_open(far);
+    int i = first_head(far);
+    struct hora__timer_slot *place = sorted(far->heads[i].place);
+    *ret_slot = place[0];
+    *ret_next = place[1];
+    struct hora__far_batch *empty = go_on(far, i, place + 1);
+    if (far->head_count > 0)
+        __builtin_prefetch(far->heads[first_head(far)].place); /* the next, likely */
+    return empty;
+}
+
+int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot *slots)
+{
+    if (!open_is_first(far))
+        return 0;
+    struct hora__far_batch *batch = far->open;
+    int count = batch->count;
+    HORA__TOUCH(count);
+    memcpy(slots, batch->slots, (size_t)count * sizeof *slots);
+    hora__free(batch);
+    far->open = NULL;
+    far->size -= count;
+    find_first(far);
+    return count;
+}
+
+/* ---- the middle ---- */
+
+/* The slots of a batch that are there. */
 struct stretch {
     struct hora__far_batch *batch;
     struct hora__timer_slot *begin;
     int count;
 };
 
-static struct stretch stretch_of(const struct hora__far_head *head)
+static struct stretch stretch_of(struct hora__timer_slot *place)
 {
-    if (is_no_timer(head->place)) {
-        struct hora__far_batch *batch = unsorted_at(head->place);
-        return (struct stretch){batch, batch->slots, HORA__FAR_BATCH};
+    if (is_unsorted(place)) {
+        struct hora__far_batch *batch = unsorted_at(place);
+        return (struct stretch){batch, batch->slots, batch->count};
     }
-    struct hora__timer_slot *end = head->place;
-    while (!is_no_timer(end))
+    struct hora__timer_slot *end = place;
+    while (!is_end(end))
         end++;
-    HORA__TOUCH(end - head->place);
-    return (struct stretch){batch_by_end(end), head->place, (int)(end - head->place)};
+    HORA__TOUCH(end - place);
+    return (struct stretch){batch_by_end(end), place, (int)(end - place)};
 }
 
-/* It is not in heads any more. Returns how many they are. */
-static int leave_as_whole(struct hora__far_batches *far, struct stretch stretch, struct hora__timer_slot *slots)
+static struct stretch open_stretch(const struct hora__far_batches *far)
 {
-    HORA__TOUCH(stretch.count);
-    memcpy(slots, stretch.begin, (size_t)stretch.count * sizeof *slots);
-    hora__free(stretch.batch);
-    far->size -= stretch.count;
-    return stretch.count;
+    return (struct stretch){far->open, far->open->slots, far->open->count};
 }
 
-/* The memory is for more than four times as many. */
 static bool is_wasteful(const struct hora__far_batches *far)
 {
     return (int64_t)far->head_count * HORA__FAR_BATCH > 4 * ((int64_t)far->size + HORA__FAR_BATCH);
 }
 
-static bool has_few(const struct hora__far_head *head)
+static bool has_few(const struct hora__timer_slot *place)
 {
     int count = 0;
-    while (count <= FEW && !is_no_timer(head->place + count))
+    while (!is_unsorted(place) && count <= HORA__FAR_FEW && !is_end(place + count))
         count++;
     HORA__TOUCH(count);
-    return !is_no_timer(head->place) && count <= FEW;
+    return !is_unsorted(place) && count <= HORA__FAR_FEW;
 }
 
-/* Now and then, look at one batch: if it has few timers it leaves. Returns how many they are. */
-static int tidy(struct hora__far_batches *far, struct hora__timer_slot *slots)
+struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots, int *ret_count)
 {
-    if (far->size % NOW_AND_THEN != 0 || !is_wasteful(far))
-        return 0;
-    far->swept = far->swept + 1 < far->head_count ? far->swept + 1 : 0;
-    if (!has_few(&far->heads[far->swept]))
-        return 0;
-    struct stretch stretch = stretch_of(&far->heads[far->swept]);
+    bool found = false;
+    *ret_count = 0;
+    for (int i = 0; i < LOOKED_AT && !found && is_wasteful(far); i++) {
+        far->swept = far->swept + 1 < far->head_count ? far->swept + 1 : 0;
+        found = has_few(far->heads[far->swept].place);
+    }
+    if (!found)
+        return NULL;
+    struct stretch stretch = stretch_of(far->heads[far->swept].place);
+    memcpy(slots, stretch.begin, (size_t)stretch.count * sizeof *slots);
+    *ret_count = stretch.count;
+    far->size -= stretch.count;
     remove_head(far, far->swept);
-    return leave_as_whole(far, stretch, slots);
-}
-
-/* The first of heads[0] leaves. */
-static void take_one(struct hora__far_batches *far, struct hora__timer_slot *ret_slot)
-{
-    struct hora__timer_slot *place = far->heads[0].place;
-    if (is_no_timer(place))
-        place = sort(unsorted_at(place));
-    *ret_slot = *place++;
-    far->size--;
-    if (is_no_timer(place)) {
-        remove_head(far, 0);
-        hora__free(batch_by_end(place));
-        return;
-    }
-    /* It will be the first of all when about as many have left as there are batches: time to fetch it, and those behind it. */
-    __builtin_prefetch(hora__slot_node(*place));
-    __builtin_prefetch(place + 4);
-    fill(far, 0, (struct hora__far_head){place->due, place});
-    __builtin_prefetch(far->heads[0].place); /* the next, likely */
-}
-
-int hora__far_take(struct hora__far_batches *far, struct hora__timer_slot *slots)
-{
-    int count = 0;
-    if (far->open != NULL && far->open_first <= far->first) {
-        count = leave_as_whole(far, (struct stretch){far->open, far->open->slots, far->open_count}, slots);
-        far->open = NULL;
-    } else if (far->head_count > 0) {
-        take_one(far, slots);
-        count = 1 + tidy(far, slots + 1);
-    }
     find_first(far);
-    return count;
+    return stretch.batch;
+}
+
+static void visit_stretch(struct stretch stretch, void (*visit)(void *context, struct hora__timer_slot slot),
+                          void *context)
+{
+    for (int i = 0; i < stretch.count; i++)
+        visit(context, stretch.begin[i]);
+}
+
+void hora__far_each(const struct hora__far_batches *far, void (*visit)(void *context, struct hora__timer_slot slot),
+                    void *context)
+{
+    for (int i = 0; i < far->head_count; i++)
+        visit_stretch(stretch_of(far->heads[i].place), visit, context);
+    if (far->open != NULL)
+        visit_stretch(open_stretch(far), visit, context);
+}
+
+/* Fill a batch in no order again, without the slot at `hole`; it keeps at least one. */
+static void refill(struct hora__far_batch *batch, int hole)
+{
+    int count = batch->count;
+    hora__far_batch_init(batch);
+    for (int i = 0; i < count; i++)
+        if (i != hole)
+            hora__far_batch_append(batch, batch->slots[i], sequence_of(&batch->slots[i]));
+}
+
+/* Remove the slot at `at` of a stretch of the i-th batch. In a sorted batch the slots before it move up. */
+static struct hora__far_batch *remove_at(struct hora__far_batches *far, int i, struct stretch stretch, int at)
+{
+    if (is_unsorted(far->heads[i].place) && stretch.count > 1) {
+        refill(stretch.batch, at);
+        far->size--;
+        play(far, i, &stretch.batch->first);
+        find_first(far);
+        return NULL;
+    }
+    if (is_unsorted(far->heads[i].place))
+        set_end(stretch.batch, 1);
+    memmove(stretch.begin + 1, stretch.begin, (size_t)at * sizeof *stretch.begin);
+    return go_on(far, i, stretch.begin + 1);
+}
+
+static int index_in(struct stretch stretch, const char *mark)
+{
+    int at = 0;
+    while (at < stretch.count && stretch.begin[at].mark != mark)
+        at++;
+    return at < stretch.count ? at : -1;
+}
+
+struct hora__far_batch *hora__far_remove(struct hora__far_batches *far, const char *mark)
+{
+    if (far->open != NULL && index_in(open_stretch(far), mark) >= 0)
+        close_open(far);
+    for (int i = 0; i < far->head_count; i++) {
+        struct stretch stretch = stretch_of(far->heads[i].place);
+        int at = index_in(stretch, mark);
+        if (at >= 0)
+            return remove_at(far, i, stretch, at);
+    }
+    assert(!"the slot is there");
+    return NULL;
 }
 
 void hora__far_free(struct hora__far_batches *far)
 {
-    assert(far->size == 0);
+    assert(far->size == 0 && far->open == NULL);
     hora__free(far->heads);
-    far->heads = NULL;
-    far->head_capacity = 0;
+    *far = (struct hora__far_batches){.first = INT64_MAX};
 }
 
 /* ---- checking ---- */
 
-static bool check_stretch(struct stretch stretch, bool is_sorted, int64_t first, int *size)
+static bool check_heads(const struct hora__far_batches *far)
 {
-    int64_t least_due = INT64_MAX;
-    for (int i = 0; i < stretch.count; i++) {
-        least_due = stretch.begin[i].due < least_due ? stretch.begin[i].due : least_due;
-        if (is_sorted && i > 0 && !before(&stretch.begin[i - 1], &stretch.begin[i]))
+    const struct hora__far_match *heads = far->heads;
+    if (far->head_count > far->entrants || far->entrants > far->head_capacity || far->entrants % 2 != 0)
+        return false; /* I5 */
+    for (int i = 0; i < far->entrants; i++)
+        if (i < far->head_count ? heads[i].head_due != heads[i].place->due : heads[i].place != NULL)
             return false;
+    for (int i = far->entrants - 1; i > 0; i--) {
+        struct player best = play_off(far, i);
+        if (heads[i].due != best.due || heads[heads[i].winner].place != heads[best.index].place)
+            return false; /* I1; which of two absent heads has won does not matter */
     }
-    *size += stretch.count;
-    return stretch.count > 0 && least_due == first;
+    return true;
+}
+
+static bool check_stretch(struct stretch stretch, const struct hora__timer_slot *first, bool is_sorted)
+{
+    bool has_first = false;
+    for (int i = 0; i < stretch.count; i++) {
+        const struct hora__timer_slot *slot = &stretch.begin[i];
+        if (before(slot, first) || (is_sorted && i > 0 && !before(slot - 1, slot)))
+            return false;
+        has_first = has_first || sequence_of(slot) == sequence_of(first);
+    }
+    return has_first;
 }
 
 bool hora__far_check(const struct hora__far_batches *far)
 {
     int size = 0;
     int64_t first = INT64_MAX;
+    if (far->heads != NULL && !check_heads(far))
+        return false;
     for (int i = 0; i < far->head_count; i++) {
-        const struct hora__far_head *head = &far->heads[i];
-        if ((i > 0 && head->due < far->heads[(i - 1) / 2].due) ||
-            !check_stretch(stretch_of(head), !is_no_timer(head->place), head->due, &size))
-            return false; /* I1, I2 */
-        first = head->due < first ? head->due : first;
+        struct hora__timer_slot *place = far->heads[i].place;
+        struct stretch stretch = stretch_of(place);
+        if (!check_stretch(stretch, place, !is_unsorted(place)))
+            return false; /* I2 */
+        size += stretch.count;
+        first = place->due < first ? place->due : first;
     }
     if (far->open != NULL) {
-        struct stretch stretch = {far->open, far->open->slots, far->open_count};
-        if (far->head_count >= far->head_capacity || !check_stretch(stretch, false, far->open_first, &size))
-            return false; /* I2 */
-        first = far->open_first < first ? far->open_first : first;
+        if (far->head_count >= far->head_capacity || !check_stretch(open_stretch(far), &far->open->first, false))
+            return false; /* I5, I2 */
+        size += far->open->count;
+        first = far->open->first.due < first ? far->open->first.due : first;
     }
     return size == far->size && first == far->first; /* I3 */
 }

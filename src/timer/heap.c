@@ -212,6 +212,15 @@ void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_n
         sift_up(heap, hole, last);
 }
 
+struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *heap)
+{
+    assert(heap->size > 0);
+    struct hora__timer_slot last = heap->slots[--heap->size];
+    heap->untracked -= hora__slot_is_untracked(last) ? 1 : 0;
+    hora__slot_node(last)->index = HORA__NODE_OUT;
+    return last;
+}
+
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node))
 {
     int stay = 0;

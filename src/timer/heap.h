@@ -107,6 +107,9 @@ static inline struct hora__timer_node *hora__timer_heap_first(const struct hora_
 /* Remove a node of this heap. The node is tracked, or the first. */
 void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_node *node);
 
+/* Remove the last slot of the array, which is not one of the first to leave; the heap must not be empty. */
+struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *heap);
+
 /* Remove all nodes for which `leaves` returns true. That function marks them as out; the heap does not touch them afterwards. None of
  * them is untracked. */
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node));

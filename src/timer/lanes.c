@@ -37,10 +37,10 @@
 #define STAYS (INT64_C(1) << 62)
 
 /* As many as threads can run at once, so that they do not share lanes. */
-static int wanted_count(void)
+static int wanted_count(int most)
 {
     int count = 1;
-    while (count < hora__processors() && count < HORA__LANES_MOST)
+    while (count < hora__processors() && count < most)
         count *= 2;
     return count;
 }
@@ -63,15 +63,16 @@ static bool tells_apart(const hora_clock *clock)
     return true;
 }
 
-struct hora__lanes *hora__lanes_new(const hora_clock *clock, size_t least)
+struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t least)
 {
-    int count = wanted_count();
+    assert(most >= 1 && most <= HORA__LANES_MOST);
+    int count = wanted_count(most);
     struct hora__lanes *lanes = hora__alloc(1, sizeof *lanes + (size_t)count * sizeof lanes->lanes[0]);
     if (lanes == NULL)
         return NULL;
     lanes->count = count;
     hora__atomic_init(&lanes->shown, 0);
-    lanes->by_clock = tells_apart(hora__clock_or_default(clock));
+    lanes->by_clock = count > 1 && tells_apart(hora__clock_or_default(clock));
     hora__atomic64_store(&lanes->floor, INT64_MAX);
     hora__atomic64_store(&lanes->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
@@ -134,27 +135,6 @@ bool hora__lanes_are_free(struct hora__lanes *lanes)
     for (int i = 0; i < lanes->count && are_free; i++)
         are_free = hora__mutex_is_free(&lanes->lanes[i].lock);
     return are_free;
-}
-
-bool hora__lanes_absorb(struct hora__lanes *lanes, const struct hora__absorber *absorber)
-{
-    hora_ns horizon = hora__atomic64_peek(&lanes->horizon);
-    bool ahead = false;
-    for (int i = 0; i < lanes->count; i++) {
-        struct hora__lane *lane = &lanes->lanes[i];
-        hora__mutex_lock(&lane->lock);
-        for (int at = 0; at < lane->count; at++) {
-            struct hora__timer_slot slot = lane->slots[at];
-            if (!hora__slot_is_untracked(slot))
-                *hora__node_spot(hora__slot_node(slot)) = 0; /* I1 */
-            ahead |= slot.due < horizon;
-            absorber->take(absorber->context, slot);
-        }
-        lane->count = 0;
-        absorber->visit(absorber->context, lane);
-        hora__mutex_unlock(&lane->lock);
-    }
-    return ahead;
 }
 
 /* ---- lifetime ---- */

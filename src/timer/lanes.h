@@ -43,17 +43,17 @@ struct hora__lanes {
     hora__atomic64 floor;   /* lanes refuse nodes that are due by then: the store's lock keeps their order */
     hora__atomic64 horizon; /* the inserting thread reports nodes due before this: the leader would not look in time */
     int count;              /* number of lanes, a power of two; immutable */
-    bool by_clock;          /* sequence numbers come from the clock; immutable */
+    bool by_clock;          /* sequence numbers come from the clock: see lanes.c; immutable */
     hora__atomic shown;     /* lanes take no detached task any more; written like the two above */
     char apart[HORA__CACHE_LINE];
-    hora__counter last_number; /* the last sequence number, unless by_clock */
+    hora__counter last_number; /* the last sequence number, unless by_clock or with one lane */
     char apart_too[HORA__CACHE_LINE];
     struct hora__lane lanes[];
 };
 
-/* Create the lanes of a store with this clock; `least` is the smallest block of their free lists. NULL: no memory. The lanes refuse
- * everything until the owner sets a floor. */
-struct hora__lanes *hora__lanes_new(const hora_clock *clock, size_t least);
+/* Create the lanes of a store with this clock, at most so many; `least` is the smallest block of their free lists. NULL: no memory. The
+ * lanes refuse everything until the owner sets a floor. */
+struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t least);
 void hora__lanes_free(struct hora__lanes *lanes);
 
 /* The lane of the calling thread's CPU. */
@@ -79,15 +79,6 @@ static inline uint16_t *hora__node_spot(struct hora__timer_node *node)
     return (uint16_t *)(void *)((char *)node - sizeof(uint16_t));
 }
 
-/* With the store's lock: move all nodes out of the lanes, by calling `take` for each. `visit` is called for each lane. Both run under the
- * lock of the lane. Returns whether a node was due before the horizon. */
-struct hora__absorber {
-    void (*take)(void *context, struct hora__timer_slot slot);
-    void (*visit)(void *context, struct hora__lane *lane);
-    void *context;
-};
-bool hora__lanes_absorb(struct hora__lanes *lanes, const struct hora__absorber *absorber);
-
 /* Each lane has one reference to the owner of the store, on behalf of all objects that came in by it. move_in: one more object needs the owner. move_out:
  * one does not any more. close: the owner leaves. The latter two return whether that was the last need: then the caller drops the reference. */
 void hora__lanes_move_in(struct hora__lanes *lanes, int lane);
@@ -109,6 +100,8 @@ HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes
 
 HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct hora__lane *lane, hora_ns now)
 {
+    if (!lanes->by_clock && lanes->count == 1)
+        return ++lane->last_number;
     if (!lanes->by_clock)
         return (uint64_t)hora__counter_next(&lanes->last_number);
     return hora__lane_number_by_clock_locked(lanes, lane, now);

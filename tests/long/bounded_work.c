@@ -40,9 +40,9 @@ _Thread_local int64_t hora__touches_prepaid;
 enum bound {
     CONSTANT, /* 320: of the segments of a queue that are kept an eighth may be freed at once, which is 256 */
     /* 4 log2(n) + 16 on average: a slot and its four neighbours on each level of a heap. And at once: */
-    BY_SHARDS, /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
-    BY_RUNS,   /* RUNS more: what came without a lock is taken in, and one run of 256 put in order */
-    LINEAR,    /* 2n + 320: elements, and as many holes between them */
+    BY_SHARDS,  /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
+    BY_BATCHES, /* BATCHES more: what came without a lock is taken in, and one far batch put in order */
+    LINEAR,     /* 2n + 320: elements, and as many holes between them */
 };
 
 /* Calls of one kind. Those of workers are counted by workers, which are waited for before anybody looks. */
@@ -58,8 +58,8 @@ struct tally {
 
 enum {
     PREPAID = 4,                        /* the most per call, on average, of what was paid for before */
-    RUNS = 10 * 1024 + 128 * 32,        /* see base/runs.h and queue/timed.c */
-    POSTED = HORA__FAST ? 16 * 128 : 0, /* timers that may wait unordered: see sched/shards.h */
+    BATCHES = 10 * 256 + 128 * 32,      /* see timer/far.h and queue/timed.c */
+    POSTED = HORA__FAST ? 16 * 128 : 0, /* timers that may wait unordered: see timer/lanes.h */
 };
 
 static int elements; /* in all, at most */
@@ -82,7 +82,7 @@ static int64_t allowed_on_average(enum bound bound)
 
 static int64_t allowed(enum bound bound)
 {
-    int64_t at_once = bound == BY_SHARDS ? POSTED * (log2_of_all() / 2 + 2) : bound == BY_RUNS ? RUNS : 0;
+    int64_t at_once = bound == BY_SHARDS ? POSTED * (log2_of_all() / 2 + 2) : bound == BY_BATCHES ? BATCHES : 0;
     return allowed_on_average(bound) + at_once;
 }
 
@@ -242,7 +242,8 @@ static void history_of_a_delay_queue(enum times times)
     char name[64];
     hora_queue *queue;
     void *item;
-    struct tally tallies[] = {{.what = "put", .bound = BY_RUNS}, {.what = "poll", .bound = BY_RUNS}, {.what = NULL}};
+    struct tally tallies[] = {
+        {.what = "put", .bound = BY_BATCHES}, {.what = "poll", .bound = BY_BATCHES}, {.what = NULL}};
     MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);
     const hora_clock *view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     MUST(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.clock = view), &queue, NULL) == 0);

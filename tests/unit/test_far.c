@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "timer/far.h"
+#include "timer/store.h"
 
 enum { MOST = 20000, HISTORIES = 40 };
 
@@ -14,13 +14,13 @@ static struct hora__timer_node plain_timers[MOST];
 static struct hora__timer_node timers_with_far[MOST];
 static struct hora__timer_heap plain;
 static struct hora__timer_heap heap;
-static struct hora__far_batches far;
+static struct hora__timer_store store; /* without lanes */
 
 static void begin(void)
 {
     (void)hora__timer_heap_move(&plain, malloc(MOST * sizeof *plain.slots), MOST);
     (void)hora__timer_heap_move(&heap, malloc(MOST * sizeof *heap.slots), MOST);
-    far = (struct hora__far_batches){.first = INT64_MAX};
+    store = (struct hora__timer_store){.heap = &heap, .far.first = INT64_MAX};
     for (int i = 0; i < MOST; i++) {
         hora__timer_node_init(&plain_timers[i]);
         hora__timer_node_init(&timers_with_far[i]);
@@ -32,7 +32,7 @@ static void end(void)
 {
     CHECK_INT(heap.size, 0);
     CHECK_INT(heap.reserved, 0);
-    hora__far_free(&far);
+    hora__far_free(&store.far);
     free(hora__timer_heap_move(&plain, NULL, 0));
     free(hora__timer_heap_move(&heap, NULL, 0));
 }
@@ -40,22 +40,11 @@ static void end(void)
 static void add(int i, int64_t due)
 {
     hora__timer_heap_push(&plain, &plain_timers[i], due);
-    if (heap.size > 0 && due > heap.slots[0].due && hora__far_add(&far, &timers_with_far[i], due))
+    if (heap.size > 0 && due > heap.slots[0].due &&
+        hora__far_add(&store.far, hora__slot_untracked(&timers_with_far[i], due), timers_with_far[i].sequence))
         hora__timer_heap_reserve(&heap, 1);
     else
         hora__timer_heap_push_untracked(&heap, &timers_with_far[i], due);
-}
-
-static void follow(void)
-{
-    struct hora__timer_slot slots[HORA__FAR_BATCH];
-    while (far.size > 0 && (heap.size == 0 || far.first <= heap.slots[0].due)) {
-        int count = hora__far_take(&far, slots);
-        CHECK(count > 0 && count <= HORA__FAR_BATCH);
-        hora__timer_heap_reserve(&heap, -count);
-        for (int i = 0; i < count; i++)
-            hora__timer_heap_push_untracked(&heap, hora__slot_node(slots[i]), slots[i].due);
-    }
 }
 
 static void take(void)
@@ -65,8 +54,8 @@ static void take(void)
     CHECK_INT(other - timers_with_far, first - plain_timers);
     hora__timer_heap_remove(&plain, first);
     hora__timer_heap_remove(&heap, other);
-    follow();
-    CHECK_INT(heap.size + far.size, plain.size);
+    hora__timer_store_follow(&store);
+    CHECK_INT(heap.size + store.far.size, plain.size);
 }
 
 /* Times that lie apart, or together; of which most are far off, or none. */
@@ -92,12 +81,12 @@ TEST(far_order, "")
             if ((int)test_random(10) < taken_per_ten && plain.size > 0)
                 take();
             if (i % 1999 == 0)
-                CHECK(hora__far_check(&far));
+                CHECK(hora__far_check(&store.far));
         }
         while (plain.size > 0) {
             take();
             if (plain.size % 1999 == 0)
-                CHECK(hora__far_check(&far) && hora__timer_heap_check(&heap));
+                CHECK(hora__far_check(&store.far) && hora__timer_heap_check(&heap));
         }
         end();
     }
@@ -111,8 +100,8 @@ TEST(far_memory, "")
         add(i, i % 100 == 0 ? 2000000 + i : (int64_t)test_random(1000000));
     while (plain.size > MOST / 100)
         take();
-    CHECK(hora__far_check(&far));
-    CHECK(far.head_count * HORA__FAR_BATCH <= 8 * (far.size + HORA__FAR_BATCH));
+    CHECK(hora__far_check(&store.far));
+    CHECK(store.far.head_count * HORA__FAR_BATCH <= 8 * (store.far.size + HORA__FAR_BATCH));
     while (plain.size > 0)
         take();
     end();
@@ -123,6 +112,8 @@ TEST(far_empty, "")
     struct hora__timer_slot slots[HORA__FAR_BATCH];
     struct hora__far_batches empty = {.first = INT64_MAX};
     CHECK(hora__far_check(&empty));
-    CHECK_INT(hora__far_take(&empty, slots), 0);
+    CHECK_INT(hora__far_reserve(&empty, 3), 0);
+    CHECK(hora__far_check(&empty));
+    CHECK_INT(hora__far_empty_open(&empty, slots), 0);
     hora__far_free(&empty);
 }
