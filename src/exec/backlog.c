@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.c - a queue in segments, each an array of elements, and of tasks by value
+/* backlog.c - a work source in segments, each an array of elements and of detached tasks
  *
- * How it works      With a bound, all is done under the queue's lock. Without, elements are posted into the inbox,
- *                   under a lock of its own, and absorbed when the container is empty: then the two exchange their
- *                   segments, so that those who put and those who take meet once for a whole chain of elements.
- *                   Whoever wants to see everything absorbs what is there first. Elements are written behind the last
- *                   one and taken from the front, segment by segment. An element that is removed from the middle
- *                   leaves a hole, which is skipped when the front comes to it; so does the rest of a segment that has no room for
- *                   another form. When there are far more holes than elements (I3), the elements move together.
- * Taking            A worker that has taken the first element under the lock offers the rest of its segment, up to the last that is there, to all
- *                   who will come for the next one: they claim them without the lock, in their order; see segment.h. Who needs
- *                   to know what is in the queue recalls what is left, as does whoever finds nothing more to claim; so
- *                   while the queue's lock is held, and after recall, all is as if nothing had ever been offered.
- * Memory            Segments that have been emptied are kept for those to come: up to 8 MB, see segment.h. One from which somebody may
- *                   still read is given back by the last who lets it go.
- * By value          A task that is posted by value stands in the queue itself: it needs no memory of its own, and whoever
- *                   takes it finds it where it looks. Before anybody but a taker looks at the queue, all of them are
- *                   made elements (show).
- * Invariants        I1 between front and end there are `size` elements and `holes` holes, the elements in the order of
- *                      their coming.
- *                   I2 at the front there is an element, or the queue is empty; then front and end are the beginning of
- *                      the only segment, or there is none, and their index is SLOTS.
- *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, and those that could not be closed the last time, which are at most SLOTS
- *                      for each element of then: so memory is bounded by what is in the queue.
- *                   I4 the inbox is a chain of segments with inbox_size elements, or has none; then inbox_end.index is
- *                      SLOTS.
- *                   I5 once the queue has been shown nothing comes in by value.
- *                   I6 I1 and I2 hold whenever nothing is offered; what is offered is a part of the first segment, from the front on.
+ * How it works      With a bound, all is done under the queue's lock. Without one, tasks are posted into the inbox, under a lock
+ *                   of its own, and collected when the container is empty: then the two exchange their segments, so that
+ *                   posters and takers meet once for a whole chain of tasks. A thread that has to see everything collects
+ *                   first. Tasks are written behind the last one and taken from the front, segment by segment. An element
+ *                   that is removed from the middle leaves a hole, which is skipped when the front comes to it; so does the
+ *                   rest of a segment that has no room for another form. When there are far more holes than tasks (I3), the
+ *                   tasks move together.
+ * Taking            A worker that has taken the first task under the lock offers the rest of its segment, up to the last task
+ *                   that is there, to all workers that come for the next one. They claim tasks without the lock, in their
+ *                   order; see segment.h. A thread that needs to know what is in the queue recalls the offer, and so does a
+ *                   worker that finds nothing more to claim. So while the queue's lock is held, and after recall, all is as
+ *                   if nothing had ever been offered.
+ * Memory            Segments that have been emptied are kept for later use: up to 8 MB, see segment.h. The last holder of a
+ *                   segment that has left the queue gives it back.
+ * Detached tasks    stand in the queue itself: they need no memory of their own, and a worker finds them where it looks.
+ *                   Before any thread but a taker looks at the queue, all of them are made elements (show).
+ * Invariants        I1 between front and end there are `size` tasks and `holes` holes, the tasks in the order in which they
+ *                      came.
+ *                   I2 at the front there is a task, or the queue is empty. Then front and end are the beginning of the only
+ *                      segment, or there is none, and their index is SLOTS.
+ *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, not counting those that could not be closed the last time,
+ *                      which are at most SLOTS for each task of then: so memory is bounded by what is in the queue.
+ *                   I4 the inbox is a chain of segments with inbox_size tasks, or has none; then inbox_end.index is SLOTS.
+ *                   I5 once the queue has been shown no detached task comes in.
+ *                   I6 I1 and I2 hold whenever nothing is offered. An offer is a part of the first segment, from the front
+ *                      on.
  *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
 #include "exec/backlog.h"
 
@@ -51,14 +51,14 @@ struct backlog {
     struct hora__place end;   /* where the next one will stand */
     int holes;
     int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
-    bool offered;       /* the first segment is: until it is recalled nobody knows how much is left in it */
-    bool only_elements; /* it has been shown, and there are no tasks by value any more */
-    bool wants; /* what `wanted` says, for those who have the queue's lock: they need not look at what others write */
+    bool offered;       /* the first segment is: until it is recalled, how much is left in it is not known */
+    bool only_elements; /* it has been shown, and there are no detached tasks any more */
+    bool wants; /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
 
-    /* A taker sleeps, and nobody is on the way to wake it. Read by anyone, written under the queue's lock. */
+    /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's lock. */
     HORA__BEGINS_LINE hora__atomic wanted;
 
-    /* The inbox, guarded by a lock of its own; apart, since others use it. */
+    /* The inbox, guarded by a lock of its own; apart, since other threads use it. */
     HORA__BEGINS_LINE hora__mutex inbox_lock; /* rank INBOX */
     bool sealed;
     bool shown;
@@ -149,11 +149,15 @@ static void become_empty(struct backlog *backlog)
     }
 }
 
-/* The front may be at a hole, or behind a segment: go on to the next element. */
-static void find_front(struct backlog *backlog)
+/* So many entries at the front have been emptied. Then the front may be at a hole, or behind a segment: go on to the next
+ * element. */
+static void advance(struct backlog *backlog, int by)
 {
+    HORA__TOUCH(by);
+    backlog->front.index += by;
     for (;;) {
-        if (at_end(backlog, backlog->front)) {
+        if (backlog->base.queue.size + backlog->holes == 0) { /* I1: the front is at the end */
+            assert(at_end(backlog, backlog->front));
             become_empty(backlog);
             return;
         }
@@ -169,14 +173,6 @@ static void find_front(struct backlog *backlog)
         HORA__TOUCH_PREPAID(1); /* by its removal, or by what stands in its segment */
         backlog->front.index++;
     }
-}
-
-/* The front has been emptied. */
-static void advance(struct backlog *backlog)
-{
-    HORA__TOUCH(1);
-    backlog->front.index++;
-    find_front(backlog);
 }
 
 /* What is offered is so no more, and what has been claimed is gone. */
@@ -195,7 +191,7 @@ void hora__backlog_recall(hora_queue *queue)
         backlog->holes -= was_hole;
         queue->size -= !was_hole;
     }
-    find_front(backlog);
+    advance(backlog, 0);
 }
 
 void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
@@ -314,12 +310,13 @@ static void collect(hora_queue *queue)
         queue->size += backlog->inbox_size;
         backlog->holes += backlog->inbox_holes;
         backlog->inbox_size = backlog->inbox_holes = backlog->inbox_form = 0;
-    } else if (queue->size == 0) {
+    } else if (queue->size == 0 && backlog->spares.count > HORA__SEGMENTS_FEW) {
         hora__spare_segments_tidy(&backlog->spares);
     }
     backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */
     hora__mutex_unlock(&backlog->inbox_lock);
-    limit_holes(backlog);
+    if (backlog->holes > 0)
+        limit_holes(backlog);
 }
 
 static int grow_inbox(struct backlog *backlog)
@@ -386,34 +383,28 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
     return 0;
 }
 
-/* Whether a poster has to wake a taker is read after its task can be seen: see expect. */
-static int post(struct backlog *backlog, const struct hora__posting *posting, bool *ret_wanted)
-{
-    hora__mutex_lock(&backlog->inbox_lock);
-    int error = post_locked(backlog, posting);
-    hora__mutex_unlock(&backlog->inbox_lock);
-    *ret_wanted = hora__atomic_load(&backlog->wanted) != 0;
-    return error;
-}
-
 /* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken since. */
-__attribute__((noinline)) static int post_again(struct backlog *backlog, const struct hora__posting *posting,
-                                                bool *ret_wanted)
+__attribute__((noinline)) static int offer_again(struct backlog *backlog, const struct hora__posting *posting)
 {
     hora_queue *queue = &backlog->base.queue;
     hora__mutex_lock(&queue->object.lock);
     collect(queue);
     hora__mutex_unlock(&queue->object.lock);
-    return post(backlog, posting, ret_wanted);
+    hora__mutex_lock(&backlog->inbox_lock);
+    int error = post_locked(backlog, posting);
+    hora__mutex_unlock(&backlog->inbox_lock);
+    return error;
 }
 
 static int offer(hora_queue *queue, const struct hora__posting *posting)
 {
-    bool wanted;
-    int error = post(backlog_of(queue), posting, &wanted);
+    struct backlog *backlog = backlog_of(queue);
+    hora__mutex_lock(&backlog->inbox_lock);
+    int error = post_locked(backlog, posting);
+    hora__mutex_unlock(&backlog->inbox_lock);
     if (error == HORA_EFULL)
-        error = post_again(backlog_of(queue), posting, &wanted);
-    if (error == 0 && wanted)
+        error = offer_again(backlog, posting);
+    if (error == 0 && hora__atomic_load(&backlog->wanted) != 0) /* after the task can be seen: see expect */
         hora__queue_look(queue);
     return error;
 }
@@ -461,16 +452,17 @@ static void *strip(hora_queue *queue)
     void *item = peek(queue);
     if (item != NULL) {
         queue->size--;
-        advance(backlog_of(queue));
+        advance(backlog_of(queue), 1);
     }
     return item;
 }
 
-/* The next but one: the next is for another taker, likely. */
+/* The next but one: the next is for another taker, likely. There is more than one. */
 static void prefetch(const struct backlog *backlog)
 {
     int index = backlog->front.index + 1;
-    if (backlog->base.queue.size > 1 && index < SLOTS && backlog->front.segment->slots[index].form == 0)
+    assert(backlog->base.queue.size > 1);
+    if (index < SLOTS && backlog->front.segment->slots[index].form == 0)
         hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
@@ -485,8 +477,9 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         return NULL;
     void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_cell);
     queue->size--;
-    advance(backlog);
-    prefetch(backlog);
+    advance(backlog, 1);
+    if (queue->size > 1)
+        prefetch(backlog);
     return item;
 }
 
@@ -497,7 +490,8 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     if (queue->size == 0 && has_inbox(queue))
         collect(queue);
     void *item = strip(queue);
-    prefetch(backlog_of(queue));
+    if (queue->size > 1)
+        prefetch(backlog_of(queue));
     return item;
 }
 
@@ -518,7 +512,7 @@ static void remove_at(struct backlog *backlog, struct hora__place place)
 {
     backlog->base.queue.size--;
     if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
-        advance(backlog); /* I2 */
+        advance(backlog, 1); /* I2 */
         return;
     }
     hora__slot_set_item(&place.segment->slots[place.index], NULL);
@@ -668,12 +662,15 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
         return error;
     }
     hora__atomic_init(&backlog->wanted, 0);
-    backlog->inbox_end.index = SLOTS; /* I4 */
-    backlog->inbox_room = HORA_UNBOUNDED - 1;
-    backlog->front.segment = backlog->end.segment = hora__spare_segments_get(&backlog->spares);
     bool is_bounded = capacity != HORA_UNBOUNDED;
+    struct hora__segment *first = hora__spare_segments_get(&backlog->spares); /* where tasks come in */
+    struct hora__place nowhere = {NULL, SLOTS}, beginning = {first, 0};
+    backlog->front = backlog->end = is_bounded ? beginning : nowhere; /* I2 */
+    backlog->inbox_end = is_bounded ? nowhere : beginning;            /* I4 */
+    backlog->inbox_first = backlog->inbox_end.segment;
+    backlog->inbox_room = HORA_UNBOUNDED - 1;
     error = HORA_ENOMEM;
-    if (backlog->front.segment != NULL)
+    if (first != NULL)
         error = hora__work_source_init(&backlog->base, is_bounded ? &bounded_container : &unbounded_container,
                                        is_bounded ? &bounded_kind : &unbounded_kind, capacity, &own);
     if (error < 0)

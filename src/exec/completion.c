@@ -20,7 +20,6 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "exec/help.h"
 #include "exec/members.h"
 #include "queue/queue.h"
 #include "sys/alloc.h"

@@ -16,6 +16,7 @@
  *                   I2 each listener is called once, those of the user in the order of their registration. */
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "exec/extra.h"
@@ -105,17 +106,11 @@ static void drop_task(hora_future *future)
         future->task.drop(future->task.arg);
 }
 
-static void destroy_event(hora_future *future)
-{
-    if (future->event != NULL)
-        hora__event_destroy(future->event);
-    hora__free(future->event);
-}
-
 /* What few have when they go. */
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
-    for (struct hora__listener *listener; (listener = pop_listener(future)) != NULL;) { /* it was never done */
+    while (future->listeners != NULL) { /* it was never done */
+        struct hora__listener *listener = pop_listener(future);
         struct hora__listener own = *listener;
         if (own.allocated)
             hora__free(listener);
@@ -128,8 +123,15 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
         drop_task(future); /* I2 of future.c: it never ran */
     if (future->has_result && future->by.result != NULL && future->task.drop_result != NULL)
         future->task.drop_result(future->by.result); /* I3 of future.c */
-    destroy_event(future);
-    hora__future_free_name(future);
+    if (future->event != NULL) {
+        hora__event_destroy(future->event);
+        hora__free(future->event);
+    }
+    if (future->owns_name) {
+        char *copy; /* unlike the name of a caller it is not const */
+        memcpy(&copy, &future->task.name, sizeof copy);
+        hora__free(copy);
+    }
 }
 
 /* One that is part of a member, or of what has terms. */
@@ -140,8 +142,12 @@ static void free_larger(hora_future *future)
     hora__free(future);
 }
 
-static void destroy_now(hora_future *future)
+/* The last reference is gone: no other thread can see the future any more. */
+void hora__future_destroy(struct hora__object *object)
 {
+    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
+    if (hora__future_ends_later(future))
+        return;
     hora__future_release(future);
     if (future->kind == HORA__FUTURE_SCHEDULED)
         hora__spares_put(HORA__KEPT_SCHEDULED, future);
@@ -259,14 +265,6 @@ bool hora__future_puts_off_end(hora_future *future)
     if (!waits)
         conclude_all_pending(thread);
     return true;
-}
-
-/* The last reference is gone: nobody else can see it any more. */
-void hora__future_destroy(struct hora__object *object)
-{
-    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
-    if (!hora__future_ends_later(future))
-        destroy_now(future);
 }
 
 bool hora__conclude_interrupt(hora_thread *thread)

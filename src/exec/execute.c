@@ -23,7 +23,7 @@ static void show_idleness(hora_pool *pool)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
-    hora__atomic_store(&pool->shows_idle, 1); /* before looking: see tell_watchers */
+    hora__atomic_store(&pool->shows_idle, 1); /* before looking: see hora__pool_booked */
     bool idle = hora__books_are_even(&pool->books);
     if (!idle)
         hora__atomic_store(&pool->shows_idle, 0);
@@ -34,10 +34,10 @@ static void show_idleness(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Something has been finished, or there was nothing to do before what has just come. Who watches says so before it
- * passes through the locks of the queue and looks, and this is called after the books were changed under them: one of
- * the two sees the other. */
-static void tell_watchers(hora_pool *pool)
+/* Something has been finished, or there was nothing to do before what has just come. A watcher says so before it passes
+ * through the locks of the queue and looks, and this is called after the books were changed under them: one of the two
+ * sees the other. */
+void hora__pool_booked(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->idle_watchers) > 0)
         show_idleness(pool);
@@ -58,7 +58,7 @@ static void book(hora_pool *pool, enum hora__booking what)
 void hora__pool_watch(hora_pool *pool, int by)
 {
     (void)hora__atomic_add(&pool->idle_watchers, by);
-    book(pool, HORA__NOTHING); /* see tell_watchers */
+    book(pool, HORA__NOTHING); /* see hora__pool_booked */
 }
 
 void hora__pool_accept(hora_pool *pool)
@@ -70,25 +70,19 @@ void hora__pool_accept(hora_pool *pool)
 void hora__pool_unaccept(hora_pool *pool)
 {
     book(pool, HORA__WITHDRAWN);
-    tell_watchers(pool);
+    hora__pool_booked(pool);
 }
 
 void hora__pool_finish(hora_pool *pool)
 {
     book(pool, HORA__FINISHED);
-    tell_watchers(pool);
+    hora__pool_booked(pool);
 }
 
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
 {
     hora__queue_leave(pool->queue, hold, &pool->books);
-    tell_watchers(pool);
-}
-
-/* The queue has done so already. */
-void hora__pool_booked(hora_pool *pool)
-{
-    tell_watchers(pool);
+    hora__pool_booked(pool);
 }
 
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
@@ -153,7 +147,7 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
 void hora__pool_cancelled(hora_pool *pool)
 {
     left_queue(pool);
-    tell_watchers(pool);
+    hora__pool_booked(pool);
 }
 
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
@@ -172,8 +166,9 @@ enum standing {
     GIVEN, /* the same, and with success the caller gives its reference back */
 };
 
-/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use the future any more: whoever is to take it
- * back out of the queue finds it by its address, and that could be another future's by then. */
+/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use the future any
+ * more: a thread that takes the future back out of the queue finds it by its address, and that could be another future's
+ * by then. */
 static bool has_own_reference(enum standing standing)
 {
     return standing != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
@@ -193,7 +188,7 @@ static void enter(hora_pool *pool, hora_future *future, enum standing standing)
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
-        hora__future_born_enqueued(future, &pool->owner, has_own_reference(standing) ? 2 : 1);
+        hora__future_born_enqueued(future, &pool->owner, standing == FRESH || has_own_reference(standing) ? 2 : 1);
         if (pool->overseer != NULL)
             stamp(pool, future);
     }
@@ -216,7 +211,8 @@ static int put_into_queue(hora_pool *pool, hora_future *future, enum standing st
         back_out(pool, future, standing);
         return error;
     }
-    hora__pool_work_came(pool);
+    if (hora__atomic_load(&pool->idle_watchers) > 0)
+        hora__pool_work_came(pool);
     if (pool->overseer != NULL)
         pool->overseer->kind->queued(pool->overseer);
     return 0;
@@ -285,11 +281,6 @@ static int start_with(hora_pool *pool, hora_future *future, enum standing standi
     return error;
 }
 
-static bool below_core(const hora_pool *pool)
-{
-    return hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
-}
-
 /* Whether a worker is there, or on its way, and no other one is to start before a task is queued. */
 static bool is_staffed(const hora_pool *pool)
 {
@@ -334,7 +325,8 @@ static int place(hora_pool *pool, hora_future *future, enum standing standing)
         return pool->kind->place(pool, future);
     if (pool->admission != NULL)
         return place_steered(pool, future, standing);
-    if (below_core(pool) && start_with(pool, future, standing, true) == 0)
+    bool below_core = hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
+    if (below_core && start_with(pool, future, standing, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;
     if (hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING) {
@@ -416,22 +408,18 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
     return error;
 }
 
-/* Of one that nobody but the caller has seen. */
-static inline int place_fresh(hora_pool *pool, hora_future *future)
+int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
     if (pool->owner.spin > 0)
         future->spins = true;
     if (pool->overseer != NULL)
         hora__pool_comes(pool, &future->task);
-    int error = hora__pool_placed(pool, future, place(pool, future, FRESH));
+    int error = place(pool, future, FRESH);
+    if (error < 0)
+        error = hora__pool_placed(pool, future, error);
     if (error < 0)
         hora__pool_came(pool, &future->task, error);
     return error;
-}
-
-int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
-{
-    return place_fresh(pool, future);
 }
 
 int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future)
@@ -440,7 +428,7 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     int error = ret_future == NULL ? HORA_EINVAL : make(pool, task, &future);
     if (error < 0)
         return error;
-    error = place_fresh(pool, future);
+    error = hora__pool_place_fresh(pool, future);
     if (error < 0)
         hora__future_forget(future);
     else

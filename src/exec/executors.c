@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executors.c - the usual pools by name */
+/* executors.c - the usual pools by name, and submitting to anything that can execute a future */
+#include <hora/executor.h>
+
 #include <limits.h>
 #include <stddef.h>
 
@@ -9,6 +11,8 @@
 #include "sys/processors.h"
 
 enum { CACHED_KEEP_ALIVE_S = 60 };
+
+/* ---- pools by name ---- */
 
 int hora_available_processors(void)
 {
@@ -67,4 +71,34 @@ int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,
     if (own.keep_alive == 0)
         own.keep_alive = HORA_SECONDS(CACHED_KEEP_ALIVE_S);
     return hora_pool_new(&own, ret_pool, reason);
+}
+
+/* ---- executors ---- */
+
+static int execute_on_pool(hora_future *future, void *self)
+{
+    return hora_pool_execute_future(self, future);
+}
+
+hora_executor hora_pool_executor(hora_pool *pool)
+{
+    if (pool == NULL)
+        return (hora_executor){.execute = NULL};
+    return (hora_executor){.execute = execute_on_pool, .arg = pool, .clock = pool->object.clock};
+}
+
+int hora_executor_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
+{
+    if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL || ret_future == NULL)
+        return HORA_EINVAL;
+    hora_future *future;
+    int error = hora__future_new(task, executor->clock, &future);
+    if (error < 0)
+        return error;
+    error = executor->execute(future, executor->arg);
+    if (error < 0)
+        hora__future_forget(future);
+    else
+        *ret_future = future;
+    return error < 0 ? error : 0;
 }

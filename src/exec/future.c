@@ -27,32 +27,124 @@
 #include <assert.h>
 #include <hora/trigger.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/fast.h"
 #include "base/fault.h"
+#include "base/utf8.h"
 #include "exec/extra.h"
+#include "exec/spares.h"
+#include "sync/clock.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
 #include "sys/probe.h"
 
 static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
 
-static enum hora__future_state state_of(const hora_future *future)
-{
-    return hora__future_state(future);
-}
-
 static bool is_done(const hora_future *future)
 {
-    return state_of(future) != HORA__FUTURE_NEW;
+    return hora__future_state(future) != HORA__FUTURE_NEW;
 }
 
-/* ---- beginning and end ---- */
+/* ---- making, references ---- */
 
 static void drop_result(hora_future *future, void *result)
 {
     if (future->task.drop_result != NULL && result != NULL)
         future->task.drop_result(result);
+}
+
+int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
+{
+    int error = hora__object_init(&future->object, clock, hora__future_destroy);
+    if (error == 0)
+        hora__future_init_rest(future, task, in_caller_memory);
+    return error;
+}
+
+int hora__future_init_beside(hora_future *future, const hora_task *task, const struct hora__object *other)
+{
+    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
+    if (error == 0)
+        hora__future_init_rest(future, task, false);
+    return error;
+}
+
+int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
+{
+    hora_future *future = hora__spares_get(HORA__KEPT_PLAIN, sizeof *future);
+    if (future == NULL)
+        return HORA_ENOMEM;
+    int error = hora__future_init(future, task, clock, false);
+    if (error < 0)
+        hora__spares_put(HORA__KEPT_PLAIN, future);
+    else
+        *ret_future = future;
+    return error;
+}
+
+int hora__future_new_beside(const hora_task *task, const struct hora__object *other, struct hora__depot *depot,
+                            hora_future **ret_future)
+{
+    hora_future *future = hora__spares_own(HORA__KEPT_PLAIN);
+    if (future == NULL)
+        future = hora__depot_get_more(depot, sizeof *future);
+    if (future == NULL)
+        return HORA_ENOMEM;
+    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
+    if (error < 0) {
+        hora__spares_put(HORA__KEPT_PLAIN, future);
+        return error;
+    }
+    hora__future_init_rest(future, task, false);
+    *ret_future = future;
+    return 0;
+}
+
+int hora__future_new_bound(const hora_task *task, const hora_clock *clock, struct hora__extra *extra,
+                           hora_future **ret_future)
+{
+    struct hora__bound *bound = hora__alloc(1, sizeof *bound);
+    if (bound == NULL)
+        return HORA_ENOMEM;
+    int error = hora__future_init(&bound->future, task, clock, false);
+    if (error < 0) {
+        hora__free(bound);
+        return error;
+    }
+    bound->future.kind = HORA__FUTURE_BOUND;
+    bound->extra = extra;
+    *ret_future = &bound->future;
+    return 0;
+}
+
+int hora_future_new(const hora_task *task, hora_future **ret_future)
+{
+    if (task == NULL || task->run == NULL || ret_future == NULL)
+        return HORA_EINVAL;
+    return hora__future_new(task, NULL, ret_future);
+}
+
+int hora_future_new_promise(void (*drop_result_fn)(void *result), hora_future **ret_future)
+{
+    if (ret_future == NULL)
+        return HORA_EINVAL;
+    return hora__future_new(&(hora_task){.drop_result = drop_result_fn}, NULL, ret_future);
+}
+
+void hora__future_unborn(hora_future *future)
+{
+    hora__atomic_init(&future->object.references, 1);
+    future->owner = NULL;
+    future->entries = 0;
+}
+
+void hora__future_forget(hora_future *future)
+{
+    future->owes_drop = false;
+    (void)hora_future_unref(future);
 }
 
 hora_future *hora_future_ref(hora_future *future)
@@ -77,17 +169,17 @@ static int check(const hora_future *future)
 /* ---- out of NEW ---- */
 
 /* What remains to be done after a transition, once the lock is free. */
-struct aftermath {
+struct completion {
     struct hora__wakes wakes;
     bool has_listeners;
     bool drops_task;
 };
 
-static void begin_aftermath(struct aftermath *after)
+/* The array of threads to wake is left as it is. */
+static inline void begin(struct completion *after)
 {
-    hora__wakes_init(&after->wakes);
-    after->has_listeners = false;
-    after->drops_task = false;
+    after->wakes.count = 0;
+    after->has_listeners = after->drops_task = false;
 }
 
 static void set_state(hora_future *future, enum hora__future_state state)
@@ -96,15 +188,24 @@ static void set_state(hora_future *future, enum hora__future_state state)
     hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
 }
 
-/* I5: the caller is going to drop the task, unless it runs. */
-static inline void keep_name_locked(hora_future *future)
+/* I5: the caller is going to drop the task, unless it runs or has been dropped. From now on the name is a copy, or NULL if
+ * there is no memory for one. */
+static void keep_name_locked(hora_future *future)
 {
-    if (future->task.drop != NULL)
-        hora__future_keep_name_locked(future);
+    assert(hora__mutex_held(&future->object.lock) && future->task.drop != NULL);
+    if (future->runner != NULL || !future->owes_drop || future->task.name == NULL || HORA__FAULT(FUTURE_KEEPS_NO_NAME))
+        return;
+    assert(!future->owns_name);
+    size_t size = strlen(future->task.name) + 1;
+    char *copy = hora__alloc_dirty(size);
+    if (copy != NULL)
+        memcpy(copy, future->task.name, size);
+    future->task.name = copy;
+    future->owns_name = copy != NULL;
 }
 
 /* The future has just left NEW and is in a final state. */
-static void announce_locked(hora_future *future, struct aftermath *after)
+static void announce_locked(hora_future *future, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
@@ -117,7 +218,7 @@ static void announce_locked(hora_future *future, struct aftermath *after)
 }
 
 /* With the lock free. The caller has a reference that outlives this. */
-static inline void finish(hora_future *future, struct aftermath *after)
+static inline void finish(hora_future *future, struct completion *after)
 {
     hora__wakes_flush(&after->wakes);
     bool drops = after->drops_task && future->task.drop != NULL;
@@ -126,12 +227,13 @@ static inline void finish(hora_future *future, struct aftermath *after)
 }
 
 /* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
-static bool settle_locked(hora_future *future, void *result, int failure, struct aftermath *after)
+static bool settle_locked(hora_future *future, void *result, int failure, struct completion *after)
 {
     if (is_done(future))
         return false; /* I1 */
     set_state(future, HORA__FUTURE_COMPLETING);
-    keep_name_locked(future);
+    if (future->task.drop != NULL)
+        keep_name_locked(future);
     future->by.result = failure == 0 ? result : NULL;
     future->has_result = failure == 0;
     future->failure = failure;
@@ -142,8 +244,8 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
 
 static bool settle(hora_future *future, void *result, int failure)
 {
-    struct aftermath after;
-    begin_aftermath(&after);
+    struct completion after;
+    begin(&after);
     hora__mutex_lock(&future->object.lock);
     bool settled = settle_locked(future, result, failure, &after);
     hora__mutex_unlock(&future->object.lock);
@@ -168,8 +270,8 @@ int hora_future_fail(hora_future *future, int code)
 
 bool hora__future_abort(hora_future *future, int why)
 {
-    struct aftermath after;
-    begin_aftermath(&after);
+    struct completion after;
+    begin(&after);
     hora__mutex_lock(&future->object.lock);
     bool settled = future->runner == NULL && settle_locked(future, NULL, why, &after);
     hora__mutex_unlock(&future->object.lock);
@@ -183,6 +285,7 @@ bool hora__future_abort(hora_future *future, int why)
 /* The owner, if there is one, is through with an entry. */
 static void leave_owner_locked(hora_future *future, const struct hora__queue_owner *owner)
 {
+    assert(hora__mutex_held(&future->object.lock));
     if (owner == NULL || future->owner != owner)
         return;
     assert(future->entries > 0);
@@ -216,8 +319,8 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
                     const struct hora__queue_owner *owner)
 {
-    struct aftermath after;
-    begin_aftermath(&after);
+    struct completion after;
+    begin(&after);
     hora__mutex_lock(&future->object.lock);
     if (future->runner == thread)
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
@@ -227,7 +330,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     bool settled = !stays_new && settle_locked(future, result, failure, &after);
     bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
     if (drops_late) {
-        keep_name_locked(future);
+        if (future->task.drop != NULL)
+            keep_name_locked(future);
         future->owes_drop = false;
     }
     hora__mutex_unlock(&future->object.lock);
@@ -240,17 +344,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     return stays_new;
 }
 
-static enum hora__verdict verdict_once(int code)
-{
-    return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
-}
-
-static enum hora__verdict verdict_and_reset(int code)
-{
-    return code == 0 ? HORA__GOES_ON : HORA__FAILS;
-}
-
-static int run(hora_future *future, enum hora__verdict (*verdict)(int code), bool *ret_stays_new)
+/* Run it in any thread; if it succeeds, that means `success`. */
+static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_new)
 {
     hora_thread *thread;
     int error = check(future);
@@ -262,7 +357,7 @@ static int run(hora_future *future, enum hora__verdict (*verdict)(int code), boo
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, thread, failure, result, verdict(failure), NULL);
+    *ret_stays_new = end_run(future, thread, failure, result, failure == 0 ? success : HORA__FAILS, NULL);
     return 1;
 }
 
@@ -270,7 +365,7 @@ int hora_future_run(hora_future *future)
 {
     bool stays_new;
     (void)hora_future_ref(future); /* the task may give the caller's reference back */
-    int ran = run(future, verdict_once, &stays_new);
+    int ran = run(future, HORA__SUCCEEDS, &stays_new);
     (void)hora_future_unref(future);
     return ran;
 }
@@ -279,7 +374,7 @@ int hora_future_run_and_reset(hora_future *future)
 {
     bool stays_new = false;
     (void)hora_future_ref(future);
-    int ran = run(future, verdict_and_reset, &stays_new);
+    int ran = run(future, HORA__GOES_ON, &stays_new);
     (void)hora_future_unref(future);
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
@@ -295,22 +390,16 @@ __attribute__((noinline)) static int call_watched(hora_future *future, struct ho
     return code;
 }
 
-/* Call the body, in a worker's thread. */
-static inline int call_body(hora_future *future, const hora_thread *thread, void **ret_result)
-{
-    return thread->witness == NULL ? future->task.run(future->task.arg, ret_result)
-                                   : call_watched(future, thread->witness, ret_result);
-}
-
 bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__queue_owner *owner)
 {
     if (!begin_run(future, thread, owner))
         return false;
     void *result = NULL;
     HORA__PROBE(task_start, future, future->task.name);
-    int failure = call_body(future, thread, &result);
+    int failure = thread->witness == NULL ? future->task.run(future->task.arg, &result)
+                                          : call_watched(future, thread->witness, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
-    (void)end_run(future, thread, failure, result, verdict_once(failure), owner);
+    (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner);
     return true;
 }
 
@@ -322,7 +411,8 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
         return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
-    int code = call_body(future, thread, &result);
+    int code = thread->witness == NULL ? future->task.run(future->task.arg, &result)
+                                       : call_watched(future, thread->witness, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
     return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL);
 }
@@ -343,12 +433,13 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 
 /* ---- cancelling ---- */
 
-static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aftermath *after)
+static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct completion *after)
 {
     if (is_done(future))
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
-    keep_name_locked(future);
+    if (future->task.drop != NULL)
+        keep_name_locked(future);
     if (interrupt) {
         set_state(future, HORA__FUTURE_INTERRUPTING);
         if (future->runner != NULL) {
@@ -367,8 +458,8 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct aft
 
 hora_cancel hora__future_expire(hora_future *future)
 {
-    struct aftermath after;
-    begin_aftermath(&after);
+    struct completion after;
+    begin(&after);
     hora__mutex_lock(&future->object.lock);
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_INTERRUPTED;
     bool settled = settle_locked(future, NULL, HORA_EEXPIRED, &after);
@@ -434,8 +525,8 @@ static hora_cancel cancel_unnoticed(hora_future *future)
 /* Cancel any, and unlock. */
 __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future, bool interrupt)
 {
-    struct aftermath after;
-    begin_aftermath(&after);
+    struct completion after;
+    begin(&after);
     hora_cancel what = cancel_locked(future, interrupt, &after);
     bool is_out = false;
     struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
@@ -484,4 +575,140 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
     hora__mutex_lock(&future->object.lock);
     leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
+}
+
+/* ---- in memory of the caller ----
+ *
+ * The caller has the memory back once the last reference is gone. The thread that gives that one back resolves a waiter on
+ * the caller's stack, as the last thing it does, and touches the future no more. */
+
+int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_future **ret_future)
+{
+    if (storage == NULL || task == NULL || task->run == NULL || ret_future == NULL)
+        return HORA_EINVAL;
+    hora_future *future = (hora_future *)(void *)storage;
+    int error = hora__future_init(future, task, NULL, true);
+    if (error == 0)
+        *ret_future = future;
+    return error;
+}
+
+void hora__future_gone(struct hora__waiter *reclaimer)
+{
+    struct hora__wakes wakes;
+    hora__wakes_init(&wakes);
+    hora__waiter_resolve(reclaimer, 0, &wakes);
+    hora__wakes_flush(&wakes);
+}
+
+/* Note who wants the memory back. HORA_EDEADLK if the task itself asks. */
+static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora__waiter *waiter)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool self = future->runner == thread;
+    bool nobody_will = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
+    if (!self)
+        ((struct hora__lodger *)future)->reclaimer = waiter;
+    hora__mutex_unlock(&future->object.lock);
+    if (self)
+        return HORA_EDEADLK;
+    if (nobody_will)
+        (void)hora_future_cancel(future, false);
+    return 0;
+}
+
+int hora_future_reclaim(hora_future *future)
+{
+    hora_thread *thread;
+    struct hora__waiter waiter;
+    int error = future == NULL || !future->in_caller_memory ? HORA_EINVAL : hora__object_check(&future->object);
+    if (error == 0)
+        error = hora__thread_current(&thread);
+    if (error != 0)
+        return error;
+    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    error = note_reclaimer(future, thread, &waiter);
+    if (error < 0)
+        return error;
+    bool interrupted = false;
+    hora__object_leave(&future->object);
+    while (hora__waiter_park(&waiter, hora__clock_or_default(NULL), HORA_FOREVER) != HORA__WAKE_RESOLVED)
+        interrupted |= hora__thread_take_interrupt(thread); /* kept for later: the memory is in use until then */
+    if (interrupted)
+        (void)hora_thread_interrupt(thread);
+    return 0;
+}
+
+/* ---- the name, for threads that do not run the task: I5 ---- */
+
+const char *hora__future_lock_name(hora_future *future)
+{
+    if (!HORA__FAULT(FUTURE_NAME_UNLOCKED))
+        hora__mutex_lock(&future->object.lock);
+    const char *name = future->task.name;
+    HORA__ATOMIC_POINT(); /* who reads it without the lock may come too late */
+    return name;
+}
+
+void hora__future_unlock_name(hora_future *future)
+{
+    if (!HORA__FAULT(FUTURE_NAME_UNLOCKED))
+        hora__mutex_unlock(&future->object.lock);
+}
+
+void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_copy)
+{
+    const char *name = hora__future_lock_name(future);
+    ret_copy->task = future->task;
+    if (name != NULL && future->task.drop != NULL) {
+        hora__utf8_copy(ret_copy->name, sizeof ret_copy->name, name);
+        ret_copy->task.name = ret_copy->name;
+    }
+    hora__future_unlock_name(future);
+}
+
+/* ---- in one line ---- */
+
+enum { STATE_SIZE = 128 };
+
+static void describe_state(hora_future *future, char *state)
+{
+    int outcome = hora__future_outcome(future);
+    switch (outcome) {
+    case 0:
+        (void)snprintf(state, STATE_SIZE, "Completed normally");
+        return;
+    case HORA_EAGAIN:
+        (void)snprintf(state, STATE_SIZE, "Not completed");
+        return;
+    case HORA_ECANCELED:
+        (void)snprintf(state, STATE_SIZE, "Cancelled");
+        return;
+    case HORA_EFAILED:
+        (void)snprintf(state, STATE_SIZE, "Completed exceptionally: %d", hora_future_failure(future));
+        return;
+    default:
+        (void)snprintf(state, STATE_SIZE, "Completed exceptionally: %s", hora_strerror(outcome));
+    }
+}
+
+static int describe(const hora_future *future, const char *name, const char *state, char *text, size_t size)
+{
+    const hora_task *task = &future->task;
+    return snprintf(text, size, "%s (%s:%d) [%s]", name != NULL ? name : "task", task->file != NULL ? task->file : "?",
+                    task->line, state);
+}
+
+int hora_future_describe(hora_future *future, char *text, size_t size)
+{
+    char state[STATE_SIZE];
+    if (future == NULL || (text == NULL && size > 0))
+        return HORA_EINVAL;
+    describe_state(future, state);
+    if (hora__object_check(&future->object) < 0) /* the lock cannot be taken, and without it the name cannot be read */
+        return describe(future, NULL, state, text, size);
+    const char *name = hora__future_lock_name(future);
+    int length = describe(future, name, state, text, size);
+    hora__future_unlock_name(future);
+    return length;
 }

@@ -306,13 +306,17 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 /* Register a listener that the caller provides; called at once if it is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
 
+/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its time has not
+ * come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
+hora_ns hora__help(hora_future *future, hora_thread *thread);
+
+/* Note what the calling thread, which is a worker or runs a future, is about to wait for. HORA_EDEADLK if that would never
+ * end. In either case hora__end_waiting follows. */
+__attribute__((warn_unused_result)) int hora__begin_waiting(hora_future *future, hora_thread *thread);
+void hora__end_waiting(hora_thread *thread);
+
 /* Its time has changed: those who wait for it may be able to help sooner, or only later. */
 void hora__future_nudge(hora_future *future);
-
-/* The task is going to be dropped, unless it runs or has been: from now on its name is a copy, or NULL if there is no memory for
- * that. And: frees the copy. */
-void hora__future_keep_name_locked(hora_future *future);
-void hora__future_free_name(hora_future *future);
 
 /* Takes the future's lock, and returns the name of its task, which another thread may drop otherwise; and releases the lock. */
 const char *hora__future_lock_name(hora_future *future);

@@ -9,7 +9,7 @@
  * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this one in turn, never
  *                   ends; nor does one for a task in the queue of a pool all of whose workers do so. Each
  *                   thread notes what it waits for before it looks at what those wait for that could run it
- *                   (help.c); so of two that close a ring at the same time at least one sees it. Every thread
+ *                   (begin_waiting); so of two that close a ring at the same time at least one sees it. Every thread
  *                   of a ring is a worker, or runs a future that another one waits for: so the others need
  *                   not note anything. */
 #include <assert.h>
@@ -17,7 +17,7 @@
 
 #include "base/fault.h"
 #include "exec/future.h"
-#include "exec/help.h"
+#include "exec/worker.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 #include "sys/spin.h"
@@ -93,6 +93,172 @@ static int answer(hora_future *future, void **ret_result)
     return outcome;
 }
 
+/* ---- waits that never end ----
+ *
+ * A thread that waits for a future waits for the thread that runs it; or, if it is queued, for any worker of its pool. It
+ * waits for ever if each thread that it may wait for in this way, directly or not, waits itself, without a limit. What
+ * other threads may still do, like cancelling a future, is not considered. Locks are taken one at a time: a future's, then
+ * a thread's. Each step holds a reference to what it looks at. */
+
+/* More threads than these are not looked at: that would cost more than it is likely to tell. */
+enum { MOST_THREADS = 32 };
+
+/* What a thread waits for without a limit, with a reference; NULL: nothing. And which of its waits it is. */
+static hora_future *awaited_by(hora_thread *thread, uint32_t *ret_wait)
+{
+    hora__mutex_lock(&thread->lock);
+    hora_future *future = hora_future_ref(thread->waiting_for);
+    *ret_wait = thread->waits;
+    hora__mutex_unlock(&thread->lock);
+    return future;
+}
+
+static void note(hora_thread *thread, hora_future *future)
+{
+    hora__mutex_lock(&thread->lock);
+    thread->waiting_for = future;
+    thread->waits++;
+    hora__mutex_unlock(&thread->lock);
+}
+
+/* Threads that wait for each other, as far as they are known, with references to all that is named here. */
+struct knot {
+    int count;
+    struct {
+        hora_thread *thread;
+        hora_future *awaited; /* NULL: it has not been looked at yet */
+        uint32_t wait;
+    } members[MOST_THREADS];
+};
+
+static bool has(const struct knot *knot, const hora_thread *thread)
+{
+    for (int i = 0; i < knot->count; i++)
+        if (knot->members[i].thread == thread)
+            return true;
+    return false;
+}
+
+/* One that has to be looked at. Takes over a reference. Whether there is room for it. */
+static bool add(struct knot *knot, hora_thread *thread)
+{
+    bool known = has(knot, thread);
+    if (known || knot->count == MOST_THREADS) {
+        (void)hora_thread_unref(thread);
+        return known;
+    }
+    knot->members[knot->count].awaited = NULL;
+    knot->members[knot->count++].thread = thread;
+    return true;
+}
+
+static void release(struct knot *knot)
+{
+    for (int i = 0; i < knot->count; i++) {
+        (void)hora_thread_unref(knot->members[i].thread);
+        (void)hora_future_unref(knot->members[i].awaited);
+    }
+}
+
+/* All threads that could run this future, with references: the one that runs it, or all workers of the pool
+ * in whose queue it is. How many; -1: it is done, or others could, or they are too many. */
+static int find_those_who_could_run(hora_future *future, hora_thread **threads)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool is_new = !hora_future_is_done(future);
+    hora_thread *runner = is_new ? hora_thread_ref(future->runner) : NULL;
+    struct hora__queue_owner *owner = is_new && runner == NULL ? future->owner : NULL;
+    if (owner != NULL)
+        hora__object_ref(owner->object);
+    hora__mutex_unlock(&future->object.lock);
+    if (runner != NULL) {
+        threads[0] = runner;
+        return 1;
+    }
+    if (owner == NULL)
+        return -1; /* a promise, for example */
+    int count = owner->find_workers(owner, threads, MOST_THREADS);
+    hora__object_leave(owner->object);
+    return count;
+}
+
+/* Whether all of them are in the knot, or can be added. */
+static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool may_add)
+{
+    hora_thread *threads[MOST_THREADS];
+    int count = find_those_who_could_run(future, threads);
+    bool all = count > 0;
+    for (int i = 0; i < count; i++) {
+        if (all && (may_add || has(knot, threads[i])))
+            all = add(knot, threads[i]);
+        else {
+            all = false;
+            (void)hora_thread_unref(threads[i]);
+        }
+    }
+    return all;
+}
+
+/* Look at each thread, and at those that it waits for: whether all of them wait. */
+static bool all_wait(struct knot *knot)
+{
+    for (int i = 0; i < knot->count; i++) {
+        knot->members[i].awaited = awaited_by(knot->members[i].thread, &knot->members[i].wait);
+        if (knot->members[i].awaited == NULL || !add_those_who_could_run(knot, knot->members[i].awaited, true))
+            return false;
+    }
+    return true;
+}
+
+/* Look once more: first at who could run what is awaited, then at the waits. If none has changed, there was a
+ * moment between the two looks in which all of the threads waited for each other. */
+static bool still_wait(struct knot *knot)
+{
+    for (int i = 0; i < knot->count; i++)
+        if (!add_those_who_could_run(knot, knot->members[i].awaited, false))
+            return false;
+    for (int i = 0; i < knot->count; i++) {
+        uint32_t wait;
+        hora_future *awaited = awaited_by(knot->members[i].thread, &wait);
+        bool same = awaited == knot->members[i].awaited && wait == knot->members[i].wait;
+        (void)hora_future_unref(awaited);
+        if (!same || hora_future_is_done(knot->members[i].awaited))
+            return false;
+    }
+    return true;
+}
+
+int hora__begin_waiting(hora_future *future, hora_thread *thread)
+{
+    struct knot knot;
+    note(thread, future);
+    knot.count = 1;
+    knot.members[0].thread = hora_thread_ref(thread);
+    knot.members[0].awaited = NULL;
+    bool hangs = all_wait(&knot) && still_wait(&knot);
+    release(&knot);
+    return hangs ? HORA_EDEADLK : 0;
+}
+
+void hora__end_waiting(hora_thread *thread)
+{
+    note(thread, NULL);
+}
+
+/* ---- waiting ---- */
+
+hora_ns hora__help(hora_future *future, hora_thread *thread)
+{
+    struct hora__worker *worker = thread->worker;
+    if (worker == NULL)
+        return HORA_FOREVER;
+    hora__mutex_lock(&future->object.lock);
+    future->nudged = false; /* what changes from now on is seen before the worker sleeps */
+    bool ours = future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
+    hora__mutex_unlock(&future->object.lock);
+    return ours ? hora__worker_run_queued(worker, future) : HORA_FOREVER;
+}
+
 /* With the lock: whether no worker of its pool is there, which is to run it. */
 static bool is_unattended_locked(const hora_future *future)
 {
@@ -113,18 +279,6 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
         return HORA_EAGAIN;
     }
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
-}
-
-/* Without a limit: noting it, so that others can see what this thread waits for. */
-static int wait_for_ever(hora_future *future, hora_thread *thread)
-{
-    if (thread->runs == 0 && thread->worker == NULL)
-        return wait_until(future, thread, HORA_FOREVER, false);
-    int error = hora__begin_waiting(future, thread);
-    if (error == 0)
-        error = wait_until(future, thread, HORA_FOREVER, false);
-    hora__end_waiting(thread);
-    return error;
 }
 
 /* Look for a while, if the pool is one that wants it so: whether the future is done. Also without this all goes well, so what ends it needs
@@ -170,11 +324,16 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
     hora_ns attend_at = HORA_FOREVER;
     hora_ns pause = 0;
     for (;;) {
-        hora_ns help_at = hora__help(future, thread);
+        hora_ns help_at = thread->worker != NULL ? hora__help(future, thread) : HORA_FOREVER;
         hora_ns look_at = help_at < attend_at ? help_at : attend_at;
         hora_ns until = look_at < deadline ? look_at : deadline;
-        int error = until == HORA_FOREVER ? wait_for_ever(future, thread)
-                                          : wait_until(future, thread, until, attend_at != HORA_FOREVER);
+        /* Without a limit other threads have to see what this one waits for, if they may wait for it in turn. */
+        bool is_noted = until == HORA_FOREVER && (thread->runs != 0 || thread->worker != NULL);
+        int error = is_noted ? hora__begin_waiting(future, thread) : 0;
+        if (error == 0)
+            error = wait_until(future, thread, until, until != HORA_FOREVER && attend_at != HORA_FOREVER);
+        if (is_noted)
+            hora__end_waiting(thread);
         bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && look_at < deadline);
         if (!looks_again)
             return error;

@@ -16,7 +16,6 @@
 #include "base/fault.h"
 #include "base/first_release.h"
 #include "base/reason.h"
-#include "exec/help.h"
 #include "exec/members.h"
 #include "sync/clock.h"
 #include "sync/ready_fd.h"

@@ -39,6 +39,41 @@ bool hora__pool_queue_is_empty(hora_pool *pool)
            0; /* a poll without an answer would not do: a delay queue may have undue tasks */
 }
 
+/* ---- as the owner of its queue ---- */
+
+static int find_workers_locked(hora_pool *pool, hora_thread **threads, int most)
+{
+    int count = 0;
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        const struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        if (count < most && worker->thread != NULL)
+            threads[count++] = hora_thread_ref(worker->thread);
+    }
+    return count;
+}
+
+/* As find_workers of struct hora__queue_owner. */
+static int find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most)
+{
+    hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+    struct hora__bounds bounds = hora__pool_bounds(pool);
+    int bound = pool->kind == NULL ? bounds.max_threads : bounds.core_threads > 0 ? bounds.core_threads : 1;
+    hora__mutex_lock(&pool->object.lock);
+    int count = hora__count_of(hora__atomic_load(&pool->control));
+    int written_off = hora__atomic_load(&pool->written_off);
+    int found = 0;
+    /* One that starts, or ends and is about to be replaced, is alive, and not on the list, or the other way
+     * round. */
+    bool may_grow = count < bound || pool->alive != count + written_off;
+    if (!may_grow && pool->alive <= most)
+        found = find_workers_locked(pool, threads, most);
+    bool all = found > 0 && found == pool->alive;
+    hora__mutex_unlock(&pool->object.lock);
+    for (int i = 0; i < found && !all; i++)
+        (void)hora_thread_unref(threads[i]);
+    return all ? found : -1;
+}
+
 /* ---- making ---- */
 
 static void destroy(struct hora__object *object)
@@ -133,7 +168,7 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
     pool->queue_holds = hora__pool_queue_holds(options);
     pool->max_follows = pool->kind == NULL && hora__pool_max_follows(options);
     pool->owner = (struct hora__queue_owner){
-        .object = &pool->object, .cancelled = cancelled, .rescue = rescue, .find_workers = hora__pool_find_workers};
+        .object = &pool->object, .cancelled = cancelled, .rescue = rescue, .find_workers = find_workers};
     hora__atomic_init(&pool->owner.workers, 0);
     hora__atomic_init(&pool->owner.keeps_cancelled, options->keep_cancelled ? 1 : 0);
     pool->owner.spin = options->spin;
@@ -455,6 +490,103 @@ static bool is_terminated_locked(hora_pool *pool)
 static bool is_quiet_locked(hora_pool *pool)
 {
     return hora__books_are_even(&pool->books);
+}
+
+/* A thread that waits while tasks are queued and no worker is there tries to start one from time to time; see
+ * worker_add.c. */
+
+/* What a thread waits for, and where it is told of it. */
+struct condition {
+    bool (*is_so_locked)(hora_pool *pool);
+    struct hora__list *list;
+    bool tries;          /* no worker is there, and the thread tries to start one from time to time */
+    uint32_t strandings; /* of the pool, before the thread looked for that */
+};
+
+/* Wait once, until the time `until`. Precedence: the condition, the end of the time, interrupts. HORA_EAGAIN:
+ * look again. */
+static int wait_once(hora_pool *pool, const struct condition *condition, hora_thread *thread, hora_ns timeout,
+                     hora_ns until)
+{
+    int error = 0;
+    hora__mutex_lock(&pool->object.lock);
+    if (!condition->is_so_locked(pool)) {
+        if (timeout <= 0)
+            error = HORA_ETIMEDOUT;
+        else if (timeout == HORA_FOREVER && hora__pool_needs_caller(pool))
+            error = HORA_EDEADLK;
+        else if (pool->strandings != condition->strandings && !condition->tries)
+            error = HORA_EAGAIN;
+        else
+            return hora__object_wait_locked(&pool->object, condition->list, thread, until);
+    }
+    hora__mutex_unlock(&pool->object.lock);
+    return error;
+}
+
+static uint32_t read_strandings(hora_pool *pool)
+{
+    hora__mutex_lock(&pool->object.lock);
+    uint32_t strandings = pool->strandings;
+    hora__mutex_unlock(&pool->object.lock);
+    return strandings;
+}
+
+/* As wait_once, until the deadline. While no worker is there to run what is queued, try to start one from
+ * time to time. */
+static int wait_for(hora_pool *pool, struct condition *condition, hora_ns timeout)
+{
+    hora_thread *thread;
+    hora_ns deadline = timeout > 0 ? hora__clock_deadline(pool->object.clock, timeout) : 0;
+    hora_ns pause = 0;
+    int error = hora__thread_current(&thread);
+    if (error < 0)
+        return error;
+    for (;;) {
+        hora_ns until = deadline;
+        condition->strandings = read_strandings(pool);
+        condition->tries = timeout > 0 && hora__pool_is_stranded(pool) && hora__pool_rescue(pool);
+        if (condition->tries) {
+            pause = hora__rescue_pause(pause);
+            hora_ns again = hora__clock_deadline(pool->object.clock, pause);
+            until = again < deadline ? again : deadline;
+        }
+        error = wait_once(pool, condition, thread, timeout, until);
+        bool looks_again = error == HORA_EAGAIN || (error == HORA_ETIMEDOUT && until < deadline);
+        if (!looks_again)
+            return error;
+    }
+}
+
+int hora_pool_await_termination_for(hora_pool *pool, hora_ns timeout)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    struct condition condition = {.is_so_locked = is_terminated_locked, .list = &pool->terminations};
+    return wait_for(pool, &condition, timeout);
+}
+
+int hora_pool_await_idle_for(hora_pool *pool, hora_ns timeout)
+{
+    int error = hora__pool_check(pool);
+    if (error < 0)
+        return error;
+    struct condition condition = {.is_so_locked = is_quiet_locked, .list = &pool->quiescers};
+    hora__pool_watch(pool, 1);
+    error = wait_for(pool, &condition, timeout);
+    hora__pool_watch(pool, -1);
+    return error;
+}
+
+int hora_pool_await_termination(hora_pool *pool)
+{
+    return hora_pool_await_termination_for(pool, HORA_FOREVER);
+}
+
+int hora_pool_await_idle(hora_pool *pool)
+{
+    return hora_pool_await_idle_for(pool, HORA_FOREVER);
 }
 
 int hora_pool_close(hora_pool *pool)

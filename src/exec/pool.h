@@ -81,7 +81,7 @@ struct hora_pool {
     hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
-    hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
+    hora__atomic written_off; /* workers that do not count any more, and have not ended; see worker.c. Likewise */
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
     const struct hora__work_kind *work; /* how it is used as a work source */
@@ -256,9 +256,6 @@ bool hora__pool_withdraw(hora_pool *pool, hora_future *future);
  * hook. */
 bool hora__pool_needs_caller(const hora_pool *pool);
 
-/* As find_workers of struct hora__queue_owner. */
-int hora__pool_find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most);
-
 /* So many threads of workers have started and not ended: note it, if they are more than ever. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started);
 
@@ -274,7 +271,13 @@ bool hora__pool_rescue(hora_pool *pool);
 void hora__pool_try_terminate(hora_pool *pool);
 
 /* A place in the queue has become free: let a waiting submitter try. */
-void hora__pool_room(hora_pool *pool);
+void hora__pool_wake_submitter(hora_pool *pool);
+
+static inline void hora__pool_room(hora_pool *pool)
+{
+    if (hora__atomic_load(&pool->room_waiters) != 0 && !HORA__FAULT(POOL_ROOM_UNSEEN))
+        hora__pool_wake_submitter(pool);
+}
 
 /* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
 void hora__pool_wake_submitters(hora_pool *pool);

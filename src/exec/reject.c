@@ -94,10 +94,8 @@ static int discard_oldest(hora_pool *pool, hora_future *future)
     return drop(pool, future, drop_reason(pool)); /* shut down, or a queue that takes nothing */
 }
 
-void hora__pool_room(hora_pool *pool)
+void hora__pool_wake_submitter(hora_pool *pool)
 {
-    if (hora__atomic_load(&pool->room_waiters) == 0 || HORA__FAULT(POOL_ROOM_UNSEEN))
-        return;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - a part of a backlog: an array of elements and of tasks by value, from which can be taken without a lock
+/* segment.h - a part of a backlog: an array of elements and detached tasks, from which workers can take without a lock
  *
- * Slots             Each task goes from the cache of one processor to that of another, and that is what it costs. So a slot is small: an
- *                   element, or the argument of a task and the number of its form. The form is all else that a task has; tasks
- *                   from one place of a program have one, so the segment knows only some, and most posts find theirs.
- * How it works      Who has the queue's lock offers a segment: the entries from one index up to another, the limit. Then each
- *                   who holds it claims the next one by adding 1 to a word that has both, and recall takes back what has not been claimed by
- *                   exchanging the word for one in which the limit is 0: so each entry is either claimed, by one, or recalled.
- *                   A claim beyond the limit is none, and whoever made it goes to the queue's lock.
- * Holding           Who has claimed an entry goes on to read it, and others may claim that know nothing of a recall. So a
- *                   segment is neither used for anything else nor freed while it is held. To hold it and to let it go needs the
- *                   queue's lock, once for many entries.
- * Invariants        I1 claims are made, and entries that were claimed are read, by holders only.
+ * Slots             Each task goes from the cache of one processor to that of another, and that is its main cost. So a slot is
+ *                   small: an element, or the argument of a task and the number of its form. The form is the rest of the task.
+ *                   Tasks from one place of a program share one, so a segment knows only some forms, and most posts find
+ *                   theirs.
+ * How it works      A thread with the queue's lock offers a segment: the entries from one index up to another, the limit. Each
+ *                   holder claims the next entry by adding 1 to a word that has both. Recall takes back the entries that have
+ *                   not been claimed, by exchanging the word for one in which the limit is 0: so each entry is either claimed,
+ *                   by one holder, or recalled. A claim beyond the limit is void, and its holder goes to the queue's lock.
+ * Holding           A holder that has claimed an entry goes on to read it, and other holders may claim without knowing of a
+ *                   recall. So a segment is neither reused nor freed while it is held. To hold a segment and to let it go needs
+ *                   the queue's lock, once for many entries.
+ * Invariants        I1 only holders make claims and read claimed entries.
  *                   I2 entries that are offered or have been claimed do not change.
- *                   I3 the index in the word is beyond the limit by at most the number of holders: who has claimed in vain
- *                      does not try again before it has been to the queue's lock, where the word is written anew or the segment let go. */
+ *                   I3 the index in the word is beyond the limit by at most the number of holders: a holder with a void claim
+ *                      goes to the queue's lock, where the word is written anew or the segment let go, before it tries again. */
 #ifndef HORA_EXEC_SEGMENT_H
 #define HORA_EXEC_SEGMENT_H
 
@@ -34,7 +35,7 @@ enum {
     HORA__INDEX_MASK = (1 << HORA__LIMIT_SHIFT) - 1,
 };
 
-/* What stands in a queue: an element, or a task without one. */
+/* An entry of a queue: an element, or a detached task. */
 struct hora__slot {
     void *value;  /* the element, NULL: a hole; or the argument of the task */
     short form;   /* of the task: which of the segment's it has, from 1 on; 0: an element */
@@ -44,8 +45,8 @@ struct hora__slot {
 struct hora__segment {
     struct hora__segment *next;
     int holders;         /* guarded by the queue's lock, as the next */
-    bool retired;        /* it is not part of the queue any more: the last who lets it go gives it back */
-    int form_count;      /* as the slots: whoever may write these may write this */
+    bool retired;        /* it has left the queue: the last holder gives it back */
+    int form_count;      /* written like the slots */
     char apart[44];      /* the word changes with each task that is taken, */
     hora__atomic claims; /* the limit, above the index of the first entry that has not been claimed */
     char apart_too[60];

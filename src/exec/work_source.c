@@ -22,55 +22,48 @@
 
 /* ---- settling ---- */
 
-/* Nothing is left for a taker that waits. Posters are told so before the last look at what they have posted: either that
- * look sees it, or they see that a taker has to be woken. */
-static void expect_posts(hora_queue *queue, const struct hora__work_kind *kind)
+/* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they have
+ * posted: either that look sees it, or they see that a taker has to be woken. */
+static void call_searcher(hora_queue *queue, struct hora__work_source *source, const struct hora__work_kind *kind,
+                          struct hora__wakes *wakes)
 {
-    if (kind->expect != NULL)
+    struct hora__waiter *taker = NULL; /* the one that has slept least is the quickest to be there */
+    if (source->searcher == NULL && !source->spins)
+        taker = hora__waiters_last(&queue->takers);
+    if (taker != NULL && kind->claims)
+        hora__backlog_recall(queue);
+    if (taker != NULL && queue->size == 0 && kind->expect != NULL)
         (void)kind->expect(queue, HORA_FOREVER);
-}
-
-static void expect_nothing(hora_queue *queue, const struct hora__work_kind *kind)
-{
+    if (taker != NULL && (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS)))
+        return;
     if (kind->expect != NULL)
         (void)kind->expect(queue, INT64_MIN);
+    if (taker == NULL)
+        return;
+    source->searcher = taker;
+    hora__waiter_nudge(taker, wakes);
 }
 
-/* I2, I6 */
-static void call_searcher(hora_queue *queue, struct hora__wakes *wakes)
+/* The descriptor shows every task, always: so posters have to tell of each. */
+__attribute__((noinline)) static void show_ready(hora_queue *queue, const struct hora__work_kind *kind)
 {
-    struct hora__work_source *source = hora__work_source_of(queue);
-    const struct hora__work_kind *kind = hora__work_kind_of(queue);
-    if (source->searcher != NULL || source->spins || hora__list_is_empty(&queue->takers)) {
-        expect_nothing(queue, kind);
-        return;
-    }
-    if (kind->claims)
-        hora__backlog_recall(queue);
-    if (queue->size == 0)
-        expect_posts(queue, kind);
-    if (queue->size == 0 || HORA__FAULT(SEARCH_NEVER_BEGINS))
-        return;
-    expect_nothing(queue, kind);
-    source->searcher =
-        hora__waiters_last(&queue->takers); /* the one that has slept least is the quickest to be there */
-    hora__waiter_nudge(source->searcher, wakes);
+    if (queue->kind->next_due == NULL && kind->expect != NULL)
+        (void)kind->expect(queue, HORA_FOREVER);
+    hora__queue_show_ready(queue);
 }
 
 void hora__work_settle(hora_queue *queue, struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock));
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
     if (!hora__list_is_empty(&queue->putters))
         hora__queue_admit_putters(queue, wakes);
-    if (queue->kind->next_due != NULL) {
+    if (queue->kind->next_due != NULL)
         hora__queue_cover(queue, wakes);
-    } else {
-        call_searcher(queue, wakes);
-        if (queue->ready.kind != HORA__READY_NONE)
-            expect_posts(queue, hora__work_kind_of(queue)); /* the descriptor shows every task, always */
-    }
+    else
+        call_searcher(queue, hora__work_source_of(queue), kind, wakes);
     if (queue->ready.kind != HORA__READY_NONE)
-        hora__queue_show_ready(queue);
+        show_ready(queue, kind);
 }
 
 void hora__work_close(hora_queue *queue)
@@ -86,10 +79,11 @@ void hora__queue_look(hora_queue *queue)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    if (queue->behaviour != NULL && queue->kind->next_due != NULL)
-        hora__queue_collect(queue); /* other queues do so while they settle, if they have to */
-    hora__queue_settle(queue, NULL, &wakes);
-    hora__queue_exit(queue, &wakes);
+    if (queue->kind->next_due != NULL)
+        hora__queue_collect(queue); /* other sources do so while they settle, if they have to */
+    hora__work_settle(queue, &wakes);
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(&wakes);
 }
 
 /* ---- parts of kinds ---- */
@@ -195,7 +189,8 @@ bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct ho
         hora__counter_add_alone_publish(&books->finished, 1);
         hora__queue_settle_change(queue, &wakes);
     }
-    hora__queue_exit(queue, &wakes);
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(&wakes);
     return found;
 }
 
@@ -208,7 +203,8 @@ void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
     void *item = hora__work_kind_of(queue)->take_first(queue, ret_cell);
     if (item != NULL)
         hora__queue_settle(queue, NULL, &wakes);
-    hora__queue_exit(queue, &wakes);
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(&wakes);
     return item;
 }
 

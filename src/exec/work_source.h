@@ -204,7 +204,8 @@ void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora
 void *hora__work_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg);
 
-/* Settle the queue: something has been posted that a sleeping worker has to look at, or more tasks may begin. */
+/* Settle a work source, not an adapted queue: something has been posted that a sleeping worker has to look at, or more
+ * tasks may begin. */
 void hora__queue_look(hora_queue *queue);
 
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */

@@ -16,7 +16,8 @@
  *                   finds nothing (hold.activity).
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
- *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread. */
+ *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread.
+ *                   I4 written_off is the number of workers on the list whose run is WRITTEN_OFF. */
 #include <hora/virtual_clock.h>
 
 #include "exec/worker.h"
@@ -91,6 +92,61 @@ static void become_active(struct hora__worker *worker)
         (void)hora_thread_interrupt(worker->thread);
 }
 
+/* ---- a worker that is stuck ----
+ *
+ * hora cannot end a thread. So a worker that is written off stays on the list, with the task that it runs, and only the
+ * count forgets it: then the pool may start another one. When its task returns after all, it ends instead of taking the
+ * next. `run` is the number of a run in which the worker can be written off. The thread that writes it off turns it to
+ * WRITTEN_OFF, and the worker turns it to something else when the run has ended: exactly one of them succeeds. A pool does
+ * not terminate before the workers that are written off have ended; that, the count and `written_off` change together under
+ * the pool's lock: see begin_tidying in pool.c. */
+
+enum { WRITTEN_OFF = -1 };
+
+bool hora__worker_is_written_off(const struct hora__worker *worker)
+{
+    return hora__atomic_load(&worker->run) == WRITTEN_OFF;
+}
+
+void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run)
+{
+    assert(run >= 0);
+    int32_t before = hora__atomic_load(&worker->run);
+    if (HORA__FAULT(WRITE_OFF_IS_REVOKED))
+        hora__atomic_store(&worker->run, run);
+    else if (before != WRITTEN_OFF)
+        (void)hora__atomic_cas(&worker->run, before, run); /* if that fails it has just been written off */
+}
+
+static struct hora__worker *find_locked(hora_pool *pool, int number)
+{
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        if (worker->number == number)
+            return worker;
+    }
+    return NULL;
+}
+
+bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
+{
+    assert(run > 0);
+    hora__mutex_lock(&pool->object.lock);
+    struct hora__worker *worker = find_locked(pool, number);
+    bool is_off = worker != NULL && hora__atomic_cas(&worker->run, run, WRITTEN_OFF);
+    if (is_off) {
+        (void)hora__atomic_add(&pool->written_off, 1); /* I4 */
+        (void)hora__atomic_add(&pool->owner.workers, -1);
+        hora__pool_lower_count(pool);
+    }
+    hora__mutex_unlock(&pool->object.lock);
+    if (is_off)
+        (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the next submitter tries again */
+    if (is_off && pool->admission != NULL)
+        hora__queue_look(pool->queue); /* its task no longer takes the place of others */
+    return is_off;
+}
+
 /* ---- running a task ---- */
 
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
@@ -107,18 +163,18 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
     (void)hora_future_unref(future);
 }
 
-/* The turn of a task is over, whether it was run or not. */
+/* In a pool with admission control the ticket of a task is given back, whether the task was run or not. */
 static void end_turn(struct hora__worker *worker, hora_future *future)
 {
-    if (worker->pool->admission != NULL && hora__steer_ended(worker->pool, future))
+    assert(worker->pool->admission != NULL);
+    if (hora__steer_ended(worker->pool, future))
         worker->owes_look = true;
 }
 
 /* What has ended may let something begin that this worker does not take. */
 static void pay_look(struct hora__worker *worker)
 {
-    if (!worker->owes_look)
-        return;
+    assert(worker->owes_look);
     worker->owes_look = false;
     if (!HORA__FAULT(ADMISSION_WAKES_NOBODY))
         hora__queue_look(worker->pool->queue);
@@ -126,7 +182,8 @@ static void pay_look(struct hora__worker *worker)
 
 static void book_end(struct hora__worker *worker)
 {
-    pay_look(worker);
+    if (worker->owes_look)
+        pay_look(worker);
     if (worker->hold.finished > 0 || worker->hold.segment != NULL)
         hora__pool_leave_queue(worker->pool, &worker->hold);
 }
@@ -165,8 +222,11 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     hora_pool *pool = worker->pool;
     *ret_goes_back = false;
     worker->has_left = false;
-    hora_run_info run = run_info(future);
-    int refused = pool->before != NULL ? pool->before(pool, &run, pool->arg) : 0;
+    int refused = 0;
+    if (pool->before != NULL) {
+        hora_run_info run = run_info(future);
+        refused = pool->before(pool, &run, pool->arg);
+    }
     if (refused != 0) {
         bool fails = hora__future_abort(future, refused);
         if (fails && pool->kind != NULL)
@@ -235,8 +295,10 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
     if (goes_back && put_back(pool, future)) {
         hora__counter_add_alone(&worker->completed, 1);
     } else {
-        end_turn(worker, future);
-        close_entry(worker, future, hora__ending_of(future));
+        if (worker->pool->admission != NULL)
+            end_turn(worker, future);
+        bool succeeded = hora__future_state(future) == HORA__FUTURE_NORMAL; /* as a rule */
+        close_entry(worker, future, succeeded ? HORA__DONE : hora__ending_of(future));
     }
     return goes_on && (worker->witness == NULL || !hora__worker_is_written_off(worker));
 }
@@ -290,7 +352,8 @@ static void abandon_current(struct hora__worker *worker)
         worker->pool->kind->abandoned(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->after != NULL)
         tell_after(worker->pool, future, HORA_EABANDONED);
-    end_turn(worker, future);
+    if (worker->pool->admission != NULL)
+        end_turn(worker, future);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
     book_end(worker);
 }
@@ -361,7 +424,8 @@ static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
     worker->has_left = nested.outer_has_left;
     worker->nested = nested.below;
     clear_interrupt_of(future, &nested);
-    end_turn(worker, future);
+    if (worker->pool->admission != NULL)
+        end_turn(worker, future);
     close_entry(worker, future, hora__ending_of(future));
     book_end(worker);
 }

@@ -49,7 +49,7 @@ struct hora__worker {
     uintptr_t stack;                   /* where its stack begins, about; immutable once it runs */
     int depth;                         /* tasks that it runs while another one waits for them; its own */
     const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
-    hora__atomic run;                  /* that it can be written off in; 0: none. See write_off.c */
+    hora__atomic run;                  /* that it can be written off in; 0: none. See worker.c */
     hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
     int left_behind; /* it leaves since there are more than are needed: how many stay; -1: otherwise */
     bool joinable;   /* its thread was made by hora */
@@ -69,7 +69,7 @@ void hora__worker_free(struct hora__worker *worker);
  * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
 
-/* ---- write_off.c ---- */
+/* ---- worker.c ---- */
 
 /* A run begins, or goes on after one within it, in which the worker can be written off: its number, > 0; 0: in which it cannot. By the worker. */
 void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run);
