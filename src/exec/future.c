@@ -212,9 +212,10 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     return runs;
 }
 
-/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
+/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. `judge` may be
+ * NULL. */
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
-                    const struct hora__queue_owner *owner)
+                    const struct hora__queue_owner *owner, const struct hora__judge *judge)
 {
     struct aftermath after;
     begin_aftermath(&after);
@@ -231,6 +232,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         future->owes_drop = false;
     }
     hora__mutex_unlock(&future->object.lock);
+    if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
+        judge->cannot_go_on(judge->context); /* before code of the user sees that */
     if (!settled || failure != 0)
         drop_result(future, result); /* I3: nobody will see it */
     if (settled)
@@ -262,7 +265,7 @@ static int run(hora_future *future, enum hora__verdict (*verdict)(int code), boo
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, thread, failure, result, verdict(failure), NULL);
+    *ret_stays_new = end_run(future, thread, failure, result, verdict(failure), NULL, NULL);
     return 1;
 }
 
@@ -310,7 +313,7 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     HORA__PROBE(task_start, future, future->task.name);
     int failure = call_body(future, thread, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
-    (void)end_run(future, thread, failure, result, verdict_once(failure), owner);
+    (void)end_run(future, thread, failure, result, verdict_once(failure), owner, NULL);
     return true;
 }
 
@@ -319,12 +322,12 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     if (!begin_run(future, thread, NULL))
         return false;
     if (!judge->begins(future, judge->context))
-        return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL);
+        return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
     int code = call_body(future, thread, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
-    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL);
+    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
 }
 
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left)
@@ -336,7 +339,7 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
         leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
     if (runs_here)
-        (void)end_run(future, thread, HORA_EABANDONED, NULL, HORA__FAILS, owner);
+        (void)end_run(future, thread, HORA_EABANDONED, NULL, HORA__FAILS, owner, NULL);
     else if (!has_left)
         (void)hora__future_abort(future, HORA_EABANDONED);
 }

@@ -86,6 +86,7 @@ HORA__INLINE int post_by_shard(const hora_pool *pool, struct hora__timeout *time
     int mine = was_taken ? timeout->shard : hora__shards_mine(shards);
     struct hora__shard *shard = &shards->shards[mine];
     hora__mutex_lock(&shard->lock);
+    hora__shard_is_filled(shard);
     int error = shard->count == HORA__SHARD_ROOM ? HORA_EFULL : HORA_ENOTSUP;
     if (error != HORA_EFULL && due > hora__atomic64_load(&shards->floor) && is_let_in(pool) &&
         !(was_taken && is_being_stopped(timeout))) {

@@ -10,6 +10,9 @@
  *                   by what is due after it.
  * Waking            Who goes to sleep publishes until when, the horizon, and goes through the shards once more. Who posts looks
  *                   at the horizon after that: either what it posted was seen, or it sees the horizon, and calls.
+ * Empty shards      are not locked. Each has a word that says whether anything was posted since it was emptied last. Who posts sets it
+ *                   before it looks at the floor, at the horizon and at the gate; who goes through the shards has written those before it
+ *                   reads the word. Both are sequentially consistent: either the word is seen, or what was written is.
  * Numbers           Timers that are due together leave in the order in which they were scheduled, whichever threads did that. To count
  *                   them would be a place where all threads meet. But whoever schedules reads the clock, and two readings of which one
  *                   follows the other differ, on whatever processors: so the reading is the number. If a shard has to raise one because it
@@ -84,6 +87,7 @@ struct hora__shards *hora__shards_new(const hora_clock *clock)
     hora__atomic64_store(&shards->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
         hora__atomic64_store(&shards->shards[i].tenants, STAYS); /* I3 */
+        hora__atomic_init(&shards->shards[i].filled, 0);
         hora__slabs_init(&shards->shards[i].slabs, sizeof(struct hora__errand));
         if (hora__mutex_init(&shards->shards[i].lock, HORA__RANK_INBOX) == 0)
             continue;
@@ -132,6 +136,7 @@ struct hora__shard *hora__shards_enter(struct hora__shards *shards)
 {
     struct hora__shard *shard = &shards->shards[hora__shards_mine(shards)];
     hora__mutex_lock(&shard->lock);
+    hora__shard_is_filled(shard);
     return shard;
 }
 
@@ -197,12 +202,21 @@ bool hora__shards_remove(struct hora__shards *shards, struct hora__scheduled *sc
     return removes;
 }
 
+/* Whether nothing has been posted since the shard was emptied: then it is not locked. */
+static bool is_empty(const struct hora__shard *shard)
+{
+    HORA__ORDER_FAULT(SHARD_EMPTY_RELAXED, memory_order_acquire);
+    return hora__atomic_load(&shard->filled) == 0;
+}
+
 bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorber *absorber)
 {
     hora_ns horizon = hora__atomic64_peek(&shards->horizon);
     bool ahead = false;
     for (int i = 0; i < shards->count; i++) {
         struct hora__shard *shard = &shards->shards[i];
+        if (is_empty(shard))
+            continue;
         hora__mutex_lock(&shard->lock);
         for (int at = 0; at < shard->count; at++) {
             struct hora__posted posted = shard->posted[at];
@@ -211,6 +225,7 @@ bool hora__shards_absorb(struct hora__shards *shards, const struct hora__absorbe
             absorber->take(absorber->context, posted);
         }
         shard->count = 0;
+        hora__atomic_store_relaxed(&shard->filled, 0); /* those who write it have this lock, or the agenda's */
         absorber->visit(absorber->context, shard);
         hora__mutex_unlock(&shard->lock);
     }

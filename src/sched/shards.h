@@ -34,7 +34,8 @@ struct hora__posted {
 };
 
 struct hora__shard {
-    hora__mutex lock; /* rank INBOX */
+    hora__mutex lock;    /* rank INBOX */
+    hora__atomic filled; /* 0: there is nothing for the agenda in it, and it need not be locked; see shards.c */
     int count;
     uint64_t last_number;       /* that was given here */
     struct hora__branch branch; /* of the pool's books; written under the lock */

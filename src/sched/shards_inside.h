@@ -26,6 +26,16 @@ HORA__INLINE uint64_t hora__shard_number_locked(struct hora__shards *shards, str
     return hora__shard_number_by_clock_locked(shards, shard, now);
 }
 
+/* With the lock, before anything is looked at that decides whether the caller may post: from now on those who go through
+ * the lanes look into this one. It stays so until they have emptied it, so most calls store nothing. */
+HORA__INLINE void hora__shard_is_filled(struct hora__shard *shard)
+{
+    if (__builtin_expect(hora__atomic_load_relaxed(&shard->filled) == 0, 0)) {
+        HORA__ORDER_FAULT(SHARD_FILLED_RELAXED, memory_order_release);
+        hora__atomic_store(&shard->filled, 1);
+    }
+}
+
 /* With the lock: whether something with this due time may be posted. */
 HORA__INLINE bool hora__shard_admits(const struct hora__shards *shards, const struct hora__shard *shard, hora_ns due,
                                      const struct hora__posting *posting)
@@ -59,6 +69,7 @@ HORA__INLINE enum hora__post hora__shards_post(struct hora__shards *shards, stru
     struct hora__shard *shard = &shards->shards[scheduled->shard];
     hora_ns due = scheduled->planned;
     hora__mutex_lock_as(&shard->lock, HORA__RANK_INBOX);
+    hora__shard_is_filled(shard);
     bool open = hora__shard_admits(shards, shard, due, posting);
     if (open) {
         hora__shard_append(shards, shard, (struct hora__posted){due, &scheduled->entry}, now);

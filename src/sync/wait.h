@@ -39,7 +39,12 @@ enum hora__wake {
 /* Sleep until one of these. Call without the object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
-/* The same, and also until the lines of the clock's source (hora__clock_read_offsets) differ from those seen, which is
+/* The same. The caller has read the clock just before, and it showed `now`: it is not read again before the thread has
+ * slept. HORA_NEVER: it was not read. */
+enum hora__wake hora__waiter_park_after(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
+                                        hora_ns until);
+
+/* The same as the first, and also until the lines of the clock's source (hora__clock_read_offsets) differ from those seen, which is
  * looked at before the time: who is told of the clock can hardly trust the time that it waited for. The caller then
  * reads the offsets again, else the next call returns at once. On the machine a step below HORA__CLOCK_TOLERANCE goes
  * unnoticed, but small ones add up. */
