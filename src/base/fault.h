@@ -25,6 +25,8 @@
     X(FUTURE_READ_RELAXED, "who sees that a future is done does not see what its task did")          \
     X(CLAIMS_OFFERED_RELAXED, "what is offered can be claimed before it is written")                 \
     X(CLAIMS_TAKEN_RELAXED, "what is claimed is read as it was before")                              \
+    X(SHARD_FILLED_RELAXED, "a shard that is posted to may be passed over as empty")                 \
+    X(SHARD_EMPTY_RELAXED, "a shard is taken for empty by what was so before")                       \
     X(TIMER_ENDS_RELAXED, "a timer is the caller's before all is done with it")                      \
     X(WAITER_RESOLVED_RELAXED, "who waited goes on and does not see what it waited for")             \
     X(NAME_ADDED_RELAXED, "a name is found before it is written")                                    \
@@ -158,6 +160,11 @@
     X(SCHEDULER_HELPS_EARLY, "a worker that waits for a task runs it before its time")                   \
     X(SERIES_FORGETS_RETIME, "a series that is re-timed on its way back keeps its old time")             \
     X(SERIES_BEGINS_PAUSED, "a series that is paused after it was admitted begins")                      \
+    X(SERIES_RETURNS_UNSEEN, "a series is put back by a worker that does not look again")                \
+    X(SERIES_RETURNS_CANCELLED, "a series that is cancelled on its way back is put back")                \
+    X(SERIES_RETURNS_AFTER_SHUTDOWN, "a series is put back although the state forbids it")               \
+    X(SERIES_RETURN_FORGOTTEN, "a series that no visit puts back is lost")                               \
+    X(SERIES_COUNTS_UNBEGUN, "a run that is cancelled before its body is called counts as one")          \
     X(SERIES_RUNS_ONCE_MORE, "a series has one run more than its count")                                 \
     X(CREW_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                           \
     X(CREW_RUNS_AFTER_CANCEL, "a member that joins a series that is over begins")                        \

@@ -315,9 +315,10 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     return runs;
 }
 
-/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. */
+/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. `judge` may be
+ * NULL. */
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
-                    const struct hora__queue_owner *owner)
+                    const struct hora__queue_owner *owner, const struct hora__judge *judge)
 {
     struct completion after;
     begin(&after);
@@ -335,6 +336,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         future->owes_drop = false;
     }
     hora__mutex_unlock(&future->object.lock);
+    if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
+        judge->cannot_go_on(judge->context); /* before code of the user sees that */
     if (!settled || failure != 0)
         drop_result(future, result); /* I3: nobody will see it */
     if (settled)
@@ -357,7 +360,7 @@ static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, thread, failure, result, failure == 0 ? success : HORA__FAILS, NULL);
+    *ret_stays_new = end_run(future, thread, failure, result, failure == 0 ? success : HORA__FAILS, NULL, NULL);
     return 1;
 }
 
@@ -399,7 +402,7 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     int failure = thread->witness == NULL ? future->task.run(future->task.arg, &result)
                                           : call_watched(future, thread->witness, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
-    (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner);
+    (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner, NULL);
     return true;
 }
 
@@ -408,13 +411,13 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     if (!begin_run(future, thread, NULL))
         return false;
     if (!judge->begins(future, judge->context))
-        return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL);
+        return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
     int code = thread->witness == NULL ? future->task.run(future->task.arg, &result)
                                        : call_watched(future, thread->witness, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
-    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL);
+    return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
 }
 
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left)
@@ -426,7 +429,7 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
         leave_owner_locked(future, owner);
     hora__mutex_unlock(&future->object.lock);
     if (runs_here)
-        (void)end_run(future, thread, HORA_EABANDONED, NULL, HORA__FAILS, owner);
+        (void)end_run(future, thread, HORA_EABANDONED, NULL, HORA__FAILS, owner, NULL);
     else if (!has_left)
         (void)hora__future_abort(future, HORA_EABANDONED);
 }

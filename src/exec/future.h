@@ -287,10 +287,11 @@ __attribute__((noinline)) bool hora__future_run(hora_future *future, hora_thread
 /* What the end of a run means for the future. */
 enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
 
-/* Who decides that: both are called by the running thread, with no lock held. */
+/* Who decides that: these are called by the running thread, with no lock held. */
 struct hora__judge {
     bool (*begins)(hora_future *future, void *context); /* the body is about to run; false: it is not to, after all */
     enum hora__verdict (*ends)(hora_future *future, int code, void *context);
+    void (*cannot_go_on)(void *context); /* `ends` has said GOES_ON, and the future was cancelled before; NULL: no matter */
     void *context;
 };
 

@@ -41,8 +41,9 @@ struct hora__pool_kind {
     bool (*run)(hora_pool *pool, hora_future *future, hora_thread *thread);
     /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended the thread that ran it. */
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
-    /* Put an entry back; false: it could not be, and has ended instead. */
-    bool (*put_back)(hora_pool *pool, hora_future *future);
+    /* Put an entry back; false: it could not be, and has ended instead. has_just_ended: its run has succeeded, and that is
+     * not noted yet; see struct hora__series_run. */
+    bool (*put_back)(hora_pool *pool, hora_future *future, bool has_just_ended);
     /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a steered pool, another one that has to
      * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);

@@ -115,6 +115,15 @@ static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__
     return HORA_ETIMEDOUT;
 }
 
+/* The clock as it was read in this visit to the queue; HORA_NEVER: it was not. */
+static hora_ns take_reading(struct hora__cell *cell)
+{
+    hora_ns now = cell != NULL ? cell->now : HORA_NEVER;
+    if (cell != NULL)
+        cell->now = HORA_NEVER;
+    return now;
+}
+
 /* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
 static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
 {
@@ -126,9 +135,10 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
     struct hora__clock_offsets seen = {0};
     if (watches)
         seen = *source->watched;
+    hora_ns now = take_reading(taker->cell);
     hora__queue_exit(queue, wakes);
     enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
-                                   : hora__waiter_park(self, queue->object.clock, until);
+                                   : hora__waiter_park_after(self, queue->object.clock, now, until);
     if (wake == HORA__WAKE_RESOLVED)
         return 0;
     hora__mutex_lock(&queue->object.lock);
@@ -264,10 +274,11 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
     return item;
 }
 
-/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants that here. */
-static void rest_locked(struct hora__hold *hold, struct hora__books *books)
+/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants that here. A
+ * worker that has yet to put something back does so first. */
+static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, struct hora__books *books)
 {
-    if (hold->activity == NULL)
+    if (hold->activity == NULL || hora__cell_owes_return(cell))
         return;
     if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
         hora__atomic_store(hold->activity, 0);
@@ -282,7 +293,7 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
     if (claims)
         hora__backlog_let_go(queue, hold);
     if (take_locked(queue, ret_cell, &item, wakes) < 0) {
-        rest_locked(hold, books);
+        rest_locked(hold, ret_cell, books);
         return NULL;
     }
     book_finished(hold, books, 0);
@@ -291,9 +302,34 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
     return item;
 }
 
+/* Whether a worker that has found nothing waits in the same visit. */
+static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__cell *cell)
+{
+    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed && !hora__cell_owes_return(cell) &&
+           hold->may_wait(hold);
+}
+
+/* Wait for a task in the visit that has found none; called with the lock, returns without it. */
+static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *cell,
+                           struct hora__wakes *wakes)
+{
+    const struct hora__work_source *source = hora__work_source_of(queue);
+    void *item = NULL;
+    int error = HORA_EEMPTY;
+    if (source->spin > 0 && !source->spins)
+        error = spin_locked(queue, hold->thread, HORA_FOREVER, cell, &item, wakes);
+    if (error == HORA_EEMPTY)
+        error = wait_to_take(queue, hold->thread, HORA_FOREVER, cell, &item, wakes);
+    else
+        hora__queue_exit(queue, wakes);
+    hold->outcome = error;
+    return error == 0 ? item : NULL;
+}
+
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books)
 {
+    hold->outcome = 0;
     void *item = hold->segment != NULL ? claim(hold, ret_cell) : NULL;
     if (item != NULL)
         return item;
@@ -303,7 +339,12 @@ void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__
     item = claim_with_others(queue, hold, ret_cell, books);
     if (item != NULL)
         return item;
+    bool returns = hora__cell_owes_return(ret_cell);
     item = next_locked(queue, hold, ret_cell, books, &wakes);
+    if (item == NULL && waits_at_once(queue, hold, ret_cell))
+        return wait_for_next(queue, hold, ret_cell, &wakes);
+    if (item == NULL && returns && !HORA__FAULT(SERIES_RETURNS_UNSEEN))
+        hora__work_settle(queue, &wakes); /* the worker may leave without another look */
     hora__queue_exit(queue, &wakes);
     return item;
 }

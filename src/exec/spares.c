@@ -68,6 +68,11 @@ void hora__depot_destroy(struct hora__depot *depot)
     hora__mutex_destroy(&depot->lock);
 }
 
+bool hora__pool_is_tidy(const hora_pool *pool)
+{
+    return hora__atomic_load(&pool->depot.count) <= KEPT;
+}
+
 void hora__pool_tidy(hora_pool *pool)
 {
     int count = hora__atomic_load(&pool->depot.count);

@@ -16,6 +16,8 @@
 
 #include <assert.h>
 
+#include <hora/trigger.h>
+
 #include "base/fault.h"
 #include "queue/queue.h"
 #include "sys/atomic.h"
@@ -87,12 +89,32 @@ struct hora__timer_run {
     bool has_begun; /* for a planted fault alone: the function has been called */
 };
 
+/* A scheduler's worker begins the run of a series in the visit to the queue in which it takes the series' entry, and puts
+ * the entry back in the visit in which it takes the next one. It notes here what happens between the two visits. The
+ * worker alone uses the note; `take` of the timer queue changes it with the queue's lock held. See sched/series.c. */
+struct hora__series_run {
+    struct hora_pool *pool;    /* immutable */
+    hora__counter *completed;  /* the worker's count of runs that have ended; immutable */
+    struct hora_future *begun; /* taken, and its run has begun; NULL: none, or the run goes the general way */
+    struct hora_future *ended; /* its run has succeeded, and the next visit puts it back; NULL: none */
+    hora_ns start_before;      /* of `begun`: start and planned time of the run before, if this one does not begin */
+    hora_ns planned_before;
+};
+
 /* Where a detached task is copied to when it is taken. */
 struct hora__cell {
     int64_t came; /* of its posting */
     hora_task task;
-    struct hora__timer_run *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    struct hora__timer_run *run;     /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    struct hora__series_run *series; /* a scheduler's worker whose pool is not observed; NULL: another caller */
+    hora_ns now;                     /* the clock as `take` has read it last; HORA_NEVER: it has not */
 };
+
+/* Whether the run of a series has ended, and its entry is still to be put back. */
+static inline bool hora__cell_owes_return(const struct hora__cell *cell)
+{
+    return cell->series != NULL && cell->series->ended != NULL;
+}
 
 static inline bool hora__cell_has_timer(const struct hora__cell *cell)
 {
@@ -123,6 +145,11 @@ struct hora__hold {
     int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
     /* Set to 0 before the last of them is booked, if there is no other task to take; NULL: the worker books that one. */
     hora__atomic *activity;
+    hora_thread *thread; /* with `activity`: the worker's own record */
+    /* With `activity`: asked with the queue's lock held, after the worker has become idle; whether it may wait for the
+     * next task in the same visit, without a time limit. NULL: it never may. */
+    bool (*may_wait)(struct hora__hold *hold);
+    int outcome; /* why such a wait has ended without a task: HORA_EINTERRUPTED, HORA_EAGAIN, HORA_ECLOSED. 0: it has not */
 };
 
 /* Visits an element, or a detached task, and then `item` is NULL. False: it has seen enough. */
@@ -228,7 +255,7 @@ void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__b
 
 /* ---- taking: search.c. A detached task is copied to *ret_cell, whose address is then returned ---- */
 
-/* If there is a task, take it; NULL: there is none. Tasks that the caller has finished are booked now and then, but the
+/* If there is a task, take it; NULL: there is none, and the caller has not waited, or in vain (hold->outcome). Tasks that the caller has finished are booked now and then, but the
  * last of them only with success, or after the caller's activity has ended. */
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books);

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/fast.h"
 #include "base/fault.h"
 #include "exec/pool.h"
 #include "exec/steer.h"
@@ -256,8 +257,46 @@ static void took_next(struct hora__worker *worker)
         hora__steer_staff(pool);
 }
 
+/* The run of a task has ended, and the task is to be queued again; else its entry ends here. has_just_ended: see struct
+ * hora__pool_kind. */
+static void put_back(struct hora__worker *worker, hora_future *future, bool has_just_ended)
+{
+    hora_pool *pool = worker->pool;
+    if (pool->kind->put_back(pool, future, has_just_ended)) {
+        hora__counter_add_alone(&worker->completed, 1);
+        return;
+    }
+    hora__future_dequeued(future, &pool->owner);
+    if (pool->admission != NULL)
+        end_turn(worker, future);
+    close_entry(worker, future, hora__ending_of(future));
+}
+
+/* The visit to the queue that was to put a series back did not come, or could not do it. */
+static void return_series(struct hora__worker *worker)
+{
+    hora_future *future = worker->series_run.ended;
+    worker->series_run.ended = NULL;
+    if (!HORA__FAULT(SERIES_RETURN_FORGOTTEN))
+        put_back(worker, future, true);
+}
+
+bool hora__worker_may_wait(struct hora__hold *hold)
+{
+    const struct hora__worker *worker = HORA__LIST_ENTRY(hold, struct hora__worker, hold);
+    const hora_pool *pool = worker->pool;
+    if (hold->activity == NULL)
+        return false;
+    int32_t control = hora__atomic_load(&pool->control);
+    struct hora__bounds bounds = hora__pool_bounds(pool);
+    int count = hora__count_of(control);
+    bool stays = hora__state_of(control) == HORA__RUNNING && !bounds.core_time_out && count <= bounds.core_threads &&
+                 count <= bounds.max_threads;
+    return stays && hora__atomic_load(&pool->idle_watchers) == 0 && hora__pool_is_tidy(pool);
+}
+
 /* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
- * with the queue. */
+ * with the queue. If there is none, a worker that may stay waits for the next one, and is idle then. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
@@ -265,6 +304,8 @@ static void *take_next(struct hora__worker *worker)
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
     void *next = hora__queue_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
+    if (worker->hold.outcome == HORA_EAGAIN && pool->kind != NULL)
+        pool->kind->look(pool);
     if (next != NULL) {
         hora__pool_room(pool);
         if (!worker->is_plain)
@@ -275,25 +316,16 @@ static void *take_next(struct hora__worker *worker)
     return next;
 }
 
-/* Whether it is queued again; else its entry has ended. */
-static bool put_back(hora_pool *pool, hora_future *future)
-{
-    if (pool->kind != NULL && pool->kind->put_back(pool, future))
-        return true;
-    hora__future_dequeued(future, &pool->owner);
-    return false;
-}
-
 /* Run a future; whether the worker goes on. */
 static bool run_future(struct hora__worker *worker, hora_future *future)
 {
-    hora_pool *pool = worker->pool;
     worker->current = future;
     bool goes_back;
     bool goes_on = run_with_hooks(worker, future, &goes_back);
     worker->current = NULL;
-    if (goes_back && put_back(pool, future)) {
-        hora__counter_add_alone(&worker->completed, 1);
+    if (goes_back) {
+        if (!hora__cell_owes_return(&worker->taken)) /* else the next visit to the queue does that */
+            put_back(worker, future, false);
     } else {
         if (worker->pool->admission != NULL)
             end_turn(worker, future);
@@ -309,7 +341,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     hora_pool *pool = worker->pool;
     bool goes_on = true;
     *ret_next = NULL;
-    if (pool->kind != NULL && entry != &worker->taken)
+    if (pool->kind != NULL && entry != &worker->taken && entry != worker->series_run.begun)
         entry = pool->kind->admit(pool, entry);
     if (entry == NULL && !hora__worker_is_active(worker))
         return true;
@@ -325,6 +357,8 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     }
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
+        if (hora__cell_owes_return(&worker->taken))
+            return_series(worker);
         if (!worker->is_plain && hora__cell_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
             pool->kind->timer_ran(pool, &worker->taken);
         if (worker->witness != NULL)
@@ -644,6 +678,13 @@ static void take_record(struct hora__worker *worker)
     worker->thread = hora_thread_ref(thread);
     hora__pool_note_largest_locked(pool, 1 + hora__atomic_add(&pool->owner.workers, 1));
     hora__mutex_unlock(&pool->object.lock);
+    worker->hold.thread = thread;
+}
+
+/* Whether no code of the user, nor an observer, stands between the body of a task and the queue. */
+static bool has_no_observers(const hora_pool *pool)
+{
+    return pool->before == NULL && pool->after == NULL && pool->overseer == NULL;
 }
 
 /* The pool's virtual clock expects a thread; but a factory's may be attached to a clock of its own. */
@@ -666,6 +707,10 @@ void hora__worker_begin(void *arg)
     attach(worker);
     if (worker->pool->kind != NULL) {
         worker->taken.run = &worker->timer_run;
+        if (HORA__FAST && worker->is_simple && has_no_observers(worker->pool))
+            worker->taken.series = &worker->series_run;
+        worker->series_run.pool = worker->pool;
+        worker->series_run.completed = &worker->completed;
         worker->pool->kind->worker_begins(worker->pool, &worker->timer_run);
     }
     hora__os_thread_guard(work, thread_ends, worker);

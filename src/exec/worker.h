@@ -31,6 +31,7 @@ struct hora__worker {
     struct hora_pool *pool;        /* immutable */
     int number;                    /* the pool counts its workers from 1; immutable once it is listed */
     bool is_plain;                 /* nobody watches it, and its pool is neither a scheduler nor steered; immutable */
+    bool is_simple;                /* nobody watches it, and its pool is not steered; immutable */
     bool owes_look;                /* of a steered pool: what it has ended may let others begin; its own */
     bool adopted;                  /* it took the record that was prepared; its own */
     bool attached;                 /* it is attached to the pool's virtual clock; its own */
@@ -42,6 +43,7 @@ struct hora__worker {
     bool has_left;           /* the entry of that one is not the owner's any more, or ends with its run; its own */
     struct hora__cell taken; /* a task by value that it has taken; its own, as what follows */
     struct hora__timer_run timer_run;  /* of a scheduler: the timer that it has taken; see there */
+    struct hora__series_run series_run; /* of a scheduler that nothing observes: the series that it runs; see there */
     hora_run_fn watched;               /* the body of that one, if it is watched, */
     enum hora__task_stage stage;       /* how far it is with that one, likewise, */
     enum hora__ending ending;          /* and how it has ended */
@@ -83,6 +85,9 @@ bool hora__worker_is_written_off(const struct hora__worker *worker);
 /* The next task: a future, with the reference of its entry, or &worker->taken; NULL: the worker is to end, and its count has
  * been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
+
+/* As may_wait of struct hora__hold: whether the worker stays, whatever comes, and nobody waits for the pool to be idle. */
+bool hora__worker_may_wait(struct hora__hold *hold);
 
 /* A task has been dealt with by this worker. It remains to be booked as finished. */
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);

@@ -210,11 +210,14 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
         hora__free(worker);
         return error;
     }
-    worker->is_plain = worker->witness == NULL && pool->kind == NULL && pool->admission == NULL;
+    worker->is_simple = worker->witness == NULL && pool->admission == NULL;
+    worker->is_plain = worker->is_simple && pool->kind == NULL;
     worker->first = first;
     worker->left_behind = -1;
     hora__atomic_init(&worker->activity, first != NULL ? HORA__ACTIVE : HORA__IDLE);
-    worker->hold.activity = HORA__FAST && worker->is_plain ? &worker->activity : NULL;
+    worker->hold.activity = HORA__FAST && worker->is_simple ? &worker->activity : NULL;
+    worker->taken.now = HORA_NEVER;
+    worker->hold.may_wait = hora__worker_may_wait;
     *ret_worker = worker;
     return 0;
 }

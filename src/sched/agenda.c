@@ -293,20 +293,21 @@ static void look(struct agenda *agenda, struct reading *reading)
     (void)hora__agenda_take_all_in(agenda);
 }
 
-static inline struct hora__entry *first_due(struct agenda *agenda)
+static inline struct hora__entry *first_due(struct reading *reading)
 {
+    struct agenda *agenda = reading->agenda;
     const struct hora__timer_heap *only = only_heap(agenda);
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->store.seen_now)
         return entry_by_due(hora__slot_node(only->slots[0]));
-    struct reading reading = {.agenda = agenda};
-    look(agenda, &reading);
-    struct hora__entry *first = first_of(agenda, &reading);
-    return first != NULL && is_due(&reading, first) ? first : NULL;
+    look(agenda, reading);
+    struct hora__entry *first = first_of(agenda, reading);
+    return first != NULL && is_due(reading, first) ? first : NULL;
 }
 
 struct hora__entry *hora__agenda_first_due(struct agenda *agenda)
 {
-    return first_due(agenda);
+    struct reading reading = {.agenda = agenda};
+    return first_due(&reading);
 }
 
 /* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
@@ -341,21 +342,36 @@ static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *re
     return is_held_up(agenda) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
 }
 
+/* The entry's future goes to a worker, which begins its run in this visit if it can. */
+static hora_future *hand_out(struct hora__entry *entry, struct reading *reading, const struct hora__cell *cell)
+{
+    hora_future *future = taken(reading->agenda, entry);
+    if (cell->series != NULL && entry->comes_back && entry->line == reading->agenda->own)
+        hora__series_take_locked(cell->series, hora__scheduled_of_entry(entry), now_of(reading, reading->agenda->own));
+    return future;
+}
+
 static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
     struct agenda *agenda = agenda_of(queue);
+    struct reading reading = {.agenda = agenda};
     if (hora__cell_has_timer(ret_cell))
         hora__agenda_ran(queue, ret_cell, wakes);
+    if (hora__cell_owes_return(ret_cell) &&
+        !hora__series_return_locked(ret_cell->series, now_of(&reading, agenda->own)))
+        return NULL; /* the worker puts it back first, in the general way */
     if (agenda->admission != NULL)
         return take_turn(agenda, true, ret_cell);
-    struct hora__entry *first = first_due(agenda);
+    struct hora__entry *first = first_due(&reading);
+    if (first == NULL)
+        ret_cell->now = agenda->store.seen_now; /* for a worker that goes to sleep now; HORA_NEVER: the clock may be set back */
     if (first == NULL || is_held_up(agenda))
         return NULL;
     hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timer_heap_first(own_heap(agenda))); /* likely the next to be taken */
     return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
-                                          : taken(agenda, first);
+                                          : hand_out(first, &reading, ret_cell);
 }
 
 /* Who has no place for a task has had the agenda shown, so there is none but timers, which end here: what is taken by hand is lost to

@@ -47,6 +47,7 @@ static void leave(struct agenda *agenda, struct hora__errand *errand)
     struct hora__left *left = &agenda->left[errand->shard];
     errand->body.next_picked = left->first;
     left->first = &errand->entry;
+    hora__lane_mark_filled(shard); /* with memory to give back */
     if (++left->count < BATCH && hora__keeps_memory())
         return;
     hora__mutex_lock(&shard->lock); /* nobody waits for it for longer than that takes */

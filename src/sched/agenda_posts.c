@@ -63,6 +63,7 @@ HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled,
     hora_ns due = scheduled->planned;
     scheduled->entry.place = HORA__WAITS;
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
+    hora__lane_mark_filled(lane);
     bool admitted = hora__lane_admits(lanes, lane, due) &&
                     (hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(SHARD_GATE_UNSEEN));
     if (admitted) {

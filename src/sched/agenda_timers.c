@@ -88,6 +88,7 @@ HORA__INLINE int post_by_shard(const hora_pool *pool, struct hora__timeout *time
     int mine = was_taken ? timeout->shard : hora__lanes_mine(shards);
     struct hora__lane *shard = &shards->lanes[mine];
     hora__mutex_lock(&shard->lock);
+    hora__lane_mark_filled(shard);
     int error = shard->count == HORA__LANE_ROOM ? HORA_EFULL : HORA_ENOTSUP;
     if (error != HORA_EFULL && due > hora__atomic64_load(&shards->floor) && is_let_in(pool) &&
         !(was_taken && is_being_stopped(timeout))) {

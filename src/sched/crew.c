@@ -278,7 +278,7 @@ static bool series_goes(hora_pool *pool, struct hora__scheduled *series)
 {
     if (is_last(pool, series))
         return hora__crew_close(series);
-    return !hora__series_put_back(pool, &series->future);
+    return !hora__series_put_back(pool, &series->future, false);
 }
 
 hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
@@ -289,7 +289,7 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
     if (joining != JOINS) { /* the entry's own reference goes on to whoever closes its books */
         if (member != NULL)
             (void)hora_future_unref(&member->future);
-        bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &series->future) : series_goes(pool, series);
+        bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &series->future, false) : series_goes(pool, series);
         return ours ? &series->future : NULL;
     }
     if (hora_future_is_done(&series->future) && !HORA__FAULT(CREW_RUNS_AFTER_CANCEL))
@@ -396,7 +396,7 @@ void hora__crew_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
     struct hora__member *member = member_of(future);
     struct run run = {.began = false};
-    struct hora__judge judge = {begins, ends, &run};
+    struct hora__judge judge = {begins, ends, NULL, &run};
     if (!hora__scheduler_lets_run(pool, &member->series->future))
         (void)hora_future_cancel(future, false);
     (void)hora__future_run_judged(future, thread, &judge);

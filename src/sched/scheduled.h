@@ -153,6 +153,14 @@ static inline bool hora__scheduled_follows_zone(const struct hora__scheduled *sc
     return course != NULL && !hora__list_is_empty(&course->zoned) && !course->is_given;
 }
 
+/* A worker has taken it, in this visit to the timer queue, and the own clock shows `now`: begin its run, if that can be
+ * decided at once; then run->begun says so. See series.c. */
+void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now);
+
+/* The run of run->ended has succeeded: note its end, plan the next run and put the entry back. False: that takes the
+ * general way, and nothing has changed. The caller settles the queue, or looks itself before it sleeps. */
+bool hora__series_return_locked(struct hora__series_run *run, hora_ns now);
+
 /* With the lock, of one that is taken, runs, or comes in: if zones were refreshed since, it finds its planned time anew, like those
  * in the agenda. */
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled);

@@ -91,7 +91,7 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker);
 hora_future *hora__series_admit(hora_pool *pool, hora_future *future);
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread);
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
-bool hora__series_put_back(hora_pool *pool, hora_future *future);
+bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended);
 
 /* A run has begun; had not begun, after all; has ended with a code: whether the rule for failures lets the series go
  * on. And: tell those who want to know of failures. */

@@ -93,11 +93,15 @@ static bool is_cancelled_for_good(const hora_pool *pool, const hora_future *futu
     return hora_future_is_done(future) && hora__atomic_load(&pool->owner.keeps_cancelled) == 0;
 }
 
-bool hora__series_put_back(hora_pool *pool, hora_future *future)
+static void note_end_and_plan(struct hora__scheduled *scheduled);
+
+bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
+    if (has_just_ended)
+        note_end_and_plan(scheduled);
     if (!hora__scheduler_lets_run(pool, future)) {
         (void)hora_future_cancel(future, false);
         return false;
@@ -315,7 +319,7 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
         return future;
     case MOVE:
     default:
-        return hora__series_put_back(pool, future) ? NULL : future;
+        return hora__series_put_back(pool, future, false) ? NULL : future;
     }
 }
 
@@ -490,9 +494,122 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
     pool->overseer->kind->failed(pool->overseer, &scheduled->future, over, in_a_row);
 }
 
+/* ---- the short way ----
+ *
+ * Most series need no code of the user between two runs but the body: those with a fixed rate or delay, of a scheduler
+ * that nothing observes. Their worker visits the timer queue twice per run, each time with one reading of the clock: it
+ * takes the entry and begins the run in one visit, and puts the entry back and takes the next one, or falls asleep, in
+ * the other. All other cases take the general way, visit by visit; each step decides for itself whether it can stay
+ * on the short way, and changes nothing if it cannot. */
+
+/* Whether the worker can decide under the lock, and whether nothing stands against a run. */
+static bool may_begin_locked(const struct hora__scheduled *scheduled)
+{
+    const struct hora__course *course = scheduled->course;
+    bool is_simple = course != NULL && (course->trigger == HORA__RATE || course->trigger == HORA__GAP) &&
+                     course->crew == NULL && course->extra == NULL;
+    return is_simple && course->doubt == HORA__NO_DOUBT && !course->is_retimed && !scheduled->paused &&
+           !hora_future_is_done(&scheduled->future);
+}
+
+void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now)
+{
+    struct hora__course *course = scheduled->course;
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
+    assert(scheduled->entry.place == HORA__TAKEN && run->begun == NULL && run->ended == NULL);
+    if (!may_begin_locked(scheduled))
+        return;
+    hora_ns moment = hora__ns_sub(now, course->offset);
+    if (moment < scheduled->planned)
+        return; /* the wall clock was set back */
+    struct hora__chance chance = course->trigger == HORA__RATE
+                                     ? hora__plan_rate(course->rules, course->every, scheduled->planned, moment)
+                                     : hora__plan_single(course->rules, scheduled->planned, moment);
+    if (!chance.runs || chance.skipped > 0)
+        return; /* runs were missed: the general way decides, and tells of it */
+    run->begun = &scheduled->future;
+    run->start_before = scheduled->run.last.start;
+    run->planned_before = course->last_planned;
+    hora__series_begins_locked(scheduled, scheduled->planned, now);
+    scheduled->entry.place = HORA__RUNS;
+}
+
+/* The run that was to begin did not: the future was cancelled, or the scheduler stopped, since the visit. */
+static void take_beginning_back(struct hora__scheduled *scheduled, const struct hora__series_run *run)
+{
+    struct hora__course *course = scheduled->course;
+    if (HORA__FAULT(SERIES_COUNTS_UNBEGUN))
+        return;
+    lock(scheduled);
+    course->running--;
+    course->runs--;
+    course->last_planned = run->planned_before;
+    scheduled->run.last.start = run->start_before;
+    scheduled->entry.place = HORA__TAKEN;
+    unlock(scheduled);
+}
+
+/* After a run has succeeded: whether its end may be noted in the visit that puts the entry back. No code of the user may
+ * see the series in between, so there must be no drop_result; and that the series goes on must be certain. The worker
+ * reads what it alone writes while it has the entry. */
+static bool may_end_later(const struct hora__scheduled *scheduled, int code)
+{
+    const struct hora__course *course = scheduled->course;
+    const hora_future *future = &scheduled->future;
+    return code == 0 && future->task.drop_result == NULL && course->rules->end.ns == 0 &&
+           course->rules->overlap != HORA_OVERLAP_QUEUE_ONE && !has_run_enough(scheduled, code) &&
+           !hora_future_is_done(future);
+}
+
+/* Cancel and shutdown change a word before they come to the lock to look for the entry. So here, with the lock, either
+ * the word is seen, or they will find the entry. */
+static bool may_return_locked(const hora_pool *pool, const hora_future *future)
+{
+    bool is_done = hora_future_is_done(future) && !HORA__FAULT(SERIES_RETURNS_CANCELLED);
+    bool is_running = hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING ||
+                      HORA__FAULT(SERIES_RETURNS_AFTER_SHUTDOWN);
+    return !is_done && is_running && hora__scheduler_is_staffed(pool); /* else the general way starts a worker */
+}
+
+bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
+{
+    hora_future *future = run->ended;
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
+    assert(scheduled->entry.place == HORA__RUNS && scheduled->course->running == 1);
+    if (!may_return_locked(run->pool, future))
+        return false;
+    run->ended = NULL;
+    note_end_locked(scheduled, 0, now);
+    hora_ns next = next_locked(scheduled, 0, now);
+    assert(next != HORA_NEVER); /* see may_end_later */
+    (void)next;
+    hora__scheduled_check_clock(scheduled);
+    hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+    hora__counter_add_alone(run->completed, 1);
+    return true;
+}
+
+/* The end of a run could not be noted in the visit that was to put the entry back. */
+static void note_end_and_plan(struct hora__scheduled *scheduled)
+{
+    hora_ns now = now_of(scheduled);
+    lock(scheduled);
+    note_end_locked(scheduled, 0, now);
+    hora_ns next = next_locked(scheduled, 0, now);
+    assert(next != HORA_NEVER);
+    (void)next;
+    unlock(scheduled);
+}
+
+/* ---- a run ---- */
+
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
+    struct hora__series_run *note; /* the run has begun when the entry was taken; NULL: it has not */
+    bool is_called;                /* the body is about to be called, or has been */
+    bool ends_later;               /* the visit that puts the entry back notes the end */
 };
 
 /* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and
@@ -502,6 +619,9 @@ static bool begins(hora_future *future, void *context)
     (void)future;
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
+    run->is_called = true;
+    if (run->note != NULL)
+        return true;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     bool is_retimed = scheduled->course != NULL && scheduled->course->is_retimed;
@@ -519,6 +639,9 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
+    run->ends_later = run->note != NULL && may_end_later(scheduled, code);
+    if (run->ends_later)
+        return HORA__GOES_ON;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, code, now);
@@ -547,15 +670,50 @@ static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *sched
            !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
-static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
+/* The future was cancelled since `ends` has said that it goes on. */
+static void cannot_go_on(void *context)
+{
+    const struct run *run = context;
+    if (!run->ends_later)
+        return;
+    hora_ns now = now_of(run->scheduled);
+    lock(run->scheduled);
+    note_end_locked(run->scheduled, 0, now);
+    unlock(run->scheduled);
+}
+
+/* After a run that has begun when the entry was taken; `stays`: the future goes on. */
+static void leave_to_next_visit(const struct run *run, bool stays)
+{
+    if (!run->is_called)
+        take_beginning_back(run->scheduled, run->note);
+    else if (run->ends_later && stays)
+        run->note->ended = &run->scheduled->future;
+}
+
+static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread,
+                          struct hora__series_run *note)
 {
     if (is_unseen(pool, scheduled)) {
         (void)hora__future_run(&scheduled->future, thread, NULL);
         return false;
     }
-    struct run run = {.pool = pool, .scheduled = scheduled};
-    struct hora__judge judge = {begins, ends, &run};
-    return hora__future_run_judged(&scheduled->future, thread, &judge);
+    struct run run = {.pool = pool, .scheduled = scheduled, .note = note};
+    struct hora__judge judge = {begins, ends, cannot_go_on, &run};
+    bool stays = hora__future_run_judged(&scheduled->future, thread, &judge);
+    if (note != NULL)
+        leave_to_next_visit(&run, stays);
+    return stays;
+}
+
+/* If its run has begun when it was taken: where that is noted. */
+static struct hora__series_run *take_note(const hora_thread *thread, const hora_future *future)
+{
+    struct hora__series_run *note = thread->worker->taken.series;
+    if (note == NULL || note->begun != future)
+        return NULL;
+    note->begun = NULL;
+    return note;
 }
 
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
@@ -564,13 +722,16 @@ bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
         hora__crew_run(pool, future, thread);
         return false;
     }
+    struct hora__series_run *note = take_note(thread, future);
     if (!HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
+        if (note != NULL)
+            take_beginning_back(hora__scheduled_of(future), note);
         (void)hora_future_cancel(future, false);
         return false;
     }
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled != NULL)
-        return run_scheduled(pool, scheduled, thread);
+        return run_scheduled(pool, scheduled, thread, note);
     (void)hora__future_run(future, thread, NULL);
     return false;
 }

@@ -18,6 +18,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include <hora/trigger.h>
+
 #include "base/fault.h"
 #include "sync/clock.h"
 #include "sync/thread.h"
@@ -34,7 +36,8 @@ void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns
     waiter->result = 0;
 }
 
-static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until,
+/* `now` is a reading of the clock by which the first look is decided; HORA_NEVER: the clock is read for it. */
+static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now, hora_ns until,
                                    const struct hora__clock_offsets *seen)
 {
     if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
@@ -50,9 +53,10 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
             return HORA__WAKE_INTERRUPTED;
         if (seen != NULL && hora__clock_was_set(clock, seen))
             return HORA__WAKE_CLOCK;
-        if (until != HORA_FOREVER && hora_clock_now(clock) >= until)
+        if (until != HORA_FOREVER && (now != HORA_NEVER ? now : hora_clock_now(clock)) >= until)
             return HORA__WAKE_TIME;
         hora__clock_park(clock, waiter->thread, until, seen);
+        now = HORA_NEVER;
         if (HORA__FAULT(WAIT_TRUSTS_WAKEUP))
             return HORA__WAKE_TIME;
     }
@@ -60,13 +64,19 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
 
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until)
 {
-    return park(waiter, clock, until, NULL);
+    return park(waiter, clock, HORA_NEVER, until, NULL);
+}
+
+enum hora__wake hora__waiter_park_after(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
+                                        hora_ns until)
+{
+    return park(waiter, clock, now, until, NULL);
 }
 
 enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
                                            hora_ns until, const struct hora__clock_offsets *seen)
 {
-    return park(waiter, clock, until, seen);
+    return park(waiter, clock, HORA_NEVER, until, seen);
 }
 
 bool hora__waiter_is_resolved(const struct hora__waiter *waiter)

@@ -41,7 +41,12 @@ enum hora__wake {
 /* Sleeps until one of these happens. The caller must not hold the object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
-/* The same, and also returns when the offsets of the clock's source (hora__clock_read_offsets) differ from
+/* The same for a caller that has just read the clock, which showed `now`: the clock is not read again before the
+ * thread has slept. HORA_NEVER: the caller has not read it. */
+enum hora__wake hora__waiter_park_after(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
+                                        hora_ns until);
+
+/* As hora__waiter_park, and also returns when the offsets of the clock's source (hora__clock_read_offsets) differ from
  * `seen`. It checks this before the time, because after a change the caller can hardly trust the time it
  * waited for. The caller then reads the offsets again, or the next call returns at once. On the machine a
  * step below HORA__CLOCK_TOLERANCE goes unnoticed, but small steps add up. */

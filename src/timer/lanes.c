@@ -10,6 +10,10 @@
  * Waking       A thread that goes to sleep publishes its wake-up time, the horizon, and absorbs the lanes once more. An inserting
  *              thread reads the horizon after it has inserted. So either the sleeping thread has seen the node, or the inserting
  *              thread sees the horizon and wakes a thread.
+ * Empty lanes  are not locked. Each lane has a word that says whether a thread may have inserted since the lane was emptied.
+ *              An inserting thread sets it before it reads the floor, the horizon and the state of the pool. A thread that
+ *              absorbs has written those before it reads the word. Both are sequentially consistent: either the
+ *              absorbing thread sees the word, or the inserting thread sees what was written.
  * Numbers      Nodes that are due together leave in the order in which they were inserted, by whichever threads. A common counter would
  *              make all threads share a cache line. But each inserting thread reads the clock anyway, and if one reading follows
  *              another, on any CPU, they differ. So the reading is the number. If a lane has to raise a number because it has given it out
@@ -77,6 +81,7 @@ struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t le
     hora__atomic64_store(&lanes->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
         hora__atomic64_store(&lanes->lanes[i].tenants, STAYS); /* I3 */
+        hora__atomic_init(&lanes->lanes[i].filled, 0);
         hora__free_list_init(&lanes->lanes[i].free_list, least);
         if (hora__mutex_init(&lanes->lanes[i].lock, HORA__RANK_INBOX) == 0)
             continue;
@@ -121,6 +126,7 @@ struct hora__lane *hora__lanes_enter(struct hora__lanes *lanes)
 {
     struct hora__lane *lane = &lanes->lanes[hora__lanes_mine(lanes)];
     hora__mutex_lock(&lane->lock);
+    hora__lane_mark_filled(lane);
     return lane;
 }
 

@@ -28,6 +28,7 @@ enum { HORA__LANES_MOST = 16, HORA__LANE_ROOM = 128, HORA__CLOCK_RUNS = 1 };
 
 struct hora__lane {
     hora__mutex lock;           /* rank INBOX */
+    hora__atomic filled;        /* 0: the lane has nothing for the store, which need not lock it; see lanes.c */
     int count;                  /* slots in use */
     uint64_t last_number;       /* the last sequence number given out here */
     struct hora__branch branch; /* this lane's part of the pool's books; written under the lock */
@@ -105,6 +106,23 @@ HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct
     if (!lanes->by_clock)
         return (uint64_t)hora__counter_next(&lanes->last_number);
     return hora__lane_number_by_clock_locked(lanes, lane, now);
+}
+
+/* Called before anything is read that decides whether the caller may insert: from now on absorbing the lanes looks into
+ * this one. The word stays set until the lane has been emptied, so most calls store nothing. */
+HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
+{
+    if (__builtin_expect(hora__atomic_load_relaxed(&lane->filled) == 0, 0)) {
+        HORA__ORDER_FAULT(SHARD_FILLED_RELAXED, memory_order_release);
+        hora__atomic_store(&lane->filled, 1);
+    }
+}
+
+/* Whether nothing has been inserted, nor left to give back, since the lane was emptied: then it need not be locked. */
+HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
+{
+    HORA__ORDER_FAULT(SHARD_EMPTY_RELAXED, memory_order_acquire);
+    return hora__atomic_load(&lane->filled) == 0;
 }
 
 /* Whether the lane takes a node with this due time. */

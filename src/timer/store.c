@@ -106,6 +106,7 @@ static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane
         take_in(store, slot);
     }
     lane->count = 0;
+    hora__atomic_store_relaxed(&lane->filled, 0); /* threads that write it hold this lock, or the owner's */
     absorber->visit(absorber->context, lane);
     return ahead;
 }
@@ -117,6 +118,8 @@ bool hora__timer_store_absorb(struct hora__timer_store *store, const struct hora
     bool ahead = false;
     for (int i = 0; i < store->lanes->count; i++) {
         struct hora__lane *lane = &store->lanes->lanes[i];
+        if (hora__lane_is_empty(lane))
+            continue;
         hora__mutex_lock(&lane->lock);
         ahead |= absorb_lane(store, lane, horizon, absorber);
         hora__mutex_unlock(&lane->lock);

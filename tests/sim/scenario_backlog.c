@@ -267,7 +267,7 @@ static void show(void)
 
 static void *next(void)
 {
-    struct hora__cell cell;
+    struct hora__cell cell = {.now = HORA_NEVER};
     void *item = hora__queue_next(queue, &hold, &cell, &books);
     if (item != &cell)
         return item;
@@ -324,7 +324,7 @@ SCENARIO(backlog_task_meets_a_show)
 /* A task wakes a taker as an element does. */
 static void take_task(void *arg)
 {
-    struct hora__cell cell;
+    struct hora__cell cell = {.now = HORA_NEVER};
     void *item;
     CHECK_OK(hora__queue_take(queue, HORA_FOREVER, &cell, &item));
     CHECK_POINTER(item, &cell);

@@ -49,7 +49,7 @@ static int post_task(void *value)
 
 static void *next_of(struct hora__hold *hold)
 {
-    struct hora__cell cell;
+    struct hora__cell cell = {.now = HORA_NEVER};
     void *item = hora__queue_next(queue, hold, &cell, &books);
     if (item != NULL)
         hold->finished++;

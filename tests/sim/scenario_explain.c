@@ -48,10 +48,9 @@ static void explain(hora_future *future)
     CHECK(!was_done || says_done);
     CHECK(!says_done || is_done);
     CHECK(!says_runs || begun > 0 || !had_begun);
-    CHECK(says_done || says_waits || says_runs || says(text, "due") || says(text, "nobody's queue") ||
-          says(text, "is being taken out") || says(text, "waits for its turn") ||
-          says(text, "waits: its class narrow is at its limit of") || says(text, "is the next to start") ||
-          says(text, "on its way") || says(text, "taken by a worker"));
+    CHECK(says_done || says_waits || says_runs || says(text, "due") || says(text, "in no queue") ||
+          says(text, "is being removed") || says(text, "waits: ") || says(text, "is the next to start") ||
+          says(text, "is being added to or removed from") || says(text, "taken by a worker"));
 }
 
 static void explain_twice(void *future)

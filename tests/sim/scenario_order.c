@@ -285,7 +285,7 @@ static void post(int i)
 static void take_all(void *arg)
 {
     struct hora__hold hold = {.segment = NULL};
-    struct hora__cell cell;
+    struct hora__cell cell = {.now = HORA_NEVER};
     void *item;
     (void)arg;
     while ((item = hora__queue_next(backlog, &hold, &cell, &books)) != NULL) {
