@@ -13,8 +13,8 @@
  *
  * A future is done when it is no longer PENDING. The first transition decides; later ones have no effect.
  *
- * Precedence in waits: done, then interrupted, then timed out. A wait for a future that is done succeeds even
- * if an interrupt is pending (the interrupt stays pending) and even if the timeout has expired.
+ * Precedence in waits: done, then interrupted, then timed out. A wait for a future that is done returns the
+ * outcome even if an interrupt is pending (the interrupt stays pending) and even if the timeout has expired.
  *
  * Memory: actions before the submission are visible to run. Actions of run are visible to every thread that
  * has seen the future done. */

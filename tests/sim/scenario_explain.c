@@ -44,13 +44,14 @@ static void explain(hora_future *future)
     bool says_done = says(text, "succeeded") || says(text, "was abandoned") || says(text, "was cancelled") ||
                      says(text, "was rejected") || says(text, "is over");
     bool says_waits = says(text, "in the queue") || says(text, "about to run it") || says(text, "waits for its time");
-    bool says_runs = says(text, "is running");
+    bool says_runs = says(text, "work (w.c:1) is running");
     CHECK(!was_done || says_done);
     CHECK(!says_done || is_done);
     CHECK(!says_runs || begun > 0 || !had_begun);
     CHECK(says_done || says_waits || says_runs || says(text, "due") || says(text, "in no queue") ||
-          says(text, "is being removed") || says(text, "waits: ") || says(text, "is the next to start") ||
-          says(text, "is being added to or removed from") || says(text, "taken by a worker"));
+          says(text, "is being removed") || says(text, "ahead of it") ||
+          says(text, "waits: its class narrow is at its limit of") || says(text, "is the next to start") ||
+          says(text, "being added to or removed") || says(text, "taken by a worker"));
 }
 
 static void explain_twice(void *future)
