@@ -1,24 +1,355 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.c - write down what a pool is doing, as JSON
+/* dump.c - what a pool is doing, as JSON; docs/guide/seeing.md lists the fields
  *
- * How it works      All is copied first, under one lock at a time (dump_collect.c), and then written without any: so the function that writes
- *                   may take its time, and call anything of hora.
- * Debuggers         hora_pool_dump_fd is made to be called in a process that was stopped anywhere. So it needs no memory, and does not wait for
- *                   a lock that nobody will ever give back: it looks first, and if one of those that it needs is held, says so instead.
- *                   docs/guide/seeing.md lists the fields. */
-#include "oversee/dump.h"
-
+ * How it works      Everything is copied first, under one lock at a time, and then written without any
+ *                   lock. So the function that writes may take its time, and may call hora.
+ * Locks             While copying, one at a time: the pool's, for its workers; that of its queue, for the
+ *                   tasks that wait; those of the waiting futures, for their names, which may be dropped
+ *                   with their tasks.
+ * Debuggers         hora_pool_dump_fd can be called in a process that was stopped at any point. So it
+ *                   allocates nothing, and does not wait for a lock that will never be released: it checks
+ *                   first, and if a lock that it needs is held, it says so instead. */
+#include <assert.h>
 #include <stddef.h>
 
+#include <hora/explain.h>
+
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/ns.h"
 #include "base/text.h"
+#include "oversee/measures.h"
+#include "oversee/oversight.h"
+#include "sched/agenda_view.h"
+#include "sched/errand.h"
+#include "sched/scheduler.h"
 #include "sync/clock.h"
+#include "sys/alloc.h"
 #include "sys/file.h"
 
-/* ---- tasks ---- */
+enum {
+    MOST_TASKS = 20,   /* of the queue, and of the next firings */
+    MOST_CLASSES = 64, /* a pool has no more */
+    NAME_SIZE = 128,   /* bytes of a name, including the final NUL */
+};
 
-static void write_place(struct hora__json *json, const char *name, const char *file, int line)
+/* Workers that need no allocation. Few in the simulator, so that its scenarios exceed them. */
+#ifdef HORA_SIM
+enum { MOST_WORKERS = 1 };
+#else
+enum { MOST_WORKERS = 64 };
+#endif
+
+/* A waiting task. A name may be freed together with its task, so it is copied while that cannot happen. */
+struct dump_task {
+    bool has_name;
+    char name[NAME_SIZE];
+    const char *file;
+    int line;
+    bool knows_when; /* its future knows when it was submitted, but not under the queue's lock */
+    hora_ns waited;  /* HORA_NEVER: unknown */
+    hora_ns in;      /* time until it is due */
+    bool is_series;
+    bool is_steered;        /* the fields below are set */
+    const char *class_name; /* lives as long as the pool; NULL: no class */
+    uint64_t key;
+    int priority;
+};
+
+struct dump_class {
+    const char *name; /* lives as long as the pool */
+    int limit;
+    int reserve;
+    int rate;
+    hora_ns per;
+    int running;
+    int waiting;
+    int64_t started;
+};
+
+struct dump_worker {
+    int number;
+    bool is_busy;
+    bool is_off;   /* replaced, because it is stuck */
+    bool is_known; /* `now` is set */
+    struct hora__run_reading now;
+    int64_t completed;
+};
+
+struct dump {
+    hora_pool *pool;
+    hora_pool_stats stats;
+    hora_ns now;  /* on the pool's clock */
+    hora_ns wall; /* on the wall clock of the same source */
+    int workers;
+    int workers_left_out; /* there was no room for them */
+    int worker_room;
+    struct dump_worker *worker; /* own_workers, or allocated */
+    struct dump_worker own_workers[MOST_WORKERS];
+    int queued;
+    int heads;
+    struct dump_task head[MOST_TASKS];
+    /* the futures of head: references while collecting; NULL: a detached task */
+    hora_future *asked[MOST_TASKS];
+    bool is_steered;
+    int keys; /* number of keys in use */
+    int classes;
+    struct dump_class class[MOST_CLASSES];
+    bool is_scheduler;
+    int planned; /* number of tasks that are not due yet */
+    int firings;
+    struct dump_task firing[MOST_TASKS];
+};
+
+/* ---- copying: tasks ---- */
+
+static void copy_name(struct dump_task *to, const char *name)
+{
+    to->has_name = name != NULL;
+    hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
+}
+
+static void copy_location(struct dump_task *to, const hora_task *task)
+{
+    *to = (struct dump_task){.file = task->file, .line = task->line, .waited = HORA_NEVER};
+}
+
+/* Of a detached task, which is dropped only after it has left the queue, so its name is valid. */
+static void copy_task(struct dump_task *to, const hora_task *task)
+{
+    copy_location(to, task);
+    copy_name(to, task->name);
+}
+
+/* Called without the queue's lock: the locks of the futures guard their names. Gives the reference back. */
+static void name_future(struct dump_task *to, hora_future *future, bool may_wait)
+{
+    if (future != NULL && (may_wait || hora__mutex_is_free(&future->object.lock))) {
+        copy_name(to, hora__future_lock_name(future));
+        hora__future_unlock_name(future);
+    }
+    (void)hora_future_unref(future);
+}
+
+/* Called with the lock of the queue. */
+static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
+{
+    if (extra == NULL || extra->ticket == NULL)
+        return;
+    const struct hora__ticket *ticket = extra->ticket;
+    to->is_steered = true;
+    to->class_name = ticket->class != NULL ? ticket->class->name : NULL;
+    to->key = ticket->key;
+    to->priority = ticket->level - HORA__LEVEL_NORMAL;
+}
+
+static hora_ns at_least_zero(hora_ns time)
+{
+    return time > 0 ? time : 0;
+}
+
+static bool copy_head(void *item, const hora_task *task, void *arg)
+{
+    assert(((struct dump *)arg)->heads < MOST_TASKS);
+    struct dump *dump = arg;
+    hora_future *future = item;
+    const struct hora__extra *extra = future != NULL ? hora__future_extra_in(dump->pool, future) : NULL;
+    bool measures = hora__pool_measures(dump->pool);
+    struct dump_task *head = &dump->head[dump->heads];
+    if (future != NULL)
+        copy_location(head, &future->task);
+    else
+        copy_task(head, task);
+    copy_terms(head, extra);
+    if (extra != NULL)
+        head->waited = at_least_zero(hora__ns_sub(dump->now, extra->came));
+    else if (measures && future == NULL)
+        head->waited = hora__measures_ago(dump->pool, hora__measures_cell_came(task));
+    head->knows_when = measures && future != NULL && extra == NULL;
+    dump->asked[dump->heads++] = hora_future_ref(future);
+    return dump->heads < MOST_TASKS;
+}
+
+/* Called without the queue's lock. */
+static void ask_heads(struct dump *dump, bool may_wait)
+{
+    for (int i = 0; i < dump->heads; i++) {
+        hora_future *future = dump->asked[i];
+        bool asks = dump->head[i].knows_when && (may_wait || hora__mutex_is_free(&future->object.lock));
+        int64_t came = asks ? hora__measures_came(dump->pool, future) : HORA_FOREVER;
+        if (came != HORA_FOREVER)
+            dump->head[i].waited = hora__measures_ago(dump->pool, came);
+        name_future(&dump->head[i], future, may_wait);
+    }
+}
+
+/* ---- the entries of a timer queue ---- */
+
+/* Returns a reference to the entry's future, whose name is not copied yet; NULL: it has none. */
+static hora_future *copy_entry(struct dump_task *to, const struct hora__agenda_view *view,
+                               struct hora__entry *entry)
+{
+    bool has_future = !entry->is_errand && !entry->is_timer;
+    hora_task task = {.name = "timer"};
+    if (entry->is_errand)
+        task = hora__errand_task(hora__errand_of(entry));
+    if (has_future)
+        copy_location(to, &hora__entry_future(entry)->task);
+    else
+        copy_task(to, &task);
+    const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    to->is_series = scheduled != NULL && hora__scheduled_is_series(scheduled);
+    to->in = hora__agenda_view_off(view, entry);
+    if (has_future)
+        copy_terms(to, hora__future_extra(hora__entry_future(entry)));
+    to->waited = to->in > 0 || to->in == INT64_MIN ? HORA_NEVER : -to->in;
+    return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
+}
+
+static void collect_agenda(struct dump *dump, bool may_wait)
+{
+    hora_queue *queue = dump->pool->queue;
+    hora_future *firing[MOST_TASKS] = {NULL};
+    struct hora__agenda_view view;
+    struct hora__entry *entries[MOST_TASKS];
+    hora__mutex_lock(&queue->object.lock);
+    hora__agenda_view_begin(&view, queue);
+    dump->heads = hora__agenda_view_first(&view, true, entries, MOST_TASKS, &dump->queued);
+    for (int i = 0; i < dump->heads; i++)
+        dump->asked[i] = copy_entry(&dump->head[i], &view, entries[i]);
+    dump->firings = hora__agenda_view_first(&view, false, entries, MOST_TASKS, &dump->planned);
+    for (int i = 0; i < dump->firings; i++)
+        firing[i] = copy_entry(&dump->firing[i], &view, entries[i]);
+    hora__mutex_unlock(&queue->object.lock);
+    for (int i = 0; i < dump->heads; i++)
+        name_future(&dump->head[i], dump->asked[i], may_wait);
+    for (int i = 0; i < dump->firings; i++)
+        name_future(&dump->firing[i], firing[i], may_wait);
+}
+
+static int collect_queue(struct dump *dump, bool may_wait)
+{
+    dump->is_scheduler = hora__scheduler_of(dump->pool) != NULL;
+    if (dump->is_scheduler) {
+        collect_agenda(dump, may_wait);
+        return 0;
+    }
+    int size = hora__queue_survey(dump->pool->queue, copy_head, dump);
+    ask_heads(dump, may_wait);
+    dump->queued = size;
+    return size < 0 ? size : 0;
+}
+
+/* ---- classes and keys ---- */
+
+static void copy_class_locked(struct dump_class *to, const hora_class *from)
+{
+    const struct hora__admission_class *admission_class = &from->admission_class;
+    *to = (struct dump_class){.name = from->name,
+                              .limit = admission_class->limit,
+                              .reserve = admission_class->reserve,
+                              .rate = admission_class->rate,
+                              .per = admission_class->per,
+                              .running = admission_class->running,
+                              .waiting = admission_class->waiting,
+                              .started = admission_class->started};
+}
+
+static void collect_classes(struct dump *dump)
+{
+    const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
+    dump->is_steered = dump->pool->admission != NULL;
+    if (!dump->is_steered)
+        return;
+    hora__mutex_lock(&dump->pool->queue->object.lock);
+    const struct hora__admission *admission = dump->pool->admission;
+    for (const hora_class *at = oversight->classes; at != NULL && dump->classes < MOST_CLASSES; at = at->next)
+        copy_class_locked(&dump->class[dump->classes++], at);
+    for (const struct hora__ticket *at = hora__admission_first_key(admission); at != NULL;
+         at = hora__admission_after_key(at))
+        dump->keys++;
+    hora__mutex_unlock(&dump->pool->queue->object.lock);
+}
+
+/* ---- workers ---- */
+
+static void copy_worker_locked(struct dump_worker *to, struct hora__worker *worker)
+{
+    to->number = worker->number;
+    to->is_busy = hora__worker_is_active(worker);
+    to->is_off = hora__worker_is_written_off(worker);
+    to->completed = hora__counter_read(&worker->completed);
+    to->is_known = worker->witness != NULL &&
+                   hora__worker_record_read(hora__worker_record_of(worker->witness), &to->now);
+}
+
+static void collect_workers(struct dump *dump)
+{
+    assert(dump->worker_room > 0);
+    hora_pool *pool = dump->pool;
+    dump->workers = dump->workers_left_out = 0;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        if (dump->workers < dump->worker_room)
+            copy_worker_locked(&dump->worker[dump->workers++],
+                               HORA__LIST_ENTRY(link, struct hora__worker, link));
+        else
+            dump->workers_left_out++;
+    }
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+static void release_workers(struct dump *dump)
+{
+    if (dump->worker != dump->own_workers)
+        hora__free(dump->worker);
+    dump->worker = dump->own_workers;
+}
+
+/* There are more workers than room: allocates more and collects them again. Returns 0 or HORA_ENOMEM. */
+static int collect_more_workers(struct dump *dump)
+{
+    while (dump->workers_left_out > 0) {
+        int room = dump->workers + dump->workers_left_out;
+        release_workers(dump);
+        dump->worker = hora__alloc((size_t)room, sizeof *dump->worker);
+        if (dump->worker == NULL)
+            return HORA_ENOMEM;
+        dump->worker_room = room;
+        collect_workers(dump);
+        if (HORA__FAULT(DUMP_COUNTS_WORKERS_ONCE))
+            break;
+    }
+    return 0;
+}
+
+/* ---- all parts ---- */
+
+static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
+{
+    dump->pool = pool;
+    dump->worker = dump->own_workers;
+    dump->worker_room = MOST_WORKERS;
+    dump->heads = dump->firings = dump->planned = dump->classes = dump->keys = 0;
+    dump->now = hora_clock_now(pool->object.clock);
+    dump->wall = hora_clock_now(hora__clock_line(pool->object.clock, HORA__WALL));
+    dump->stats.struct_size = sizeof dump->stats;
+    int error = hora_pool_get_stats(pool, &dump->stats);
+    if (error == 0)
+        error = collect_queue(dump, !for_debugger);
+    if (error < 0)
+        return error;
+    collect_classes(dump);
+    collect_workers(dump);
+    error = for_debugger ? 0 : collect_more_workers(dump);
+    if (error < 0)
+        release_workers(dump);
+    return error;
+}
+
+/* ---- writing: tasks ---- */
+
+static void write_location(struct hora__json *json, const char *name, const char *file, int line)
 {
     hora__json_text(json, "name", name);
     hora__json_text(json, "file", file);
@@ -28,13 +359,13 @@ static void write_place(struct hora__json *json, const char *name, const char *f
         hora__json_null(json, "line");
 }
 
-static void write_task(struct hora__json *json, const struct hora__dump_task *task)
+static void write_task(struct hora__json *json, const struct dump_task *task)
 {
-    write_place(json, task->has_name ? task->name : NULL, task->file, task->line);
+    write_location(json, task->has_name ? task->name : NULL, task->file, task->line);
 }
 
-/* The key is a text, since it may be greater than what all readers of JSON take for a number. */
-static void write_terms(struct hora__json *json, const struct hora__dump_task *task)
+/* The key is a string, since it may exceed the numbers that all readers of JSON accept. */
+static void write_terms(struct hora__json *json, const struct dump_task *task)
 {
     char key[24];
     struct hora__text text = hora__text_begin(key, sizeof key);
@@ -45,7 +376,7 @@ static void write_terms(struct hora__json *json, const struct hora__dump_task *t
     hora__json_int(json, "priority", task->priority);
 }
 
-static void write_head(struct hora__json *json, const struct hora__dump_task *task)
+static void write_head(struct hora__json *json, const struct dump_task *task)
 {
     hora__json_open(json, NULL, '{');
     write_task(json, task);
@@ -55,7 +386,7 @@ static void write_head(struct hora__json *json, const struct hora__dump_task *ta
     hora__json_close(json, '}');
 }
 
-static void write_queue(struct hora__json *json, const struct hora__dump *dump)
+static void write_queue(struct hora__json *json, const struct dump *dump)
 {
     hora__json_open(json, "queue", '{');
     hora__json_int(json, "size", dump->queued);
@@ -67,7 +398,7 @@ static void write_queue(struct hora__json *json, const struct hora__dump *dump)
     hora__json_close(json, '}');
 }
 
-static void write_firing(struct hora__json *json, const struct hora__dump *dump, const struct hora__dump_task *task)
+static void write_firing(struct hora__json *json, const struct dump *dump, const struct dump_task *task)
 {
     char at[HORA_INSTANT_TEXT];
     hora_instant instant = {hora__ns_add(dump->wall, task->in)};
@@ -80,7 +411,7 @@ static void write_firing(struct hora__json *json, const struct hora__dump *dump,
     hora__json_close(json, '}');
 }
 
-static void write_firings(struct hora__json *json, const struct hora__dump *dump)
+static void write_firings(struct hora__json *json, const struct dump *dump)
 {
     if (!dump->is_scheduler)
         return;
@@ -93,7 +424,7 @@ static void write_firings(struct hora__json *json, const struct hora__dump *dump
 
 /* ---- classes ---- */
 
-static void write_class(struct hora__json *json, const struct hora__dump_class *class)
+static void write_class(struct hora__json *json, const struct dump_class *class)
 {
     hora__json_open(json, NULL, '{');
     hora__json_text(json, "name", class->name);
@@ -107,8 +438,8 @@ static void write_class(struct hora__json *json, const struct hora__dump_class *
     hora__json_close(json, '}');
 }
 
-/* The oldest first; they are kept with the latest first. */
-static void write_classes(struct hora__json *json, const struct hora__dump *dump)
+/* The oldest first; the list has the newest first. */
+static void write_classes(struct hora__json *json, const struct dump *dump)
 {
     if (!dump->is_steered)
         return;
@@ -121,7 +452,7 @@ static void write_classes(struct hora__json *json, const struct hora__dump *dump
 
 /* ---- workers ---- */
 
-static void write_progress(struct hora__json *json, const struct hora__now_reading *now)
+static void write_progress(struct hora__json *json, const struct hora__run_reading *now)
 {
     if (now->of <= 0) {
         hora__json_null(json, "progress");
@@ -141,17 +472,17 @@ static void write_nothing(struct hora__json *json)
     hora__json_null(json, "progress");
 }
 
-/* It may have begun since `now` was read. */
-static hora_ns since(const struct hora__dump *dump, hora_ns time)
+/* Not negative: the task may have begun since `now` was read. */
+static hora_ns since(const struct dump *dump, hora_ns time)
 {
     return hora__ns_max(hora__ns_sub(dump->now, time), 0);
 }
 
-static void write_what_it_runs(struct hora__json *json, const struct hora__dump *dump,
-                               const struct hora__now_reading *now)
+static void write_what_it_runs(struct hora__json *json, const struct dump *dump,
+                               const struct hora__run_reading *now)
 {
     hora__json_open(json, "task", '{');
-    write_place(json, now->name, now->file, now->line);
+    write_location(json, now->name, now->file, now->line);
     hora__json_close(json, '}');
     hora_ns last = now->progress != HORA_NEVER ? now->progress : now->began;
     hora__json_seconds(json, "running_for", since(dump, now->began));
@@ -159,14 +490,14 @@ static void write_what_it_runs(struct hora__json *json, const struct hora__dump 
     write_progress(json, now);
 }
 
-static const char *state_name(const struct hora__dump_worker *worker)
+static const char *state_name(const struct dump_worker *worker)
 {
     if (worker->is_off)
         return "written off";
     return worker->is_busy ? "running" : "idle";
 }
 
-static void write_worker(struct hora__json *json, const struct hora__dump *dump, const struct hora__dump_worker *worker)
+static void write_worker(struct hora__json *json, const struct dump *dump, const struct dump_worker *worker)
 {
     hora__json_open(json, NULL, '{');
     hora__json_int(json, "number", worker->number);
@@ -179,7 +510,7 @@ static void write_worker(struct hora__json *json, const struct hora__dump *dump,
     hora__json_close(json, '}');
 }
 
-static void write_workers(struct hora__json *json, const struct hora__dump *dump)
+static void write_workers(struct hora__json *json, const struct dump *dump)
 {
     hora__json_open(json, "workers", '[');
     for (int i = 0; i < dump->workers; i++)
@@ -235,7 +566,7 @@ static void write_oversight(struct hora__json *json, const hora_pool *pool)
         hora__json_null(json, "observability");
         return;
     }
-    const struct hora__oversight_options *own = &oversight->options;
+    const struct hora__observer_options *own = &oversight->options;
     hora__json_open(json, "observability", '{');
     hora__json_bool(json, "metrics", own->measured);
     hora__json_bool(json, "admission", own->steered);
@@ -246,7 +577,7 @@ static void write_oversight(struct hora__json *json, const hora_pool *pool)
     hora__json_close(json, '}');
 }
 
-static void write_settings(struct hora__json *json, const struct hora__dump *dump)
+static void write_settings(struct hora__json *json, const struct dump *dump)
 {
     const hora_pool_stats *stats = &dump->stats;
     hora__json_open(json, "settings", '{');
@@ -261,7 +592,7 @@ static void write_settings(struct hora__json *json, const struct hora__dump *dum
     hora__json_close(json, '}');
 }
 
-static void write_counts(struct hora__json *json, const struct hora__dump *dump)
+static void write_counts(struct hora__json *json, const struct dump *dump)
 {
     const hora_pool_stats *stats = &dump->stats;
     hora__json_open(json, "counts", '{');
@@ -279,11 +610,12 @@ static void write_counts(struct hora__json *json, const struct hora__dump *dump)
     hora__json_int(json, "expired", stats->expired);
     hora__json_int(json, "completed", stats->completed);
     hora__json_int(json, "thread_failures", stats->thread_failures);
-    hora__json_text(json, "thread_error", stats->thread_error != 0 ? hora_strerror(stats->thread_error) : NULL);
+    hora__json_text(json, "thread_error",
+                    stats->thread_error != 0 ? hora_strerror(stats->thread_error) : NULL);
     hora__json_close(json, '}');
 }
 
-static int write_all(const struct hora__dump *dump, hora_write_fn write, void *context)
+static int write_all(const struct dump *dump, hora_write_fn write, void *context)
 {
     struct hora__json json;
     char at[HORA_INSTANT_TEXT];
@@ -306,19 +638,19 @@ static int write_all(const struct hora__dump *dump, hora_write_fn write, void *c
 int hora_pool_dump(hora_pool *pool, hora_write_fn write, void *context)
 {
     int error = write == NULL ? HORA_EINVAL : hora__pool_check(pool);
-    struct hora__dump dump;
+    struct dump dump;
     if (error == 0)
-        error = hora__dump_collect(&dump, pool, false);
+        error = collect(&dump, pool, false);
     if (error < 0)
         return error;
     error = write_all(&dump, write, context);
-    hora__dump_release(&dump);
+    release_workers(&dump);
     return error;
 }
 
 /* ---- for debuggers ---- */
 
-/* Threads that run give a lock back within so many looks; one that is stopped does not. */
+/* Running threads release a lock within so many looks; a stopped thread does not. */
 enum { LOOKS = 1000 };
 
 static bool is_busy(hora_pool *pool)
@@ -331,6 +663,7 @@ static bool is_busy(hora_pool *pool)
 
 static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
 {
+    assert(write != NULL);
     struct hora__json json;
     hora__json_begin(&json, write, context);
     hora__json_open(&json, NULL, '{');
@@ -348,11 +681,12 @@ static int write_to(const char *text, size_t length, void *context)
 
 int hora_pool_dump_fd(hora_pool *pool, int fd)
 {
-    struct hora__dump dump;
+    struct dump dump;
     int error = fd < 0 ? HORA_EINVAL : hora__pool_check(pool);
-    if (error == HORA_EDEADLK || (error == 0 && is_busy(pool))) /* the former: the calling thread itself has a lock */
+    /* EDEADLK: the calling thread itself holds a lock */
+    if (error == HORA_EDEADLK || (error == 0 && is_busy(pool)))
         return write_busy(pool, write_to, &fd);
     if (error == 0)
-        error = hora__dump_collect(&dump, pool, true);
+        error = collect(&dump, pool, true);
     return error < 0 ? error : write_all(&dump, write_to, &fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.h - what the files that explain share: what is known of a future and of its pool, and how that is said */
+/* explain.h - shared by the files that explain why a task has not run: facts about a future and its pool */
 #ifndef HORA_OVERSEE_EXPLAIN_H
 #define HORA_OVERSEE_EXPLAIN_H
 
@@ -14,61 +14,43 @@ struct hora__matter {
     enum hora__future_state state;
     int failure;
     bool is_listed;
-    hora_thread *runner; /* a reference; NULL: nobody runs it */
-    hora_pool *pool;     /* who is going to run it, and its queue: references; NULL: nobody */
+    hora_thread *runner; /* a reference; NULL: no thread runs it */
+    hora_pool *pool;     /* the pool that will run it, and its queue: references; NULL: none */
     hora_queue *queue;
-    hora_ns now; /* by the clock of the pool; of a future without one, by its own */
+    hora_ns now; /* on the pool's clock, or on the future's own if it has no pool */
 };
 
 /* What was true of a pool while its lock was held. */
 struct hora__crowd {
     enum hora__run_state state;
-    int workers; /* but for those that are written off */
+    int workers; /* without those that were replaced */
     int busy;
     int written_off;
     int core_threads;
     int thread_failures;
     int thread_error;
-    int runner; /* the number of the worker that runs the matter; 0: none */
+    int runner; /* number of the worker that runs the future; 0: none */
     bool runner_is_known;
-    struct hora__now_reading runner_now; /* if it is known: what it has noted */
-    int longest; /* the number of the worker that has been busy with one task for longest; 0: not known */
-    struct hora__now_reading longest_now;
+    struct hora__run_reading runner_now; /* what the runner has noted, if runner_is_known */
+    int longest; /* number of the worker that has been busy with one task for longest; 0: unknown */
+    struct hora__run_reading longest_now;
 };
 
 void hora__crowd_look(const struct hora__matter *matter, struct hora__crowd *ret_crowd);
 
-/* "resize (img.c:88)", "a task (img.c:88)", "a task". */
-void hora__say_task(struct hora__text *out, const char *name, const char *file, int line);
-
-/* That the pool has been shut down, or stopped: a clause that follows another one, or nothing. */
+/* Adds a clause that the pool has been shut down or stopped, or nothing. */
 void hora__say_state(struct hora__text *out, const struct hora__crowd *crowd);
 
-/* "; worker 3 has been busy with resize (img.c:88) for 9 s" after these words, if that is known. */
+/* Adds `words` and "worker 3 has been busy with resize (img.c:88) for 9 s", if that is known. */
 void hora__say_longest(struct hora__text *out, const char *words, const struct hora__matter *matter,
                        const struct hora__crowd *crowd);
 
-/* Why nobody takes what can be taken: the same, and more. */
+/* Adds clauses that tell why no worker takes a task that is ready. */
 void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *matter,
                              const struct hora__crowd *crowd);
 
-/* Who runs it, and since when, if that is known: `ran` < 0 if it is not. */
-void hora__say_runner(struct hora__text *out, const struct hora__matter *matter,
-                      const struct hora__crowd *crowd, hora_ns ran);
-
-/* ---- explain_scheduled.c: of a future of a scheduler ---- */
-
-/* It is not done, and nobody runs it. */
-void hora__explain_scheduled(struct hora__text *out, const struct hora__matter *matter);
-
-/* A run of it is going: since when, or < 0. And what that means for the next one: a clause that follows, or nothing. */
-hora_ns hora__explain_run(const struct hora__matter *matter);
-void hora__explain_next_run(struct hora__text *out, const struct hora__matter *matter);
-
-/* How a series has come to its end. */
-void hora__explain_end(struct hora__text *out, const struct hora__matter *matter);
-
-/* ---- explain_steered.c: of a task of a pool that is steered, which is not done, and nobody runs; of a scheduler: that is due ---- */
+/* explain_steered.c: explains a task of a pool with admission that is not done and not running; of a
+ * scheduler, a task that is due. */
 
 void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter);
 

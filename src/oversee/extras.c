@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extras.c - the beginning and end of what a task has besides: see exec/extra.h */
+/* extras.c - creation and end of the extra of a task: its options, context and ticket, see exec/extra.h */
+#include <assert.h>
 #include <stddef.h>
 
-#include "oversee/limits.h"
 #include "oversee/oversight.h"
 #include "sched/crew.h"
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
+/* The extra of a task in a pool with admission: one allocation for both parts. */
 struct steered_extra {
     struct hora__extra base;
     struct hora__ticket ticket;
@@ -26,8 +27,10 @@ static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
 
 int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
+    assert(ret_extra != NULL);
     struct hora__oversight *oversight = hora__pool_oversight(pool);
-    struct hora__extra *extra = hora__alloc(1, pool->admission != NULL ? sizeof(struct steered_extra) : sizeof *extra);
+    struct hora__extra *extra =
+        hora__alloc(1, pool->admission != NULL ? sizeof(struct steered_extra) : sizeof *extra);
     if (extra == NULL)
         return HORA_ENOMEM;
     if (pool->admission != NULL)

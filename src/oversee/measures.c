@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measures.c - what is counted and measured, by those who do it; see measures.h
+/* measures.c - counting and measuring; see measures.h
  *
- * Invariants        I1 sheets have one writer: the worker that has taken them.
- *                   I2 sheets, once listed, stay so until the oversight ends. */
+ * Invariants        I1 the statistics of a worker have one writer: the worker that has taken them.
+ *                   I2 statistics, once listed, stay listed until the observer ends. */
 #include "oversee/measures.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "sched/scheduled.h"
 #include "sys/alloc.h"
 
-/* ---- beginning and end ---- */
+/* ---- creation and end ---- */
 
 int hora__measures_new(struct hora__oversight *oversight, struct hora__measures **ret_measures)
 {
@@ -37,102 +37,107 @@ int hora__measures_new(struct hora__oversight *oversight, struct hora__measures 
     return 0;
 }
 
-static void free_sheets(struct hora__sheets *sheets, int room)
+static void free_stats(struct hora__worker_stats *worker_stats, int room)
 {
     for (int i = 0; i < room; i++)
-        hora__free(hora__atomic_pointer_load(&sheets->by_name[i]));
-    hora__free(sheets);
+        hora__free(hora__atomic_pointer_load(&worker_stats->by_name[i]));
+    hora__free(worker_stats);
 }
 
 void hora__measures_free(struct hora__measures *measures)
 {
     if (measures == NULL)
         return;
-    struct hora__sheets *sheets = hora__atomic_pointer_load(&measures->first);
-    while (sheets != NULL) {
-        struct hora__sheets *next = sheets->next;
-        assert(!sheets->is_taken);
-        free_sheets(sheets, hora__names_room(&measures->names));
-        sheets = next;
+    struct hora__worker_stats *worker_stats = hora__atomic_pointer_load(&measures->first);
+    while (worker_stats != NULL) {
+        struct hora__worker_stats *next = worker_stats->next;
+        assert(!worker_stats->is_taken);
+        free_stats(worker_stats, hora__names_room(&measures->names));
+        worker_stats = next;
     }
     hora__mutex_destroy(&measures->lock);
     hora__names_destroy(&measures->names);
     hora__free(measures);
 }
 
-/* ---- sheets ---- */
+/* ---- statistics of workers ---- */
 
-/* NULL: there is no memory. */
-static struct hora__sheets *new_sheets(struct hora__measures *measures)
+/* Returns NULL if there is no memory. */
+static struct hora__worker_stats *new_stats(struct hora__measures *measures)
 {
     size_t room = (size_t)hora__names_room(&measures->names);
-    struct hora__sheets *sheets = hora__alloc(1, sizeof *sheets + room * sizeof sheets->by_name[0]);
-    struct hora__sheet *sheet = sheets != NULL ? hora__alloc(1, sizeof *sheet) : NULL;
-    if (sheet == NULL) {
-        hora__free(sheets);
+    struct hora__worker_stats *worker_stats =
+        hora__alloc(1, sizeof *worker_stats + room * sizeof worker_stats->by_name[0]);
+    struct hora__task_stats *stats = worker_stats != NULL ? hora__alloc(1, sizeof *stats) : NULL;
+    if (stats == NULL) {
+        hora__free(worker_stats);
         return NULL;
     }
-    hora__atomic_pointer_init(&sheets->by_name[0], sheet); /* that for all that finds no other is always there */
-    sheets->is_taken = true;
-    return sheets;
+    /* the entry for tasks without a name always exists */
+    hora__atomic_pointer_init(&worker_stats->by_name[0], stats);
+    worker_stats->is_taken = true;
+    return worker_stats;
 }
 
-/* NULL: all are taken. */
-static struct hora__sheets *take_left_locked(struct hora__measures *measures)
+/* Returns statistics that a former worker has left; NULL: all are in use. */
+static struct hora__worker_stats *take_unused_locked(struct hora__measures *measures)
 {
-    struct hora__sheets *sheets = hora__atomic_pointer_load(&measures->first);
-    while (sheets != NULL && sheets->is_taken && !HORA__FAULT(SHEETS_SHARED))
-        sheets = sheets->next;
-    if (sheets != NULL)
-        sheets->is_taken = true; /* I1 */
-    return sheets;
+    assert(hora__mutex_held(&measures->lock));
+    struct hora__worker_stats *worker_stats = hora__atomic_pointer_load(&measures->first);
+    while (worker_stats != NULL && worker_stats->is_taken && !HORA__FAULT(SHEETS_SHARED))
+        worker_stats = worker_stats->next;
+    if (worker_stats != NULL)
+        worker_stats->is_taken = true; /* I1 */
+    return worker_stats;
 }
 
-int hora__sheets_take(struct hora__measures *measures, struct hora__sheets **ret_sheets)
+int hora__worker_stats_take(struct hora__measures *measures, struct hora__worker_stats **ret_stats)
 {
-    *ret_sheets = NULL;
+    *ret_stats = NULL;
     if (!measures->measured)
         return 0;
     hora__mutex_lock(&measures->lock);
-    *ret_sheets = take_left_locked(measures);
+    *ret_stats = take_unused_locked(measures);
     hora__mutex_unlock(&measures->lock);
-    if (*ret_sheets != NULL)
+    if (*ret_stats != NULL)
         return 0;
-    struct hora__sheets *sheets = new_sheets(measures);
-    if (sheets == NULL)
+    struct hora__worker_stats *worker_stats = new_stats(measures);
+    if (worker_stats == NULL)
         return HORA_ENOMEM;
     hora__mutex_lock(&measures->lock);
-    sheets->next = hora__atomic_pointer_load(&measures->first);
+    worker_stats->next = hora__atomic_pointer_load(&measures->first);
     HORA__ORDER_FAULT(SHEETS_ADDED_RELAXED, memory_order_relaxed);
-    (void)hora__atomic_pointer_cas(&measures->first, sheets->next, sheets); /* I2 */
+    (void)hora__atomic_pointer_cas(&measures->first, worker_stats->next, worker_stats); /* I2 */
     hora__mutex_unlock(&measures->lock);
-    *ret_sheets = sheets;
+    *ret_stats = worker_stats;
     return 0;
 }
 
-void hora__sheets_leave(struct hora__measures *measures, struct hora__sheets *sheets)
+void hora__worker_stats_leave(struct hora__measures *measures, struct hora__worker_stats *worker_stats)
 {
-    if (sheets == NULL)
+    if (worker_stats == NULL)
         return;
     hora__mutex_lock(&measures->lock);
-    assert(sheets->is_taken); /* I1 */
-    sheets->is_taken = false;
-    if (HORA__FAULT(SHEETS_LOST) && hora__atomic_pointer_load(&measures->first) == sheets)
-        (void)hora__atomic_pointer_cas(&measures->first, sheets, sheets->next);
+    assert(worker_stats->is_taken); /* I1 */
+    worker_stats->is_taken = false;
+    if (HORA__FAULT(SHEETS_LOST) && hora__atomic_pointer_load(&measures->first) == worker_stats)
+        (void)hora__atomic_pointer_cas(&measures->first, worker_stats, worker_stats->next);
     hora__mutex_unlock(&measures->lock);
 }
 
-/* Made at the first use of a name; without memory for it, that of all that finds no other. */
-static struct hora__sheet *sheet_of(struct hora__sheets *sheets, int index)
+/* Returns the statistics of a name, and makes them at its first use. Without memory it returns those of tasks
+ * without a name. */
+static struct hora__task_stats *stats_of(struct hora__worker_stats *worker_stats, int index)
 {
-    struct hora__sheet *sheet = hora__atomic_pointer_load(&sheets->by_name[index]);
-    if (__builtin_expect(sheet != NULL, true))
-        return sheet;
-    sheet = hora__alloc(1, sizeof *sheet);
-    if (sheet == NULL)
-        return hora__atomic_pointer_load(&sheets->by_name[0]);
-    (void)hora__atomic_pointer_cas(&sheets->by_name[index], NULL, sheet);
-    return sheet;
+    assert(index >= 0);
+    struct hora__task_stats *stats = hora__atomic_pointer_load(&worker_stats->by_name[index]);
+    if (__builtin_expect(stats != NULL, true))
+        return stats;
+    stats = hora__alloc(1, sizeof *stats);
+    if (stats == NULL)
+        return hora__atomic_pointer_load(&worker_stats->by_name[0]);
+    (void)hora__atomic_pointer_cas(&worker_stats->by_name[index], NULL, stats);
+    return stats;
 }
 
 /* ---- around a run ---- */
@@ -142,9 +147,10 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
-/* How long after its planned time it is now, by the clock that it follows. */
-static hora_ns lateness(hora_future *future)
+hora_ns hora__measures_lateness(hora_future *future)
 {
+    if (future == NULL)
+        return -1;
     bool is_member = future->kind == HORA__FUTURE_MEMBER;
     struct hora__scheduled *scheduled = hora__scheduled_of(is_member ? hora__crew_series(future) : future);
     if (scheduled == NULL)
@@ -158,80 +164,85 @@ static hora_ns lateness(hora_future *future)
     return at_least_zero(hora__ns_sub(now, hora__ns_add(planned, hora__scheduled_offset(scheduled))));
 }
 
-/* < 0: it is not scheduled. Only schedulers have such, and they do not count ticks. */
-static hora_ns late_now(const struct hora__post *post, hora_future *future, int64_t now)
+/* < 0: not scheduled. Only schedulers have scheduled tasks, and they do not count ticks. */
+static hora_ns late_now(const struct hora__worker_record *record, hora_future *future, int64_t now)
 {
-    if (post->oversight->pool->kind == NULL)
+    if (record->oversight->pool->kind == NULL)
         return -1;
-    return future != NULL ? lateness(future) : at_least_zero(hora__ns_sub(now, post->witness.came));
+    return future != NULL ? hora__measures_lateness(future)
+                          : at_least_zero(hora__ns_sub(now, record->witness.came));
 }
 
-struct hora__start hora__measures_begins(struct hora__post *post, struct hora__frame *frame, hora_future *future,
-                                         const hora_task *task, int64_t now)
+struct hora__run_start hora__measures_begins(struct hora__worker_record *record, struct hora__frame *frame,
+                                             hora_future *future, const hora_task *task, int64_t now)
 {
-    const struct hora__name *name = hora__names_get(&post->oversight->measures->names, task->name);
-    struct hora__start start = {.name = name->text, .waited = -1, .late = -1};
-    if (!post->oversight->base.measures)
+    const struct hora__name *name = hora__names_get(&record->oversight->measures->names, task->name);
+    struct hora__run_start start = {.name = name->text, .waited = -1, .late = -1};
+    if (!record->oversight->base.measures)
         return start;
-    start.late = late_now(post, future, now);
+    start.late = late_now(record, future, now);
     start.waited = start.late;
-    if (start.late < 0 && post->witness.came != HORA_NEVER)
-        start.waited = at_least_zero(now - post->witness.came);
-    if (post->sheets == NULL)
+    if (start.late < 0 && record->witness.came != HORA_NEVER)
+        start.waited = at_least_zero(now - record->witness.came);
+    if (record->worker_stats == NULL)
         return start;
-    struct hora__sheet *sheet = sheet_of(post->sheets, name->index);
-    frame->sheet = sheet;
-    hora__counter_add_alone_publish(&sheet->started, 1);
+    struct hora__task_stats *stats = stats_of(record->worker_stats, name->index);
+    frame->stats = stats;
+    hora__counter_add_alone_publish(&stats->started, 1);
     if (start.waited >= 0)
-        hora__histogram_record(&sheet->times[HORA_METRIC_WAIT], start.waited);
+        hora__histogram_record(&stats->times[HORA_METRIC_WAIT], start.waited);
     if (start.late >= 0)
-        hora__histogram_record(&sheet->times[HORA_METRIC_LATENESS], start.late);
+        hora__histogram_record(&stats->times[HORA_METRIC_LATENESS], start.late);
     return start;
 }
 
-const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame, const hora_task *task,
-                                        int64_t now)
+const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
+                                        const hora_task *task, int64_t now)
 {
-    const struct hora__name *name = hora__names_get(&post->oversight->measures->names, task->name);
-    if (post->sheets == NULL)
+    const struct hora__name *name = hora__names_get(&record->oversight->measures->names, task->name);
+    if (record->worker_stats == NULL)
         return name->text;
-    frame->sheet = sheet_of(post->sheets, name->index);
-    hora__counter_add_alone_publish(&frame->sheet->started, 1);
-    hora__histogram_record(&frame->sheet->times[HORA_METRIC_WAIT], at_least_zero(now - post->witness.came));
+    frame->stats = stats_of(record->worker_stats, name->index);
+    hora__counter_add_alone_publish(&frame->stats->started, 1);
+    hora__histogram_record(&frame->stats->times[HORA_METRIC_WAIT], at_least_zero(now - record->witness.came));
     return name->text;
 }
 
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran)
 {
-    struct hora__sheet *sheet = frame->sheet;
+    assert(frame->stats != NULL && ran >= 0);
+    struct hora__task_stats *stats = frame->stats;
     HORA__ORDER_FAULT(MEASURES_ENDED_RELAXED, memory_order_relaxed);
-    hora__counter_add_alone_publish(code == 0 ? &sheet->done : &sheet->failed, 1);
-    hora__histogram_record(&sheet->times[HORA_METRIC_RUN], ran); /* after it: what is measured counts as ended */
+    hora__counter_add_alone_publish(code == 0 ? &stats->done : &stats->failed, 1);
+    hora__histogram_record(&stats->times[HORA_METRIC_RUN], ran); /* last: a measured run counts as ended */
 }
 
-/* ---- by anyone ---- */
+/* ---- called by any thread ---- */
 
-static void tally(struct hora__oversight *oversight, const char *name, enum hora__tally tally, int64_t count)
+static void add_count(struct hora__oversight *oversight, const char *name, enum hora__count_kind kind,
+                      int64_t count)
 {
     if (oversight->options.measured)
-        hora__counter_add_publish(&hora__names_get(&oversight->measures->names, name)->tallies[tally], count);
+        hora__counter_add_publish(&hora__names_get(&oversight->measures->names, name)->counts[kind], count);
 }
 
-void hora__measures_mishap(struct hora__oversight *oversight, const char *name, enum hora__mishap mishap, int64_t count)
+void hora__measures_count_event(struct hora__oversight *oversight, const char *name,
+                                enum hora__count_kind kind, int64_t count)
 {
+    assert(kind < HORA__COUNT_KINDS);
     if (!oversight->options.measured)
         return;
-    hora__counter *counter = &hora__names_get(&oversight->measures->names, name)->tallies[mishap];
+    hora__counter *counter = &hora__names_get(&oversight->measures->names, name)->counts[kind];
     int64_t before = hora__counter_read(counter);
-    hora__counter_add(counter, hora__ns_add(before, count) - before); /* there may be too many to count */
+    hora__counter_add(counter, hora__ns_add(before, count) - before); /* saturates */
 }
 
 void hora__measures_submitted(struct hora__overseer *overseer, const char *name, int by)
 {
-    tally(hora__oversight_of(overseer), name, HORA__TALLY_SUBMITTED, by);
+    add_count(hora__oversight_of(overseer), name, HORA__COUNT_SUBMITTED, by);
 }
 
 void hora__measures_cancelled(struct hora__overseer *overseer, const char *name)
 {
-    tally(hora__oversight_of(overseer), name, HORA__TALLY_CANCELLED, 1);
+    add_count(hora__oversight_of(overseer), name, HORA__COUNT_CANCELLED, 1);
 }

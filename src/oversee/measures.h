@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measures.h - what is counted and measured, for a pool and for each name of a task
+/* measures.h - what is counted and measured, for a pool and for each task name
  *
- * How it works      Each worker has sheets, one for each name of which it has run a task, and one for tasks without a name. It alone writes them,
- *                   without a lock. Whoever asks adds up those of all workers; the pool's own numbers are those of all names and
- *                   of none. When a worker has gone its sheets are kept, and the next worker goes on with them: so nothing is lost, nothing is
- *                   counted twice, and there are as many as there were ever workers at the same time.
- * Units             Times are what hora__overseer_stamp says: ticks, or nanoseconds. Readers convert.
- * Names             are known also in a pool that does not measure, for those who write down what it does. */
+ * How it works      Each worker has statistics for every name of which it has run a task, and for tasks
+ *                   without a name. Only that worker writes them, without a lock. Readers add up those of
+ *                   all workers; the pool's numbers are the sum over all names. When a worker ends, its
+ *                   statistics stay, and the next worker goes on with them. So nothing is lost or counted
+ *                   twice, and there are only as many as there ever were workers at the same time.
+ * Units             Times are stamps: ticks or nanoseconds. Readers convert them.
+ * Names             A pool without metrics knows names, too, for its dumps. */
 #ifndef HORA_OVERSEE_MEASURES_H
 #define HORA_OVERSEE_MEASURES_H
 
@@ -16,90 +17,79 @@
 #include "oversee/names.h"
 #include "oversee/oversight.h"
 
-/* What is known of a run when it begins. Times are nanoseconds, and there if somebody listens or the pool measures by these. */
-struct hora__start {
-    const char *name; /* a copy of the task's that lives as long as the oversight; NULL: it has none */
-    hora_ns waited;   /* since it could have begun; < 0: not known */
-    hora_ns late;     /* after its planned time; < 0: it is not scheduled */
-};
-
-/* What happens to tasks otherwise than by a run. */
-enum hora__mishap {
-    HORA__MISHAP_REJECTED = HORA__TALLY_REJECTED,
-    HORA__MISHAP_EXPIRED = HORA__TALLY_EXPIRED,
-    HORA__MISHAP_SKIPPED = HORA__TALLY_SKIPPED,
-    HORA__MISHAP_OVERRUN = HORA__TALLY_OVERRUN,
-    HORA__MISHAP_STUCK = HORA__TALLY_STUCK,
-};
-
-struct hora__sheet {
+struct hora__task_stats {
     hora__counter started;
     hora__counter done;
     hora__counter failed;
-    struct hora__histogram times[HORA_METRIC_RUN + 1]; /* by hora_metric */
+    struct hora__histogram times[HORA_METRIC_RUN + 1]; /* indexed by hora_metric */
 };
 
-struct hora__sheets {
-    struct hora__sheets *next;      /* immutable */
-    bool is_taken;                  /* by a worker; guarded by the lock of the measures */
-    hora__atomic_pointer by_name[]; /* by the index of a name; NULL: there is none */
+struct hora__worker_stats {
+    struct hora__worker_stats *next; /* immutable */
+    bool is_taken;                   /* in use by a worker; the lock of the measures guards it */
+    hora__atomic_pointer by_name[];  /* indexed by name; NULL: none yet */
 };
 
 struct hora__measures {
     struct hora__names names;
     bool measured;    /* immutable */
     hora__mutex lock; /* rank NAMES */
-    hora__atomic_pointer
-        first; /* of all sheets there are; new ones are added at the beginning, under the lock */
+    /* all there are; new ones are added at the front, under the lock */
+    hora__atomic_pointer first;
 };
 
 __attribute__((warn_unused_result)) int hora__measures_new(struct hora__oversight *oversight,
                                                            struct hora__measures **ret_measures);
 void hora__measures_free(struct hora__measures *measures);
 
-/* Those of one worker, NULL if the pool does not measure; and: it has gone. HORA_ENOMEM. */
-__attribute__((warn_unused_result)) int hora__sheets_take(struct hora__measures *measures,
-                                                          struct hora__sheets **ret_sheets);
-void hora__sheets_leave(struct hora__measures *measures, struct hora__sheets *sheets);
+/* Returns statistics for a worker, or NULL in *ret_stats if the pool does not measure; leave makes them
+ * available again. Returns 0 or HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__worker_stats_take(struct hora__measures *measures,
+                                                                struct hora__worker_stats **ret_stats);
+void hora__worker_stats_leave(struct hora__measures *measures, struct hora__worker_stats *worker_stats);
 
-/* By the worker: a run begins; has ended, after so long. Both in the units of stamps. */
-struct hora__start hora__measures_begins(struct hora__post *post, struct hora__frame *frame,
-                                         hora_future *future, const hora_task *task, int64_t now);
-/* The same of a task without a future in a pool that counts ticks; returns its name. */
-const char *hora__measures_begins_alone(struct hora__post *post, struct hora__frame *frame,
+/* Called by the worker when a run begins and after it has ended. Times are stamps. */
+struct hora__run_start hora__measures_begins(struct hora__worker_record *record, struct hora__frame *frame,
+                                             hora_future *future, const hora_task *task, int64_t now);
+/* The same for a detached task in a pool that counts ticks. Returns its name. */
+const char *hora__measures_begins_alone(struct hora__worker_record *record, struct hora__frame *frame,
                                         const hora_task *task, int64_t now);
 void hora__measures_ended(struct hora__frame *frame, int code, int64_t ran);
 
-/* By anyone: `count` of this have happened to a task of this name. */
-void hora__measures_mishap(struct hora__oversight *oversight, const char *name, enum hora__mishap mishap,
-                           int64_t count);
+/* Returns how late a scheduled run is now, on the clock that it follows; < 0: it is not scheduled. */
+hora_ns hora__measures_lateness(hora_future *future);
 
-/* See struct hora__overseer_kind. */
+/* Any thread: `count` events of this kind have happened to a task of this name. */
+void hora__measures_count_event(struct hora__oversight *oversight, const char *name,
+                                enum hora__count_kind kind, int64_t count);
+
+/* Called through struct hora__overseer_kind. */
 void hora__measures_submitted(struct hora__overseer *overseer, const char *name, int by);
 void hora__measures_cancelled(struct hora__overseer *overseer, const char *name);
 
 /* ---- readings.c ---- */
 
-/* Add what has been measured under a name, or for the whole pool with NULL. */
+/* Add the measurements under a name; NULL: of the whole pool. */
 void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum);
 void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
                           hora_counts *ret_counts);
 
-/* The names that have been seen, in the order of the alphabet, to be freed; how many, or HORA_ENOMEM. */
+/* Returns the number of names seen so far, and the names in alphabetical order, which the caller frees; or
+ * HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__measures_names(struct hora__measures *measures,
                                                              const struct hora__name ***ret_names);
 
-/* How stamps become times. */
+/* Converts stamps to times. */
 struct hora__scale hora__measures_scale(const struct hora__oversight *oversight);
 
-/* ---- waiting.c ---- */
-
-/* Of a pool that measures: how long the task has waited that has waited longest, and how much the most overdue one is overdue; 0: there is none. */
+/* Of a pool that measures: how long the longest waiting task has waited, and by how much the most overdue
+ * task is late; 0: there is none. */
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest);
 
-/* When a future that waits in a plain pool that measures came, as a stamp; HORA_FOREVER: it is done, or not for this pool to run. The same of a task
- * by value, in its cell of the queue. And how long ago a stamp is. */
+/* The stamp of the submission of a future that waits in a plain pool that measures; HORA_FOREVER: it is done,
+ * or another pool runs it. The same for a detached task in its cell of the queue. And how long ago a stamp
+ * is. */
 int64_t hora__measures_came(const hora_pool *pool, hora_future *future);
 int64_t hora__measures_cell_came(const hora_task *task);
 hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp);

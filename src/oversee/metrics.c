@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - what pools have measured, as text for Prometheus and its relatives
+/* metrics.c - the measurements of pools as text for Prometheus and compatible collectors
  *
- * How it works      All samples of a family stand together, so for each family all pools are gone through, and their names. What tasks
- *                   without a name have measured stands under the name "": so the names of a pool add up to the pool. Nothing is stopped meanwhile, and no
- *                   lock is held while the user's function is called: numbers of different families may be of different moments. */
+ * How it works      All samples of a family must be adjacent, so for each family it goes through all pools
+ *                   and their names. Tasks without a name are written under the name "", so the names of a
+ *                   pool add up to the pool. Nothing is stopped meanwhile, and no lock is held while the
+ *                   user's function runs. So numbers of different families may belong to different
+ *                   moments. */
 #include <hora/admission.h>
 #include <hora/metrics.h>
 #include <stddef.h>
@@ -16,8 +18,8 @@
 /* A pool, and the names that it had when the writing began. */
 struct source {
     hora_pool *pool;
-    char name[sizeof((hora_pool *)0)->name]; /* of the pool, without what its threads have behind it */
-    struct hora__oversight *oversight;       /* NULL: it does not measure */
+    char name[sizeof((hora_pool *)0)->name]; /* name of the pool, without the suffix for its threads */
+    struct hora__oversight *oversight;       /* NULL: the pool does not measure */
     hora_pool_stats stats;
     hora_ns oldest;
     hora_ns latest;
@@ -84,7 +86,8 @@ static void write_outcomes(struct writing *writing, const struct source *source,
                            const struct outcome *outcomes, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct hora__metric_label labels[] = {{"pool", source->name}, {"name", name}, {"outcome", outcomes[i].text}};
+        struct hora__metric_label labels[] = {
+            {"pool", source->name}, {"name", name}, {"outcome", outcomes[i].text}};
         hora__metrics_int(&writing->out, labels, 3, outcomes[i].count);
     }
 }
@@ -96,9 +99,10 @@ static hora_counts count_of(const struct source *source, const struct hora__name
     return counts;
 }
 
-/* Call `each` for each name of each pool that measures, and for tasks without one. */
-static void each_name(struct writing *writing, void (*each)(struct writing *writing, const struct source *source,
-                                                            const struct hora__name *name, const char *text))
+/* Calls `each` for each name of each pool that measures, and for tasks without a name. */
+static void each_name(struct writing *writing,
+                      void (*each)(struct writing *writing, const struct source *source,
+                                   const struct hora__name *name, const char *text))
 {
     for (int i = 0; i < writing->count; i++) {
         const struct source *source = &writing->sources[i];
@@ -138,7 +142,7 @@ static void write_started(struct writing *writing, const struct source *source, 
     hora__metrics_int(&writing->out, labels, 2, count_of(source, name).started);
 }
 
-/* Of a pool that does not measure. */
+/* For pools that do not measure. */
 static void write_unmeasured_tasks(struct writing *writing)
 {
     for (int i = 0; i < writing->count; i++) {
@@ -154,8 +158,8 @@ static void write_unmeasured_tasks(struct writing *writing)
     }
 }
 
-static void write_histogram(struct writing *writing, const struct source *source, const struct hora__name *name,
-                            const char *text)
+static void write_histogram(struct writing *writing, const struct source *source,
+                            const struct hora__name *name, const char *text)
 {
     struct hora__distribution values = {.count = 0};
     hora_metric measure = (hora_metric)(writing->out.family - times);
@@ -165,7 +169,7 @@ static void write_histogram(struct writing *writing, const struct source *source
     hora__metrics_histogram(&writing->out, labels, 2, &values, &scale);
 }
 
-/* ---- of a pool ---- */
+/* ---- samples of a pool ---- */
 
 static int64_t gauge_of(const hora_pool_stats *stats, enum gauge gauge)
 {
@@ -191,7 +195,8 @@ static void write_gauges(struct writing *writing)
         hora__metrics_family(&writing->out, &gauges[gauge]);
         for (int i = 0; i < writing->count; i++) {
             struct hora__metric_label label = {"pool", writing->sources[i].name};
-            hora__metrics_int(&writing->out, &label, 1, gauge_of(&writing->sources[i].stats, (enum gauge)gauge));
+            hora__metrics_int(&writing->out, &label, 1,
+                              gauge_of(&writing->sources[i].stats, (enum gauge)gauge));
         }
     }
 }
@@ -203,7 +208,8 @@ static void write_waiting(struct writing *writing, const struct hora__metric_fam
         const struct source *source = &writing->sources[i];
         struct hora__metric_label label = {"pool", source->name};
         if (source->oversight != NULL)
-            hora__metrics_seconds(&writing->out, &label, 1, family == &oldest ? source->oldest : source->latest);
+            hora__metrics_seconds(&writing->out, &label, 1,
+                                  family == &oldest ? source->oldest : source->latest);
     }
 }
 
@@ -213,7 +219,8 @@ static void write_pool_counters(struct writing *writing)
     for (int i = 0; i < writing->count; i++) {
         const hora_pool *pool = writing->sources[i].pool;
         struct hora__metric_label label = {"pool", writing->sources[i].name};
-        hora__metrics_int(&writing->out, &label, 1, hora__pool_accepted(pool) + hora__counter_read(&pool->refused));
+        hora__metrics_int(&writing->out, &label, 1,
+                          hora__pool_accepted(pool) + hora__counter_read(&pool->refused));
     }
     hora__metrics_family(&writing->out, &thread_failures);
     for (int i = 0; i < writing->count; i++) {
@@ -238,7 +245,7 @@ static int64_t class_number(const hora_class_info *info, enum of_class family)
     }
 }
 
-/* They stay as long as the pool, and the list only grows at its front. */
+/* Classes live as long as the pool, and the list only grows at its front. */
 static hora_class *first_class(hora_pool *pool)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
@@ -292,7 +299,7 @@ static void write_all(struct writing *writing)
         write_classes(writing, (enum of_class)family);
 }
 
-/* ---- the call ---- */
+/* ---- the public call ---- */
 
 static int open_source(hora_pool *pool, struct source *source)
 {
@@ -327,8 +334,9 @@ int hora_metrics_write(hora_pool *const *pools, int count, hora_metrics_format f
     for (; error == 0 && writing.count < count; writing.count += error == 0 ? 1 : 0)
         error = open_source(pools[writing.count], &writing.sources[writing.count]);
     if (error == 0) {
-        hora__metrics_begin(&writing.out, format == HORA_METRICS_OPENMETRICS ? HORA__OPENMETRICS : HORA__PROMETHEUS,
-                            write, context);
+        hora__metrics_begin(&writing.out,
+                            format == HORA_METRICS_OPENMETRICS ? HORA__OPENMETRICS : HORA__PROMETHEUS, write,
+                            context);
         write_all(&writing);
         error = hora__metrics_end(&writing.out);
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the names of a pool's tasks, each known once and for good; see names.h
+/* names.c - the names of a pool's tasks, each stored once; see names.h
  *
- * Invariants        I1 a slot, a place of the cache, and what they point to do not change once they are written, but for tallies.
+ * Invariants        I1 a slot, a cache entry and the name behind them never change once written, except
+ *                   for counters.
  *                   I2 no text is in two slots.
  *                   I3 there are at most `most` names besides none and "other". */
 #include "oversee/names.h"
 
+#include <assert.h>
 #include <hora/error.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,9 +26,11 @@ static unsigned hash(const char *text)
     return value ^ value >> 16;
 }
 
-/* Where a text stands, or would. */
-static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text, struct hora__name **ret_name)
+/* Returns the slot of a text, or the slot where it would go. */
+static hora__atomic_pointer *slot_of(struct hora__names *names, const char *text,
+                                     struct hora__name **ret_name)
 {
+    assert(text != NULL);
     for (unsigned at = hash(text);; at++) {
         hora__atomic_pointer *slot = &names->slots[at & names->mask];
         HORA__ORDER_FAULT(NAME_READ_RELAXED, memory_order_relaxed);
@@ -43,9 +47,10 @@ static struct hora__name *see(struct hora__name *name)
     return name;
 }
 
-/* NULL: there is no memory. */
+/* Returns NULL if there is no memory. */
 static struct hora__name *new_name(const char *text, int index)
 {
+    assert(text != NULL && index >= FIRST);
     size_t size = strlen(text) + 1;
     struct hora__name *name = hora__alloc(1, sizeof *name + size);
     if (name == NULL)
@@ -58,7 +63,7 @@ static struct hora__name *new_name(const char *text, int index)
     return name;
 }
 
-/* It was not there a moment ago. */
+/* Adds a name that was not there a moment ago. */
 static struct hora__name *add(struct hora__names *names, const char *text)
 {
     struct hora__name *name;
@@ -80,7 +85,7 @@ static struct hora__name *add(struct hora__names *names, const char *text)
     return name != NULL ? name : &names->none;
 }
 
-/* By its text, and into the cache if there is room for it. */
+/* Finds or adds a name by its text, and caches it if the cache entry is free. */
 static struct hora__name *look_up(struct hora__names *names, const char *text, hora__atomic_pointer *cached)
 {
     struct hora__name *name;
@@ -121,6 +126,7 @@ struct hora__name *hora__names_newest(struct hora__names *names)
 
 int hora__names_init(struct hora__names *names, int most)
 {
+    assert(most > 0);
     unsigned size = LEAST_SLOTS;
     while (size < 2 * (unsigned)most + FIRST)
         size *= 2;
@@ -138,8 +144,8 @@ int hora__names_init(struct hora__names *names, int most)
     hora__atomic_init(&names->none.is_seen, 1);
     names->other = (struct hora__name){.text = "other", .index = OTHER};
     hora__atomic_init(&names->other.is_seen, 0);
-    struct hora__name *nobody;
-    hora__atomic_pointer_init(slot_of(names, names->other.text, &nobody), &names->other);
+    struct hora__name *existing;
+    hora__atomic_pointer_init(slot_of(names, names->other.text, &existing), &names->other);
     hora__atomic_pointer_init(&names->newest, &names->other);
     return 0;
 }

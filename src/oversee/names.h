@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.h - the names of a pool's tasks, each known once and for good
+/* names.h - the names of a pool's tasks, each stored once
  *
- * How it works      A name is copied when it comes for the first time, under a lock. From then on it is found without one: by the address of its
- *                   text, in a small cache, if the text there is still the same; else by its text, in a table to which entries are only added.
- * Bound             So many names, and what comes after these is "other". Without memory for a name it is as if the task had none. */
+ * How it works      A name is copied when it first occurs, under a lock. From then on it is found without
+ *                   a lock: by the address of its text, in a small cache, if the text there is still the
+ *                   same; else by its text, in a table to which entries are only added.
+ * Bound             Names beyond the maximum are counted as "other". If there is no memory for a name, the
+ *                   task counts as one without a name. */
 #ifndef HORA_OVERSEE_NAMES_H
 #define HORA_OVERSEE_NAMES_H
 
@@ -13,55 +15,58 @@
 #include "sys/atomic.h"
 #include "sys/mutex.h"
 
-/* What is counted by whoever does it, not by the worker that runs the task. */
-enum hora__tally {
-    HORA__TALLY_REJECTED,
-    HORA__TALLY_EXPIRED,
-    HORA__TALLY_SKIPPED,
-    HORA__TALLY_OVERRUN,
-    HORA__TALLY_STUCK,
-    HORA__TALLY_CANCELLED,
-    HORA__TALLY_SUBMITTED, /* of tasks that have a name */
-    HORA__TALLIES
+/* Counters that the acting thread increments, not the worker that runs the task. */
+enum hora__count_kind {
+    HORA__COUNT_REJECTED,
+    HORA__COUNT_EXPIRED,
+    HORA__COUNT_SKIPPED,
+    HORA__COUNT_OVERRUN,
+    HORA__COUNT_STUCK,
+    HORA__COUNT_CANCELLED,
+    HORA__COUNT_SUBMITTED, /* only for tasks that have a name */
+    HORA__COUNT_KINDS
 };
 
 struct hora__name {
-    const char *text;        /* its own copy; NULL: that of tasks without a name. This and what follows is immutable */
-    int index;               /* from 0, which is that of tasks without a name, in the order of their coming */
-    struct hora__name *next; /* the one that came before it */
-    hora__atomic is_seen;    /* always 1, but of "other", which is there from the beginning */
-    char apart[HORA__CACHE_LINE]; /* who submits writes what follows, for each task, and workers read what is above */
-    hora__counter tallies[HORA__TALLIES];
+    /* its own copy; NULL: stands for tasks without a name. Immutable, like the fields down to `next` */
+    const char *text;
+    int index;               /* 0: tasks without a name; then in order of first use */
+    struct hora__name *next; /* the name added before it */
+    hora__atomic is_seen;    /* always 1, except for "other", which exists from the start */
+    /* Submitters write the fields below for each task, while workers read those above: keep them on separate
+     * cache lines. */
+    char apart[HORA__CACHE_LINE];
+    hora__counter counts[HORA__COUNT_KINDS];
 };
 
 enum { HORA__NAMES_CACHE = 256 };
 
 struct hora__names {
-    hora__mutex lock; /* rank NAMES; for coming names */
-    int most;         /* immutable, as the mask and where the slots are */
-    int count;        /* of those that have come, guarded by the lock */
+    hora__mutex lock; /* rank NAMES; taken to add names */
+    int most;         /* maximum number of names; immutable, like mask and slots */
+    int count;        /* names added so far; the lock guards it */
     unsigned mask;
-    hora__atomic_pointer *slots; /* more than there can be names, so there is always an empty one */
+    hora__atomic_pointer *slots; /* more slots than names, so there is always an empty one */
     hora__atomic_pointer newest;
     struct hora__name none;
     struct hora__name other;
-    hora__atomic_pointer cache[HORA__NAMES_CACHE]; /* each is written once */
+    hora__atomic_pointer cache[HORA__NAMES_CACHE]; /* each entry is written once */
 };
 
-/* With memory that is zero. HORA_ENOMEM, HORA_EAGAIN. */
+/* Initialises zeroed memory. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__names_init(struct hora__names *names, int most);
 void hora__names_destroy(struct hora__names *names);
 
-/* The name of a task, which may be NULL; if it is new it is one of the names from now on. Never NULL. */
+/* Returns the name for a text, which may be NULL; adds a new name if necessary. Never returns NULL. */
 struct hora__name *hora__names_get(struct hora__names *names, const char *text);
 
-/* The same if there is such a name already, else NULL. */
+/* Returns the name if it exists, else NULL. */
 struct hora__name *hora__names_find(struct hora__names *names, const char *text);
 
-/* The one that came last; the others follow by `next`. Those that are not seen do not count. */
+/* Returns the name added last; the others follow by `next`. Names that are not seen do not count. */
 struct hora__name *hora__names_newest(struct hora__names *names);
 
-/* One more than the greatest index there can be. */
+/* One more than the greatest possible index. */
 static inline int hora__names_room(const struct hora__names *names)
 {
     return names->most + 2;

@@ -1,73 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overruns.c - runs that take too long: to interrupt them, and to tell that they are stuck
+/* overruns.c - runs that take too long: interrupting them, and reporting that they are stuck
  *
- * Terms             A run with a limit of its own has a reminder in the watch while it lasts; its worker was promised the room for that
- *                   when it was hired. The interrupt is sent under the lock of the watch, and only while the run is there, which is ended under the
- *                   same lock: so it meets this run or nobody.
- * The pool's rule   costs a run one look at a flag. One reminder goes the rounds: it reads what each worker has noted of itself, and comes again when the
- *                   one that has been quiet for longest may be stuck. When it finds nobody at work it says so (`rests`), comes once more after
- *                   stuck_after, and then not until a worker that begins something finds it resting: so an idle pool does not wake up. That last
- *                   round is there because a worker notes its run without a fence before it looks: what it noted is to be seen by then.
- * Locks             The rounds are made under the pool's lock, told of after it. */
-#include "oversee/overruns.h"
+ * Own limits        A run with limits of its own has a check in the watchdog while it lasts; the room was
+ *                   reserved when the worker was made. The watchdog interrupts the run under its lock and
+ *                   only while the run is registered, and the worker ends the run under the same lock. So
+ *                   the interrupt hits this run or nothing.
+ * The pool's rule   costs a run one read of a flag. One check makes the rounds: it reads what each worker
+ *                   has noted, and comes back when the worker that has been quiet for longest may be
+ *                   stuck. When it finds no worker at work it sets `rests`, comes once more after
+ *                   stuck_after, and then rests until a worker that begins a task finds it resting. So an
+ *                   idle pool does not wake up. The last round is needed because a worker notes its run
+ *                   without a fence before it reads `rests`; by then the note is visible.
+ * Locks             The rounds hold the pool's lock; reports are made after it is released. */
+#include "oversee/oversight.h"
 
 #include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "oversee/events.h"
-#include "oversee/watch.h"
+#include "oversee/measures.h"
+#include "oversee/watchdog.h"
 #include "sys/alloc.h"
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-static hora_ns last_sign(const struct hora__now_reading *reading)
+static hora_ns last_sign(const struct hora__run_reading *reading)
 {
     return hora__ns_max(reading->began, reading->progress);
 }
 
-static void note_task(struct hora__deed *deed, const struct hora__now_reading *reading)
+static void note_task(struct hora__watchdog_action *action, const struct hora__run_reading *reading)
 {
-    deed->task = (hora_task){.name = reading->name, .file = reading->file, .line = reading->line};
+    action->task = (hora_task){.name = reading->name, .file = reading->file, .line = reading->line};
 }
 
-static void note_stuck(struct hora__deed *deed, const struct hora__now_reading *reading, int worker, hora_ns began)
+static void note_stuck(struct hora__watchdog_action *action, const struct hora__run_reading *reading,
+                       int worker, hora_ns began)
 {
-    note_task(deed, reading);
-    deed->event = (hora_event){.struct_size = sizeof deed->event,
-                               .worker = worker,
-                               .ran = hora__ns_sub(deed->now, began),
-                               .quiet = hora__ns_sub(deed->now, last_sign(reading))};
+    note_task(action, reading);
+    action->event = (hora_event){.struct_size = sizeof action->event,
+                                 .worker = worker,
+                                 .ran = hora__ns_sub(action->now, began),
+                                 .quiet = hora__ns_sub(action->now, last_sign(reading))};
 }
 
-static void tell_stuck(struct hora__deed *deed)
+static void tell_stuck(struct hora__watchdog_action *action)
 {
-    struct hora__oversight *oversight = deed->oversight;
-    if (deed->replaced_run > 0)
-        (void)hora__worker_write_off(oversight->pool, deed->event.worker, deed->replaced_run);
-    deed->event.task = &deed->task;
-    deed->event.future = deed->future;
-    hora__events_stuck(oversight, deed->future, &deed->event);
-    (void)hora_future_unref(deed->future);
+    struct hora__oversight *oversight = action->oversight;
+    if (action->replaced_run > 0)
+        (void)hora__worker_write_off(oversight->pool, action->event.worker, action->replaced_run);
+    action->event.task = &action->task;
+    action->event.future = action->future;
+    hora__events_stuck(oversight, action->future, &action->event);
+    (void)hora_future_unref(action->future);
 }
 
-static void tell_overrun(struct hora__deed *deed)
+static void tell_overrun(struct hora__watchdog_action *action)
 {
-    hora__measures_mishap(deed->oversight, deed->task.name, HORA__MISHAP_OVERRUN, 1);
+    hora__measures_count_event(action->oversight, action->task.name, HORA__COUNT_OVERRUN, 1);
 }
 
-/* ---- limits of a run's own ---- */
+/* ---- limits of a run ---- */
 
 static hora_ns stuck_after_of(const struct hora__watched_run *run)
 {
     hora_ns own = run->terms->stuck_after;
-    return own > 0 ? own : run->post->oversight->options.stuck_after;
+    return own > 0 ? own : run->record->oversight->options.stuck_after;
 }
 
-/* When it is to be looked at next, to be told as stuck; HORA_FOREVER: never. */
-static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__now_reading *reading)
+/* When to look next in order to report the run as stuck; HORA_FOREVER: never. */
+static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__run_reading *reading)
 {
+    assert(run->terms != NULL);
     hora_ns stuck_after = stuck_after_of(run);
     if (stuck_after == 0)
         return HORA_FOREVER;
@@ -76,57 +81,59 @@ static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__
     return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
 }
 
-static hora_ns look_at_run(struct hora__reminder *reminder, hora_ns now, struct hora__deed *deed)
+static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
+                           struct hora__watchdog_action *action)
 {
-    struct hora__watched_run *run = HORA__LIST_ENTRY(reminder, struct hora__watched_run, reminder);
-    struct hora__now_reading reading;
-    bool runs = hora__post_read(run->post, &reading);
+    struct hora__watched_run *run = HORA__LIST_ENTRY(check, struct hora__watched_run, check);
+    struct hora__run_reading reading;
+    bool runs = hora__worker_record_read(run->record, &reading);
     assert(runs);
     (void)runs;
     if (run->terms->run_limit > 0 && !run->is_interrupted) {
         run->is_interrupted = true;
         (void)hora_thread_interrupt(run->thread);
-        note_task(deed, &reading);
-        deed->act = tell_overrun;
+        note_task(action, &reading);
+        action->act = tell_overrun;
         return stuck_at(run, &reading);
     }
     hora_ns at = stuck_at(run, &reading);
     if (at > now)
         return at; /* it has made progress */
     run->told = now;
-    note_stuck(deed, &reading, run->post->worker->number, run->began);
-    deed->future = hora_future_ref(run->future);
-    deed->replaced_run = run->terms->replace_stuck ? run->number : 0;
-    deed->act = tell_stuck;
+    note_stuck(action, &reading, run->record->worker->number, run->began);
+    action->future = hora_future_ref(run->future);
+    action->replaced_run = run->terms->replace_stuck ? run->number : 0;
+    action->act = tell_stuck;
     return stuck_at(run, &reading);
 }
 
-int hora__overruns_hire(struct hora__post *post)
+int hora__overruns_prepare(struct hora__worker_record *record)
 {
     for (int i = 0; i < HORA__FRAMES; i++) {
-        post->runs[i].post = post;
-        hora__reminder_init(&post->runs[i].reminder, look_at_run, NULL);
+        record->runs[i].record = record;
+        hora__watchdog_check_init(&record->runs[i].check, look_at_run, NULL);
     }
-    return hora__watch_keep(post->oversight->watch, HORA__FRAMES);
+    return hora__watchdog_reserve(record->oversight->watchdog, HORA__FRAMES);
 }
 
-void hora__overruns_dismiss(struct hora__post *post)
+void hora__overruns_release(struct hora__worker_record *record)
 {
-    hora__watch_give_back(post->oversight->watch, HORA__FRAMES);
+    hora__watchdog_unreserve(record->oversight->watchdog, HORA__FRAMES);
 }
 
-/* The numbers of runs that have a limit. */
-static int next_number(struct hora__post *post)
+/* Numbers the runs that have a limit. */
+static int next_number(struct hora__worker_record *record)
 {
-    post->numbers = post->numbers == INT32_MAX ? 1 : post->numbers + 1;
-    return post->numbers;
+    record->numbers = record->numbers == INT32_MAX ? 1 : record->numbers + 1;
+    return record->numbers;
 }
 
-/* In which run of the worker it can be written off: of those that it is in, the innermost that has terms. */
-static void note_innermost(struct hora__post *post, const struct hora__watched_run *run)
+/* Tells in which run the worker may be replaced: of the runs that it is in, the innermost with limits. */
+static void note_innermost(struct hora__worker_record *record, const struct hora__watched_run *run)
 {
-    hora__counter_set(&post->has_own_limit, run != NULL ? 1 : 0);
-    hora__worker_can_be_written_off(post->worker, run != NULL && run->terms->replace_stuck ? run->number : 0);
+    hora__counter_set(&record->has_own_limit, run != NULL ? 1 : 0);
+    hora__worker_can_be_written_off(record->worker,
+                                    run != NULL && run->terms->replace_stuck ? run->number : 0);
 }
 
 static bool has_own_limit(const hora_task_options *terms)
@@ -134,173 +141,182 @@ static bool has_own_limit(const hora_task_options *terms)
     return terms->run_limit > 0 || terms->stuck_after > 0 || terms->replace_stuck;
 }
 
-static void watch_run(struct hora__post *post, struct hora__frame *frame, hora_future *future, hora_ns now)
+static void register_run(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
+                         hora_ns now)
 {
-    struct hora__watched_run *run = &post->runs[post->depth - 1];
+    assert(record->depth >= 1 && record->depth <= HORA__FRAMES && future != NULL);
+    struct hora__watched_run *run = &record->runs[record->depth - 1];
     run->terms = &hora__future_extra(future)->terms;
     run->future = future;
-    run->thread = post->worker->thread;
+    run->thread = record->worker->thread;
     run->began = now;
     run->told = HORA_NEVER;
     run->is_interrupted = false;
-    hora__future_note_interrupt(future, false); /* of a series: that was another run */
-    run->number = next_number(post);
-    struct hora__now_reading reading = {.began = now, .progress = HORA_NEVER};
-    hora_ns first = run->terms->run_limit > 0 ? hora__ns_add(now, run->terms->run_limit) : stuck_at(run, &reading);
+    hora__future_note_interrupt(future, false); /* the flag of a series may be left from another run */
+    run->number = next_number(record);
+    struct hora__run_reading reading = {.began = now, .progress = HORA_NEVER};
+    hora_ns first =
+        run->terms->run_limit > 0 ? hora__ns_add(now, run->terms->run_limit) : stuck_at(run, &reading);
     if (first == HORA_FOREVER)
         return;
     frame->run = run;
-    note_innermost(post, run);
-    (void)hora__watch_set(post->oversight->watch, &run->reminder, first);
+    note_innermost(record, run);
+    (void)hora__watchdog_set(record->oversight->watchdog, &run->check, first);
 }
 
-static void rouse(struct hora__oversight *oversight, hora_ns now);
+static void wake_rounds(struct hora__oversight *oversight, hora_ns now);
 
-void hora__overruns_begins(struct hora__post *post, struct hora__frame *frame, hora_future *future, hora_ns now)
+void hora__overruns_begins(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
+                           hora_ns now)
 {
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
-    rouse(post->oversight, now);
+    wake_rounds(record->oversight, now);
     if (extra != NULL && has_own_limit(&extra->terms))
-        watch_run(post, frame, future, now);
+        register_run(record, frame, future, now);
 }
 
-void hora__overruns_ended(struct hora__post *post, struct hora__frame *frame, hora_future *future)
+void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future)
 {
     struct hora__watched_run *run = frame->run;
     if (run == NULL)
         return;
     if (!HORA__FAULT(OVERRUN_MEETS_NEXT))
-        (void)hora__watch_unset(post->oversight->watch, &run->reminder);
+        (void)hora__watchdog_unset(record->oversight->watchdog, &run->check);
     if (run->is_interrupted)
         hora__future_note_interrupt(future, true);
     frame->run = NULL;
     struct hora__watched_run *outer = NULL;
-    for (int i = post->depth - 1; i >= 0 && outer == NULL; i--)
-        outer = post->frames[i].run;
-    note_innermost(post, outer);
+    for (int i = record->depth - 1; i >= 0 && outer == NULL; i--)
+        outer = record->frames[i].run;
+    note_innermost(record, outer);
 }
 
-/* ---- the rounds ---- */
+/* ---- the pool's rule ---- */
 
 enum { TOLD_AT_ONCE = 16 };
 
-struct hora__patrol {
+struct hora__stuck_rounds {
     struct hora__oversight *oversight; /* immutable */
-    struct hora__reminder reminder;
-    hora__atomic rests; /* it found nobody at work, and will not come again unless somebody says that there is */
+    struct hora__watchdog_check check;
+    hora__atomic rests; /* it found no worker at work, and comes back only when a worker rouses it */
 };
 
 struct round {
     hora_ns next;
     int found;
-    struct hora__deed deeds[TOLD_AT_ONCE];
+    struct hora__watchdog_action actions[TOLD_AT_ONCE];
 };
 
-static void look_at_post(struct hora__patrol *patrol, struct hora__post *post, hora_ns now, struct round *round)
+static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worker_record *record, hora_ns now,
+                           struct round *round)
 {
-    hora_ns stuck_after = patrol->oversight->options.stuck_after;
-    struct hora__now_reading reading;
-    if (!hora__post_read(post, &reading))
+    assert(hora__mutex_held(&rounds->oversight->pool->object.lock));
+    hora_ns stuck_after = rounds->oversight->options.stuck_after;
+    struct hora__run_reading reading;
+    if (!hora__worker_record_read(record, &reading))
         return;
     hora_ns from = last_sign(&reading);
-    if (post->told_run == reading.run)
-        from = hora__ns_max(from, post->told);
-    if (hora__counter_read(&post->has_own_limit) != 0)
+    if (record->told_run == reading.run)
+        from = hora__ns_max(from, record->told);
+    if (hora__counter_read(&record->has_own_limit) != 0)
         from = now;
     hora_ns at = hora__ns_add(from, stuck_after);
     if (at <= now && round->found < TOLD_AT_ONCE) {
-        struct hora__deed *deed = &round->deeds[round->found++];
-        *deed = (struct hora__deed){.oversight = patrol->oversight, .now = now};
-        note_stuck(deed, &reading, post->worker->number, reading.began);
-        post->told_run = reading.run;
-        post->told = now;
+        struct hora__watchdog_action *action = &round->actions[round->found++];
+        *action = (struct hora__watchdog_action){.oversight = rounds->oversight, .now = now};
+        note_stuck(action, &reading, record->worker->number, reading.began);
+        record->told_run = reading.run;
+        record->told = now;
         at = hora__ns_add(now, stuck_after);
     }
     if (at < round->next)
         round->next = at;
 }
 
-static void go_round(struct hora__patrol *patrol, hora_ns now, struct round *round)
+static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct round *round)
 {
-    hora_pool *pool = patrol->oversight->pool;
+    hora_pool *pool = rounds->oversight->pool;
     hora__mutex_lock(&pool->object.lock);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         const struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
-        look_at_post(patrol, hora__post_of(worker->witness), now, round);
+        look_at_record(rounds, hora__worker_record_of(worker->witness), now, round);
     }
     hora__mutex_unlock(&pool->object.lock);
 }
 
-/* When to come next, after a round that has found this. */
-static hora_ns next_round(struct hora__patrol *patrol, hora_ns now, const struct round *round)
+/* When to come next, after this round. */
+static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const struct round *round)
 {
     if (round->next != HORA_FOREVER) {
-        hora__atomic_store(&patrol->rests, 0);
+        hora__atomic_store(&rounds->rests, 0);
         return round->next;
     }
-    bool rested = hora__atomic_load(&patrol->rests) != 0;
-    hora__atomic_store(&patrol->rests, 1);
-    return rested ? HORA_FOREVER : hora__ns_add(now, patrol->oversight->options.stuck_after);
+    bool rested = hora__atomic_load(&rounds->rests) != 0;
+    hora__atomic_store(&rounds->rests, 1);
+    return rested ? HORA_FOREVER : hora__ns_add(now, rounds->oversight->options.stuck_after);
 }
 
-static void act_on_round(struct hora__deed *deed)
+static void act_on_round(struct hora__watchdog_action *action)
 {
-    struct hora__patrol *patrol = HORA__LIST_ENTRY(deed->reminder, struct hora__patrol, reminder);
+    struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);
     struct round round = {.next = HORA_FOREVER};
-    go_round(patrol, deed->now, &round);
-    hora_ns next = next_round(patrol, deed->now, &round);
+    make_round(rounds, action->now, &round);
+    hora_ns next = next_round(rounds, action->now, &round);
     if (next != HORA_FOREVER)
-        (void)hora__watch_set(deed->oversight->watch, &patrol->reminder, next);
+        (void)hora__watchdog_set(action->oversight->watchdog, &rounds->check, next);
     for (int i = 0; i < round.found; i++)
-        tell_stuck(&round.deeds[i]);
+        tell_stuck(&round.actions[i]);
 }
 
-static hora_ns look_around(struct hora__reminder *reminder, hora_ns now, struct hora__deed *deed)
+static hora_ns look_around(struct hora__watchdog_check *check, hora_ns now,
+                           struct hora__watchdog_action *action)
 {
     (void)now;
-    deed->act = act_on_round;
-    deed->reminder = reminder;
+    action->act = act_on_round;
+    action->check = check;
     return HORA_FOREVER;
 }
 
-/* By a worker that has begun something, and noted it. */
-static void rouse(struct hora__oversight *oversight, hora_ns now)
+/* Called by a worker that has begun a task and noted it. */
+static void wake_rounds(struct hora__oversight *oversight, hora_ns now)
 {
-    struct hora__patrol *patrol = oversight->patrol;
-    if (patrol == NULL || hora__atomic_load(&patrol->rests) == 0 || HORA__FAULT(PATROL_RESTS_FOR_EVER))
+    assert(oversight->pool != NULL);
+    struct hora__stuck_rounds *rounds = oversight->rounds;
+    if (rounds == NULL || hora__atomic_load(&rounds->rests) == 0 || HORA__FAULT(PATROL_RESTS_FOR_EVER))
         return;
-    if (hora__atomic_cas(&patrol->rests, 1, 0))
-        (void)hora__watch_set(oversight->watch, &patrol->reminder, hora__ns_add(now, oversight->options.stuck_after));
+    if (hora__atomic_cas(&rounds->rests, 1, 0))
+        (void)hora__watchdog_set(oversight->watchdog, &rounds->check,
+                                 hora__ns_add(now, oversight->options.stuck_after));
 }
 
-int hora__patrol_new(struct hora__oversight *oversight, struct hora__patrol **ret_patrol)
+int hora__stuck_rounds_new(struct hora__oversight *oversight, struct hora__stuck_rounds **ret_rounds)
 {
-    *ret_patrol = NULL;
+    *ret_rounds = NULL;
     if (oversight->options.stuck_after == 0)
         return 0;
-    struct hora__patrol *patrol = hora__alloc(1, sizeof *patrol);
-    if (patrol == NULL)
+    struct hora__stuck_rounds *rounds = hora__alloc(1, sizeof *rounds);
+    if (rounds == NULL)
         return HORA_ENOMEM;
-    patrol->oversight = oversight;
-    hora__reminder_init(&patrol->reminder, look_around, NULL);
-    hora__atomic_init(&patrol->rests, 1);
-    int error = hora__watch_keep(oversight->watch, 1);
+    rounds->oversight = oversight;
+    hora__watchdog_check_init(&rounds->check, look_around, NULL);
+    hora__atomic_init(&rounds->rests, 1);
+    int error = hora__watchdog_reserve(oversight->watchdog, 1);
     if (error < 0) {
-        hora__free(patrol);
+        hora__free(rounds);
         return error;
     }
-    error = hora__watch_begin(oversight->watch);
+    error = hora__watchdog_start(oversight->watchdog);
     if (error < 0) {
-        hora__patrol_free(patrol);
+        hora__stuck_rounds_free(rounds);
         return error;
     }
-    *ret_patrol = patrol;
+    *ret_rounds = rounds;
     return 0;
 }
 
-void hora__patrol_free(struct hora__patrol *patrol)
+void hora__stuck_rounds_free(struct hora__stuck_rounds *rounds)
 {
-    if (patrol != NULL)
-        hora__watch_give_back(patrol->oversight->watch, 1);
-    hora__free(patrol);
+    if (rounds != NULL)
+        hora__watchdog_unreserve(rounds->oversight->watchdog, 1);
+    hora__free(rounds);
 }

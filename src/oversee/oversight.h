@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oversight.h - the state of a pool's oversight, shared by the files of this folder
+/* oversight.h - the observer of a pool, shared by the files of this folder
  *
- * How it works      A pool that is made with oversight has one of these; each of its workers has a post, which is told what the worker does
- *                   (see exec/overseer.h, sync/thread.h). The files here each do one thing with that: measures.c counts, events.c tells
- *                   listeners, watch.c, limits.c and overruns.c look after time, carry.c carries, growth.c starts and ends threads.
- * Life              It is counted: the pool has a reference, and each extra, since futures may outlive their pool. When the pool
- *                   goes, all that needs the pool ends (pool_gone), and what is left is memory. */
+ * How it works      A pool whose options ask for metrics, events, limits or admission has one observer.
+ *                   Each of its workers has a record, which the worker calls around every task that it
+ *                   runs (exec/overseer.h, sync/thread.h). Each file here does one thing with that:
+ *                   measures.c counts, events.c calls listeners, watchdog.c is the watchdog thread, limits.c
+ *                   and overruns.c use it for time limits, growth.c starts and ends workers.
+ * Lifetime          The observer is counted: the pool has a reference, and so has each extra, since
+ *                   futures may outlive their pool. When the pool is freed, everything that needs the pool
+ *                   ends (pool_gone), and only memory remains. */
 #ifndef HORA_OVERSEE_OVERSIGHT_H
 #define HORA_OVERSEE_OVERSIGHT_H
 
@@ -16,22 +19,22 @@
 #include "exec/extra.h"
 #include "exec/overseer.h"
 #include "exec/pool.h"
-#include "oversee/reminder.h"
+#include "oversee/watchdog.h"
 
 struct hora__measures;
-struct hora__sheet;
-struct hora__watch;
+struct hora__task_stats;
+struct hora__watchdog;
 struct hora__growth;
-struct hora__patrol;
-struct hora__requests;
+struct hora__stuck_rounds;
+struct hora__dump_requests;
 
-/* What the options of a pool say about all of this. */
-struct hora__oversight_options {
+/* What the options of the pool say about observation. */
+struct hora__observer_options {
     bool measured; /* metrics */
-    int names;     /* how many names are told apart */
+    int names;     /* maximum number of task names */
     bool steered;  /* admission */
     hora_ns ageing;
-    hora_ns stuck_after; /* watchdog */
+    hora_ns stuck_after; /* of hora_watchdog */
     hora_ns late_after;
     hora_ns grow_after;
     hora_context_hooks hooks;
@@ -42,70 +45,76 @@ struct hora__oversight_options {
 
 struct hora__oversight {
     struct hora__overseer base;
-    hora_pool *pool;                        /* immutable, and not to be used after pool_gone */
-    struct hora__oversight_options options; /* copied, with defaults filled in; immutable */
-    struct hora__measures *measures;        /* names and what was measured under them; immutable */
-    struct hora__watch *watch;              /* who looks after limits and stuck workers; immutable */
-    struct hora__patrol *patrol;            /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
-    struct hora__requests *requests; /* who writes dumps that are asked for; NULL: nobody. Immutable until pool_ends */
-    struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
-    hora_class *classes;             /* of a steered pool, the latest first; guarded by the lock of its queue */
+    hora_pool *pool;                       /* immutable; NULL after pool_gone */
+    struct hora__observer_options options; /* a copy with defaults filled in; immutable */
+    struct hora__measures *measures;       /* task names and the measurements under them; immutable */
+    struct hora__watchdog *watchdog;       /* checks limits and stuck workers; immutable */
+    /* looks for stuck workers; NULL: the pool has no stuck_after. Immutable until pool_gone */
+    struct hora__stuck_rounds *rounds;
+    /* writes dumps that signal handlers request; NULL: none. Immutable until pool_ends */
+    struct hora__dump_requests *requests;
+    struct hora__growth *growth; /* NULL: the pool does not grow. Immutable until pool_gone */
+    /* of a pool with admission, the newest first; the lock of its queue guards the list */
+    hora_class *classes;
 };
 
-/* What a worker runs now. Written by the worker, read by anyone: see post.c. */
-struct hora__now_slot {
-    hora__counter name; /* pointers as numbers: to texts that live as long as the oversight; 0: none */
-    hora__counter file; /* to the text of HORA_TASK, which is part of the program */
+/* What a worker runs now. The worker writes it, any thread reads it, see worker_record.c. */
+struct hora__run_slot {
+    hora__counter name; /* addresses as numbers: texts that live as long as the observer; 0: none */
+    hora__counter file; /* text of HORA_TASK, which is part of the program */
     hora__counter line;
-    hora__counter began;    /* as hora__overseer_stamp says it; HORA_NEVER: it runs nothing */
-    hora__counter progress; /* when it was last said, by the pool's clock; HORA_NEVER: not yet */
+    hora__counter began; /* as a stamp (hora__overseer_stamp); HORA_NEVER: the worker runs nothing */
+    /* when the task last reported progress, on the pool's clock; HORA_NEVER: not yet */
+    hora__counter progress;
     hora__counter done;
     hora__counter of;
-    hora__counter run; /* the number of this run, counted by the worker from 1 */
+    hora__counter run; /* number of this run, counted by the worker from 1 */
 };
 
-struct hora__now {
-    hora__counter version; /* the slot with this number, modulo two, says what is; the other one is written meanwhile */
-    struct hora__now_slot slots[2];
+struct hora__run_note {
+    hora__counter version; /* slot version % 2 is current; the worker writes the other one meanwhile */
+    struct hora__run_slot slots[2];
 };
 
-struct hora__now_reading {
+struct hora__run_reading {
     const char *name;
     const char *file;
     int line;
-    hora_ns began; /* by the pool's clock, from hora__post_read */
+    hora_ns began; /* on the pool's clock when read by hora__worker_record_read */
     hora_ns progress;
     int64_t done;
     int64_t of;
     int64_t run;
 };
 
-/* A task that a worker is in. There are several if one waits for another one, and runs it meanwhile. */
+/* A task that a worker is in. There are several if a task waits for another one and runs it meanwhile. */
 struct hora__frame {
-    hora_future *future;            /* whose it is; NULL: a task without one */
-    struct hora__sheet *sheet;      /* where it is measured; NULL: nowhere */
-    int64_t began;                  /* as hora__overseer_stamp says it */
-    struct hora__now_reading noted; /* what was noted of it in `now`, while it waits for an inner one */
+    hora_future *future;            /* NULL: a detached task */
+    struct hora__task_stats *stats; /* where the run is measured; NULL: nowhere */
+    int64_t began;                  /* as a stamp */
+    struct hora__run_reading noted; /* what was noted of this task, while it waits for an inner one */
+    /* context of the task */
     void *carried;
-    void *before;                  /* what was current before that */
-    bool is_installed;             /* and is to be restored */
-    struct hora__watched_run *run; /* what the watch knows of it; NULL: it has no limits */
+    void *before;                  /* the context that was current before */
+    bool is_installed;             /* `before` must be restored */
+    struct hora__watched_run *run; /* the watchdog's view of the run; NULL: it has no limits */
 };
 
-/* A run with limits of its own. Written by the worker before the watch is told of it, and after that guarded by the watch's lock. */
+/* A run with limits of its own. The worker writes it before it tells the watchdog; afterwards the watchdog's
+ * lock guards it. */
 struct hora__watched_run {
-    struct hora__reminder reminder;
-    struct hora__post *post; /* immutable */
+    struct hora__watchdog_check check;
+    struct hora__worker_record *record; /* immutable */
     const hora_task_options *terms;
     hora_future *future;
     hora_thread *thread;
     hora_ns began;
-    hora_ns told; /* as stuck, the last time; HORA_NEVER: not yet */
-    int number;   /* among those of the worker */
+    hora_ns told; /* when it was last reported as stuck; HORA_NEVER: not yet */
+    int number;   /* number among the worker's runs with limits */
     bool is_interrupted;
 };
 
-/* A failed run of a scheduled task: what is told of it besides what the scheduler knows. */
+/* A failed run of a scheduled task: the facts that the scheduler does not know. */
 struct hora__failure {
     bool is_noted;
     int code;
@@ -113,29 +122,34 @@ struct hora__failure {
     const hora_task *task;
 };
 
-/* What lies deeper is run, but not told of. */
+/* Deeper tasks run, but are not observed. */
 enum { HORA__FRAMES = 8 };
 
-/* A worker's. */
-struct hora__post {
+/* The observer's record of a worker. */
+struct hora__worker_record {
     struct hora__witness witness;
     struct hora__oversight *oversight; /* immutable */
     struct hora__worker *worker;       /* immutable */
-    struct hora__now now;
-    struct hora__sheets *sheets; /* where it writes what it measures; NULL: nothing. Immutable */
-    int depth;                   /* how many tasks of the pool it is in; the worker's own, as what follows */
-    int64_t ended_at;            /* when the last one ended; */
-    bool ended_just_now;         /* and nothing else was done since */
+    struct hora__run_note now;
+    struct hora__worker_stats
+        *worker_stats; /* where the worker records measurements; NULL: nowhere. Immutable */
+    /* number of the pool's tasks that the worker is in. This and the fields down to `frames` belong to the
+     * worker */
+    int depth;
+    int64_t ended_at;    /* stamp of the end of the last task */
+    bool ended_just_now; /* nothing else was done since */
     struct hora__frame frames[HORA__FRAMES];
-    bool is_seen; /* growth.c has looked at it, and then */
-    hora_ns used; /* it had used so much of a processor; both guarded by the pool's lock */
-    int numbers;  /* of runs with limits */
+    bool is_seen; /* growth.c has looked at the worker */
+    hora_ns used; /* processor time it had used then; the pool's lock guards both */
+    int numbers;  /* counter for the runs with limits */
     struct hora__watched_run runs[HORA__FRAMES];
-    struct hora__failure failure; /* of the scheduled run that has just ended, and has not been told yet */
-    hora__counter
-        has_own_limit; /* 1: the task that it runs, or one that waits for that; then the pool's rule does not hold */
-    int64_t told_run;  /* the run that was told as stuck by the pool's rule last, and */
-    hora_ns told;      /* when; of the watch's thread, as told_run */
+    struct hora__failure failure; /* of the scheduled run that has just ended, and is not reported yet */
+    /* 1: the task that it runs, or a task that waits for that one, has its own limit, so the pool's
+     * stuck_after does not apply */
+    hora__counter has_own_limit;
+    /* the run last reported as stuck by the pool's rule, and when; only the watchdog's thread uses both */
+    int64_t told_run;
+    hora_ns told;
 };
 
 static inline struct hora__oversight *hora__oversight_of(struct hora__overseer *overseer)
@@ -143,12 +157,12 @@ static inline struct hora__oversight *hora__oversight_of(struct hora__overseer *
     return HORA__LIST_ENTRY(overseer, struct hora__oversight, base);
 }
 
-static inline struct hora__post *hora__post_of(struct hora__witness *witness)
+static inline struct hora__worker_record *hora__worker_record_of(struct hora__witness *witness)
 {
-    return HORA__LIST_ENTRY(witness, struct hora__post, witness);
+    return HORA__LIST_ENTRY(witness, struct hora__worker_record, witness);
 }
 
-/* NULL: the pool has none. */
+/* NULL: the pool is not observed. */
 static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool)
 {
     return pool->overseer != NULL ? hora__oversight_of(pool->overseer) : NULL;
@@ -156,25 +170,117 @@ static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool
 
 /* ---- classes.c ---- */
 
-/* A class of tasks. What is the gate's is guarded by the lock of the pool's queue. */
+/* A class of tasks. The lock of the pool's queue guards admission_class. */
 struct hora_class {
     struct hora__admission_class admission_class;
-    struct hora__oversight *oversight; /* immutable, as what follows */
+    struct hora__oversight *oversight; /* immutable, like the fields below */
     hora_class *next;
     char name[];
 };
 
-/* The pool and all extras are gone. */
+/* Called when the pool and all extras are gone. */
 void hora__classes_free(hora_class *first);
 
-/* ---- post.c ---- */
+/* ---- worker_record.c ---- */
 
-extern const struct hora__witness_kind hora__post_kind;
+extern const struct hora__witness_kind hora__worker_record_kind;
 
-/* What a worker runs: false if nothing, or if that cannot be read now. */
-bool hora__post_read(const struct hora__post *post, struct hora__now_reading *ret_reading);
+/* Reads what a worker runs. Returns false if it runs nothing. */
+bool hora__worker_record_read(const struct hora__worker_record *record,
+                              struct hora__run_reading *ret_reading);
 
-/* The frame of the task that the calling thread runs, and its post; NULL: it is in none of a pool with oversight. */
-struct hora__frame *hora__post_current(struct hora__post **ret_post);
+/* ---- events.c ---- */
+
+/* What is known of a run when it begins. Times are nanoseconds; they are known if the pool has a listener for
+ * tasks or measures in nanoseconds. */
+struct hora__run_start {
+    const char *name; /* a copy that lives as long as the observer; NULL: the task has none */
+    hora_ns waited;   /* since it could have begun; < 0: unknown */
+    hora_ns late;     /* after its planned time; < 0: not scheduled */
+};
+
+/* Called by a worker around a run. */
+void hora__events_started(struct hora__worker_record *record, hora_future *future, const hora_task *task,
+                          const struct hora__run_start *start);
+void hora__events_ended(struct hora__worker_record *record, hora_future *future, const hora_task *task,
+                        int code, hora_ns ran);
+
+/* Called by any thread. Those with an overseer are called through struct hora__overseer_kind; they also count
+ * the event. */
+void hora__events_rejected(struct hora__overseer *overseer, hora_future *future, const hora_task *task,
+                           const char *why);
+void hora__events_thread_failed(struct hora__overseer *overseer, int error);
+void hora__events_skipped(struct hora__overseer *overseer, hora_future *future, int64_t count);
+/* The scheduler has decided what the failure that the calling worker noted in hora__events_ended means. */
+void hora__events_failed(struct hora__overseer *overseer, hora_future *future, bool ends,
+                         int64_t failures_in_a_row);
+void hora__events_clock_stepped(struct hora__overseer *overseer, hora_ns suspended, hora_ns stepped,
+                                int overdue);
+void hora__events_expired(struct hora__oversight *oversight, hora_future *future, int64_t count,
+                          const char *why);
+void hora__events_stuck(struct hora__oversight *oversight, hora_future *future, const hora_event *event);
+void hora__events_resized(struct hora__oversight *oversight, int before, int after, const char *why);
+
+/* ---- limits.c: start_within and finish_within of hora_task_options ---- */
+
+/* exec/extra.h declares hora__extra_prepare and hora__extra_accepted, which make and set the limits of a
+ * future. */
+void hora__limits_free(struct hora__limits *limits);
+
+/* Called by a worker that is about to run the body: whether it is too late to start. If so, it reports that,
+ * and the future fails with HORA_EEXPIRED. */
+bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future);
+
+/* Called by a worker when a run has begun. */
+void hora__limits_begun(struct hora__limits *limits);
+
+/* Called through struct hora__overseer_kind. */
+void hora__limits_expired(struct hora__overseer *overseer, hora_future *future, int64_t count);
+
+/* ---- overruns.c: run_limit and stuck_after of a task, stuck_after of the pool ---- */
+
+/* *ret_rounds is NULL if the pool has no stuck_after. Returns 0, HORA_ENOMEM or HORA_EAGAIN. */
+__attribute__((warn_unused_result)) int hora__stuck_rounds_new(struct hora__oversight *oversight,
+                                                               struct hora__stuck_rounds **ret_rounds);
+void hora__stuck_rounds_free(struct hora__stuck_rounds *rounds);
+
+/* Prepare a worker's record for runs with limits, and undo that. Returns 0 or HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__overruns_prepare(struct hora__worker_record *record);
+void hora__overruns_release(struct hora__worker_record *record);
+
+/* Called by a worker around a run. */
+void hora__overruns_begins(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
+                           hora_ns now);
+void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future);
+
+/* ---- growth.c: workers that come and go with the load, see grow_after in hora/pool.h ---- */
+
+/* Checks grow_after. Returns 0 or HORA_EINVAL. */
+__attribute__((warn_unused_result)) int hora__growth_check(const hora_pool_options *options,
+                                                           hora_error *reason);
+
+/* *ret_growth is NULL if the pool does not grow. The watchdog exists already. Returns 0 or HORA_ENOMEM. Free
+ * it when the watchdog is closed. */
+__attribute__((warn_unused_result)) int hora__growth_new(struct hora__oversight *oversight,
+                                                         struct hora__growth **ret_growth);
+void hora__growth_free(struct hora__growth *growth);
+
+/* Called through struct hora__overseer_kind. */
+void hora__growth_queued(struct hora__overseer *overseer);
+void hora__growth_left(struct hora__overseer *overseer, int threads);
+
+/* ---- requests.c: dumps that signal handlers request, see hora_pool_request_dump ---- */
+
+/* *ret_requests is NULL if the options have no dump function. Returns 0, HORA_ENOMEM, HORA_EAGAIN,
+ * HORA_EMFILE or HORA_ENFILE. */
+__attribute__((warn_unused_result)) int hora__dump_requests_new(struct hora__oversight *oversight,
+                                                                struct hora__dump_requests **ret_requests);
+
+/* Ends the thread, after a dump that it may be writing, and frees the memory. Must not be called in that
+ * thread. NULL is allowed. */
+void hora__dump_requests_free(struct hora__dump_requests *requests);
+
+/* Whether the calling thread is the one that writes dumps. */
+bool hora__dump_requests_is_me(struct hora__dump_requests *requests);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* readings.c - adding up what has been counted and measured
+/* readings.c - adding up what has been counted and measured, and how long tasks have waited
  *
- * How it works      Nobody is stopped: sheets are read while they are written. What has ended is read before what has begun, and that before
- *                   what has come, so that no count is ahead of one that it follows from. Each is published when it is counted, and observed here: that
- *                   orders the readings on machines that do not do so by themselves. */
+ * How it works      No thread is stopped: the statistics are read while workers write them. Runs that have
+ *                   ended are read before runs that have begun, and these before submissions, so that no
+ *                   count exceeds one that it follows from. Writers publish each count and readers observe
+ *                   it, which orders the readings on machines with weak memory order. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,23 +13,24 @@
 #include "base/ns.h"
 #include "base/options.h"
 #include "oversee/measures.h"
+#include "sched/agenda.h"
 #include "sys/alloc.h"
 
-/* ---- sheets ---- */
+/* ---- statistics ---- */
 
-/* Call `visit` for each sheet of a name, or for all with NULL. */
-static void each_sheet(struct hora__measures *measures, const struct hora__name *name,
-                       void (*visit)(const struct hora__sheet *sheet, void *arg), void *arg)
+/* Calls `visit` for all statistics of a name; NULL: for all names. */
+static void each_stats(struct hora__measures *measures, const struct hora__name *name,
+                       void (*visit)(const struct hora__task_stats *stats, void *arg), void *arg)
 {
     int first = name != NULL ? name->index : 0;
     int last = name != NULL ? name->index : hora__names_room(&measures->names) - 1;
     HORA__ORDER_FAULT(SHEETS_READ_RELAXED, memory_order_relaxed);
-    const struct hora__sheets *sheets = hora__atomic_pointer_load(&measures->first);
-    for (; sheets != NULL; sheets = sheets->next) {
+    const struct hora__worker_stats *worker_stats = hora__atomic_pointer_load(&measures->first);
+    for (; worker_stats != NULL; worker_stats = worker_stats->next) {
         for (int i = first; i <= last; i++) {
-            const struct hora__sheet *sheet = hora__atomic_pointer_load(&sheets->by_name[i]);
-            if (sheet != NULL)
-                visit(sheet, arg);
+            const struct hora__task_stats *stats = hora__atomic_pointer_load(&worker_stats->by_name[i]);
+            if (stats != NULL)
+                visit(stats, arg);
         }
     }
 }
@@ -37,51 +40,51 @@ struct wanted {
     struct hora__distribution *sum;
 };
 
-static void add_times(const struct hora__sheet *sheet, void *arg)
+static void add_times(const struct hora__task_stats *stats, void *arg)
 {
     const struct wanted *wanted = arg;
-    hora__histogram_add(wanted->sum, &sheet->times[wanted->measure]);
+    hora__histogram_add(wanted->sum, &stats->times[wanted->measure]);
 }
 
 void hora__measures_add(struct hora__measures *measures, const struct hora__name *name, hora_metric measure,
                         struct hora__distribution *sum)
 {
     struct wanted wanted = {measure, sum};
-    each_sheet(measures, name, add_times, &wanted);
+    each_stats(measures, name, add_times, &wanted);
 }
 
-static void add_endings(const struct hora__sheet *sheet, void *arg)
+static void add_endings(const struct hora__task_stats *stats, void *arg)
 {
     hora_counts *counts = arg;
     HORA__ORDER_FAULT(MEASURES_READ_RELAXED, memory_order_relaxed);
-    counts->done += hora__counter_observe(&sheet->done);
-    counts->failed += hora__counter_observe(&sheet->failed);
+    counts->done += hora__counter_observe(&stats->done);
+    counts->failed += hora__counter_observe(&stats->failed);
 }
 
-static void add_starts(const struct hora__sheet *sheet, void *arg)
+static void add_starts(const struct hora__task_stats *stats, void *arg)
 {
     hora_counts *counts = arg;
-    counts->started += hora__counter_observe(&sheet->started);
+    counts->started += hora__counter_observe(&stats->started);
 }
 
 static void add_tallies(const struct hora__name *name, hora_counts *counts)
 {
-    counts->cancelled += hora__counter_observe(&name->tallies[HORA__TALLY_CANCELLED]);
-    counts->rejected += hora__counter_observe(&name->tallies[HORA__TALLY_REJECTED]);
+    counts->cancelled += hora__counter_observe(&name->counts[HORA__COUNT_CANCELLED]);
+    counts->rejected += hora__counter_observe(&name->counts[HORA__COUNT_REJECTED]);
     counts->expired =
-        hora__ns_add(counts->expired, hora__counter_observe(&name->tallies[HORA__TALLY_EXPIRED]));
+        hora__ns_add(counts->expired, hora__counter_observe(&name->counts[HORA__COUNT_EXPIRED]));
     counts->skipped =
-        hora__ns_add(counts->skipped, hora__counter_observe(&name->tallies[HORA__TALLY_SKIPPED]));
-    counts->overrun += hora__counter_observe(&name->tallies[HORA__TALLY_OVERRUN]);
-    counts->stuck += hora__counter_observe(&name->tallies[HORA__TALLY_STUCK]);
-    counts->submitted += hora__counter_read(&name->tallies[HORA__TALLY_SUBMITTED]);
+        hora__ns_add(counts->skipped, hora__counter_observe(&name->counts[HORA__COUNT_SKIPPED]));
+    counts->overrun += hora__counter_observe(&name->counts[HORA__COUNT_OVERRUN]);
+    counts->stuck += hora__counter_observe(&name->counts[HORA__COUNT_STUCK]);
+    counts->submitted += hora__counter_read(&name->counts[HORA__COUNT_SUBMITTED]);
 }
 
 void hora__measures_count(struct hora__measures *measures, const struct hora__name *name,
                           hora_counts *ret_counts)
 {
-    each_sheet(measures, name, add_endings, ret_counts);
-    each_sheet(measures, name, add_starts, ret_counts);
+    each_stats(measures, name, add_endings, ret_counts);
+    each_stats(measures, name, add_starts, ret_counts);
     if (name != NULL) {
         add_tallies(name, ret_counts);
         return;
@@ -98,11 +101,12 @@ struct hora__scale hora__measures_scale(const struct hora__oversight *oversight)
 
 /* ---- names ---- */
 
-/* In the order of their texts. */
+/* Sorts by text. */
 static void sort(const struct hora__name **names, int count)
 {
+    assert(count >= 0);
     for (int gap = count / 2; gap > 0;
-         gap = gap == 2 ? 1 : gap * 5 / 11) { /* Shell's way: short, and quick enough for tens of thousands */
+         gap = gap == 2 ? 1 : gap * 5 / 11) { /* Shell sort: short, and fast enough for tens of thousands */
         for (int i = gap; i < count; i++) {
             const struct hora__name *name = names[i];
             int at = i;
@@ -115,6 +119,7 @@ static void sort(const struct hora__name **names, int count)
 
 int hora__measures_names(struct hora__measures *measures, const struct hora__name ***ret_names)
 {
+    assert(ret_names != NULL);
     const struct hora__name *newest = hora__names_newest(&measures->names);
     int room = 0;
     for (const struct hora__name *name = newest; name != NULL; name = name->next)
@@ -132,9 +137,91 @@ int hora__measures_names(struct hora__measures *measures, const struct hora__nam
     return count;
 }
 
-/* ---- calls ---- */
+/* ---- how long waiting tasks have waited ----
+ *
+ * A plain queue is in order of submission, so its first task has waited longest; of a queue with another
+ * order the first few are examined. A detached task stores its submission in its cell. A future stores it
+ * under its own lock, which cannot be taken together with the queue's; so the first few futures are kept by
+ * reference and asked afterwards. In a scheduler the first entry of each heap counts. */
 
-/* What a call is about; `name` NULL: the whole pool. */
+enum { FEW = 20 };
+
+struct look {
+    int64_t came; /* earliest submission so far; HORA_FOREVER: none */
+    hora_future *futures[FEW];
+    int count;
+};
+
+int64_t hora__measures_cell_came(const hora_task *task)
+{
+    const char *cell = (const char *)task - offsetof(struct hora__cell, task);
+    return ((const struct hora__cell *)(const void *)cell)->came;
+}
+
+static bool look_at(void *item, const hora_task *task, void *arg)
+{
+    struct look *look = arg;
+    if (task != NULL) {
+        look->came = hora__measures_cell_came(task);
+        return false; /* the tasks behind it were submitted later */
+    }
+    look->futures[look->count++] = hora_future_ref(item);
+    return look->count < FEW;
+}
+
+int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
+{
+    hora__mutex_lock(&future->object.lock);
+    bool waits = hora__future_state(future) == HORA__FUTURE_NEW && future->owner == &pool->owner;
+    int64_t came = waits ? future->by.came : HORA_FOREVER;
+    hora__mutex_unlock(&future->object.lock);
+    return came;
+}
+
+static int64_t first_came(hora_pool *pool)
+{
+    struct look look = {.came = HORA_FOREVER};
+    if (hora__queue_survey(pool->queue, look_at, &look) < 0)
+        return HORA_FOREVER;
+    for (int i = 0; i < look.count; i++) {
+        int64_t came = hora__measures_came(pool, look.futures[i]);
+        look.came = came < look.came ? came : look.came;
+        (void)hora_future_unref(look.futures[i]);
+    }
+    return look.came;
+}
+
+static hora_ns most_overdue(hora_queue *queue)
+{
+    if (hora__queue_enter(queue) < 0)
+        return 0;
+    hora_ns overdue = hora__agenda_overdue(queue);
+    hora__mutex_unlock(&queue->object.lock);
+    return overdue;
+}
+
+hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp)
+{
+    int64_t ago = hora__pool_stamp(pool) - stamp;
+    struct hora__scale scale = hora__measures_scale(hora__pool_oversight(pool));
+    return hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
+}
+
+void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest)
+{
+    *ret_oldest = *ret_latest = 0;
+    if (pool->kind != NULL) {
+        *ret_oldest = *ret_latest = most_overdue(pool->queue);
+        return;
+    }
+    int64_t came = first_came(pool);
+    if (came != HORA_FOREVER)
+        *ret_oldest = hora__measures_ago(pool, came);
+}
+
+/* ---- public calls ---- */
+
+/* The subject of a call; name NULL: the whole pool. */
 struct subject {
     struct hora__oversight *oversight;
     const struct hora__name *name;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* requests.c - dumps that are asked for in signal handlers
+/* requests.c - dumps that signal handlers request, see hora_pool_request_dump
  *
- * How it works      A signal handler may do next to nothing; but it may write to a descriptor. So there is an event, and a thread that sleeps on it
- *                   and writes the dump. The thread of the watch cannot be that one: it sleeps where only a thread with a lock can wake it.
- *                   Whatever is asked for while a dump is being written is one more dump.
- * The end           In hora_pool_free, before the pool goes: so the thread may use it. */
-#include "oversee/requests.h"
+ * How it works      A signal handler may do next to nothing, but it may write to a descriptor. So there is
+ *                   an event, and a thread that sleeps on it and writes the dump. The watchdog's thread
+ *                   cannot do this: only a thread with a lock can wake it. All requests that arrive while
+ *                   a dump is being written cause one more dump.
+ * End               In hora_pool_free, before the pool is gone, so the thread may use it. */
+#include "oversee/oversight.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -18,30 +20,32 @@
 #include "sys/process.h"
 #include "sys/thread.h"
 
-struct hora__requests {
+struct hora__dump_requests {
     struct hora__oversight *oversight; /* immutable */
-    struct hora__event event;          /* posted by whoever wants something, consumed by the thread */
-    hora__atomic is_wanted;            /* a dump, and nobody has begun it yet */
+    struct hora__event event;          /* requesting threads post it, the thread consumes it */
+    hora__atomic is_wanted;            /* a dump is requested and not begun yet */
     hora__atomic is_closing;
     hora__atomic thread_id;
-    hora_thread *prepared; /* written before the thread is started, which takes it */
+    hora_thread *prepared; /* written before the thread starts, which adopts it */
     hora__os_thread os_thread;
 };
 
-/* Whether the thread goes on. */
-static bool serve(struct hora__requests *requests)
+/* Returns whether the thread goes on. */
+static bool serve(struct hora__dump_requests *requests)
 {
-    const struct hora__oversight_options *options = &requests->oversight->options;
+    assert(requests->oversight->options.dump != NULL);
+    const struct hora__observer_options *options = &requests->oversight->options;
     hora__event_wait(&requests->event, -1, -1);
-    hora__event_consume(&requests->event); /* before looking: what comes now wakes it again */
+    /* before reading the flags, so that a later request wakes it again */
+    hora__event_consume(&requests->event);
     if (hora__atomic_load(&requests->is_closing))
         return false;
     if (!hora__atomic_cas(&requests->is_wanted, 1, 0))
-        return true; /* woken for no reason, or for one that was served already */
+        return true; /* woken without a reason, or for a request that was served already */
     int error = hora_pool_dump(requests->oversight->pool, options->dump, options->dump_arg);
     if (HORA__FAULT(REQUEST_IS_FORGOTTEN))
         hora__atomic_store(&requests->is_wanted, 0);
-    (void)error; /* whoever writes knows it; else it was the memory, and a dump can be asked for again */
+    (void)error; /* the user's function knows its own error; without memory, a dump can be requested again */
     return true;
 }
 
@@ -51,7 +55,7 @@ static void work(void *arg)
     }
 }
 
-/* Also if the user's function has ended the thread: then nobody writes any more. */
+/* Runs also if the user's function has ended the thread; no more dumps are written then. */
 static void leave(void *arg)
 {
     (void)arg;
@@ -60,14 +64,14 @@ static void leave(void *arg)
 
 static void begin(void *arg)
 {
-    struct hora__requests *requests = arg;
+    struct hora__dump_requests *requests = arg;
     (void)hora__thread_adopt(requests->prepared);
     hora__atomic_store(&requests->thread_id, hora__thread_id());
     hora__os_thread_guard(work, leave, requests);
     leave(requests);
 }
 
-static int start(struct hora__requests *requests)
+static int start(struct hora__dump_requests *requests)
 {
     char name[48];
     (void)snprintf(name, sizeof name, "%sdump", requests->oversight->pool->name);
@@ -81,12 +85,12 @@ static int start(struct hora__requests *requests)
     return error;
 }
 
-int hora__requests_new(struct hora__oversight *oversight, struct hora__requests **ret_requests)
+int hora__dump_requests_new(struct hora__oversight *oversight, struct hora__dump_requests **ret_requests)
 {
     *ret_requests = NULL;
     if (oversight->options.dump == NULL)
         return 0;
-    struct hora__requests *requests = hora__alloc(1, sizeof *requests);
+    struct hora__dump_requests *requests = hora__alloc(1, sizeof *requests);
     if (requests == NULL)
         return HORA_ENOMEM;
     requests->oversight = oversight;
@@ -108,7 +112,7 @@ no_event:
     return error;
 }
 
-void hora__requests_free(struct hora__requests *requests)
+void hora__dump_requests_free(struct hora__dump_requests *requests)
 {
     if (requests == NULL)
         return;
@@ -120,20 +124,21 @@ void hora__requests_free(struct hora__requests *requests)
     hora__free(requests);
 }
 
-bool hora__requests_is_me(struct hora__requests *requests)
+bool hora__dump_requests_is_me(struct hora__dump_requests *requests)
 {
     return requests != NULL && hora__atomic_load(&requests->thread_id) == hora__thread_id();
 }
 
-/* Perhaps in a signal handler, in the middle of anything: so it looks at what does not change, and writes to a descriptor. */
+/* May run in a signal handler at any point, so it only reads what does not change and writes to a
+ * descriptor. */
 int hora_pool_request_dump(hora_pool *pool)
 {
     if (pool == NULL)
         return HORA_EINVAL;
     if (pool->object.generation != hora__fork_generation())
-        return HORA_EFORKED; /* the descriptor is the parent's as well */
+        return HORA_EFORKED; /* the parent uses the same descriptor */
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
-    struct hora__requests *requests = oversight != NULL ? oversight->requests : NULL;
+    struct hora__dump_requests *requests = oversight != NULL ? oversight->requests : NULL;
     if (requests == NULL)
         return HORA_ENOTSUP;
     hora__atomic_store(&requests->is_wanted, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oversight.c - the beginning and end of a pool's oversight, and of a worker's post */
+/* observer.c - options, creation and end of a pool's observer, and of the records of its workers */
 #include "oversee/oversight.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include <hora/admission.h>
@@ -9,19 +10,15 @@
 
 #include "base/options.h"
 #include "base/reason.h"
-#include "oversee/events.h"
-#include "oversee/growth.h"
-#include "oversee/limits.h"
 #include "oversee/measures.h"
-#include "oversee/overruns.h"
-#include "oversee/requests.h"
-#include "oversee/watch.h"
+#include "oversee/watchdog.h"
 #include "sched/agenda.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
 enum { NAMES_DEFAULT = 100, NAMES_MOST = 65536 };
 
+/* Whether the listener has a function that is called for every task. */
 static bool tells_of_tasks(const hora_listener *listener)
 {
     return listener->started != NULL || listener->done != NULL || listener->failed != NULL ||
@@ -49,7 +46,7 @@ static int check_span(hora_ns span, const char *field, hora_error *reason)
     return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
-static int check_spans(const struct hora__oversight_options *own, hora_error *reason)
+static int check_spans(const struct hora__observer_options *own, hora_error *reason)
 {
     int error = check_span(own->ageing, "ageing", reason);
     if (error == 0)
@@ -59,8 +56,8 @@ static int check_spans(const struct hora__oversight_options *own, hora_error *re
     return error < 0 ? error : check_span(own->grow_after, "grow_after", reason);
 }
 
-/* Take over each struct that the options point to. */
-static int read_metrics(const hora_metrics *given, struct hora__oversight_options *own, hora_error *reason)
+/* Copies the structs that the options point to. */
+static int read_metrics(const hora_metrics *given, struct hora__observer_options *own, hora_error *reason)
 {
     hora_metrics metrics;
     if (HORA__TAKE(hora_metrics, &metrics, given) < 0)
@@ -73,7 +70,7 @@ static int read_metrics(const hora_metrics *given, struct hora__oversight_option
     return 0;
 }
 
-static int read_structs(const hora_pool_options *options, struct hora__oversight_options *own,
+static int read_structs(const hora_pool_options *options, struct hora__observer_options *own,
                         hora_error *reason)
 {
     hora_admission admission;
@@ -93,10 +90,10 @@ static int read_structs(const hora_pool_options *options, struct hora__oversight
     return 0;
 }
 
-static int read_options(const hora_pool_options *options, struct hora__oversight_options *own,
+static int read_options(const hora_pool_options *options, struct hora__observer_options *own,
                         hora_error *reason)
 {
-    *own = (struct hora__oversight_options){
+    *own = (struct hora__observer_options){
         .grow_after = options->grow_after, .dump = options->dump, .dump_arg = options->dump_arg};
     int error = read_metrics(options->metrics, own, reason);
     if (error == 0)
@@ -110,7 +107,8 @@ static int read_options(const hora_pool_options *options, struct hora__oversight
     return error;
 }
 
-/* A scheduler gives its agenda as the queue, and says in other ways what does not go with it. */
+/* A scheduler passes its timer queue as the queue, and reports in other ways which options it does not
+ * support. */
 static int check_admission(const hora_pool_options *options, hora_error *reason)
 {
     if (options->queue != NULL && !hora__queue_is_agenda(options->queue))
@@ -130,21 +128,21 @@ static int check_admission(const hora_pool_options *options, hora_error *reason)
 
 int hora__overseer_check(const hora_pool_options *options, hora_error *reason)
 {
-    struct hora__oversight_options own;
+    struct hora__observer_options own;
     int error = read_options(options, &own, reason);
     if (error == 0 && own.steered)
         error = check_admission(options, reason);
     return error < 0 ? error : hora__growth_check(options, reason);
 }
 
-static hora_ns ageing_of(const struct hora__oversight_options *own)
+static hora_ns ageing_of(const struct hora__observer_options *own)
 {
     return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
 }
 
 bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing)
 {
-    struct hora__oversight_options own;
+    struct hora__observer_options own;
     if (options->admission == NULL || read_options(options, &own, NULL) < 0)
         return false;
     *ret_ageing = ageing_of(&own);
@@ -152,89 +150,92 @@ bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing
 }
 
 /* Whether the options ask for anything of this folder. */
-static bool asks(const hora_pool_options *options)
+static bool needs_observer(const hora_pool_options *options)
 {
     return options->metrics != NULL || options->admission != NULL || options->watchdog != NULL ||
            options->listener != NULL || options->context_hooks != NULL || options->grow_after != 0 ||
            options->dump != NULL;
 }
 
-/* ---- what the pool tells ---- */
+/* ---- called by the pool ---- */
 
 static void free_all(struct hora__overseer *overseer)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
-    hora__watch_free(oversight->watch);
+    hora__watchdog_free(oversight->watchdog);
     hora__measures_free(oversight->measures);
     hora__classes_free(oversight->classes);
     hora__free(oversight);
 }
 
-/* From here on nobody but the caller uses the pool. */
+/* After this only the caller uses the pool. */
 static void pool_ends(struct hora__overseer *overseer)
 {
     struct hora__oversight *oversight = hora__oversight_of(overseer);
-    hora__requests_free(oversight->requests);
+    hora__dump_requests_free(oversight->requests);
     oversight->requests = NULL;
-    hora__watch_close(oversight->watch);
+    hora__watchdog_close(oversight->watchdog);
 }
 
 static bool is_me(struct hora__overseer *overseer)
 {
     const struct hora__oversight *oversight = hora__oversight_of(overseer);
-    return hora__watch_is_me(oversight->watch) || hora__requests_is_me(oversight->requests);
+    return hora__watchdog_is_me(oversight->watchdog) || hora__dump_requests_is_me(oversight->requests);
 }
 
 static void pool_gone(struct hora__overseer *overseer)
 {
+    assert(hora__oversight_of(overseer)->pool != NULL);
     struct hora__oversight *oversight = hora__oversight_of(overseer);
     hora__growth_free(oversight->growth);
-    hora__patrol_free(oversight->patrol);
+    hora__stuck_rounds_free(oversight->rounds);
     oversight->growth = NULL;
-    oversight->patrol = NULL;
+    oversight->rounds = NULL;
     oversight->pool = NULL;
     hora__overseer_unref(overseer);
 }
 
-static int hire(struct hora__overseer *overseer, struct hora__worker *worker,
-                struct hora__witness **ret_witness)
+static int make_record(struct hora__overseer *overseer, struct hora__worker *worker,
+                       struct hora__witness **ret_witness)
 {
+    assert(worker != NULL && ret_witness != NULL);
     struct hora__oversight *oversight = hora__oversight_of(overseer);
-    struct hora__post *post = hora__alloc(1, sizeof *post);
-    if (post == NULL)
+    struct hora__worker_record *record = hora__alloc(1, sizeof *record);
+    if (record == NULL)
         return HORA_ENOMEM;
-    post->witness.kind = &hora__post_kind;
-    post->oversight = oversight;
-    post->worker = worker;
-    post->witness.owner = &oversight->pool->owner;
-    post->witness.has_waited = true;
-    hora__counter_set(&post->now.slots[0].began, HORA_NEVER);
-    int error = hora__sheets_take(oversight->measures, &post->sheets);
+    record->witness.kind = &hora__worker_record_kind;
+    record->oversight = oversight;
+    record->worker = worker;
+    record->witness.owner = &oversight->pool->owner;
+    record->witness.has_waited = true;
+    hora__counter_set(&record->now.slots[0].began, HORA_NEVER);
+    int error = hora__worker_stats_take(oversight->measures, &record->worker_stats);
     if (error == 0) {
-        error = hora__overruns_hire(post);
+        error = hora__overruns_prepare(record);
         if (error < 0)
-            hora__sheets_leave(oversight->measures, post->sheets);
+            hora__worker_stats_leave(oversight->measures, record->worker_stats);
     }
     if (error < 0) {
-        hora__free(post);
+        hora__free(record);
         return error;
     }
-    *ret_witness = &post->witness;
+    *ret_witness = &record->witness;
     return 0;
 }
 
-static void dismiss(struct hora__overseer *overseer, struct hora__witness *witness)
+static void free_record(struct hora__overseer *overseer, struct hora__witness *witness)
 {
-    hora__overruns_dismiss(hora__post_of(witness));
-    hora__sheets_leave(hora__oversight_of(overseer)->measures, hora__post_of(witness)->sheets);
-    hora__free(hora__post_of(witness));
+    hora__overruns_release(hora__worker_record_of(witness));
+    hora__worker_stats_leave(hora__oversight_of(overseer)->measures,
+                             hora__worker_record_of(witness)->worker_stats);
+    hora__free(hora__worker_record_of(witness));
 }
 
 static const struct hora__overseer_kind kind = {
     .pool_gone = pool_gone,
     .free = free_all,
-    .hire = hire,
-    .dismiss = dismiss,
+    .hire = make_record,
+    .dismiss = free_record,
     .rejected = hora__events_rejected,
     .thread_failed = hora__events_thread_failed,
     .queued = hora__growth_queued,
@@ -254,11 +255,11 @@ static void count_cancelled(struct hora__queue_owner *owner, const hora_future *
     hora__pool_count_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), &future->task);
 }
 
-/* Ticks are cheaper to read than the clock, but what is told to listeners is in nanoseconds, and so are due times and what is compared with
- * the clock. */
+/* Ticks are cheaper to read than the clock. But listeners get nanoseconds, and due times and limits are
+ * compared with the clock, so a pool with any of these stamps in nanoseconds. */
 static void init_times(struct hora__oversight *oversight)
 {
-    const struct hora__oversight_options *own = &oversight->options;
+    const struct hora__observer_options *own = &oversight->options;
     hora_pool *pool = oversight->pool;
     const hora_clock *clock = pool->object.clock;
     struct hora__overseer *base = &oversight->base;
@@ -273,7 +274,7 @@ static void init_times(struct hora__oversight *oversight)
 
 static void init(struct hora__oversight *oversight, hora_pool *pool)
 {
-    struct hora__oversight_options *own = &oversight->options;
+    struct hora__observer_options *own = &oversight->options;
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
     oversight->base.needs_extras = carries(&own->hooks) || own->steered;
@@ -290,7 +291,7 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
 int hora__overseer_new(hora_pool *pool, const hora_pool_options *options,
                        struct hora__overseer **ret_overseer)
 {
-    if (!asks(options))
+    if (!needs_observer(options))
         return 0;
     struct hora__oversight *oversight = hora__alloc(1, sizeof *oversight);
     if (oversight == NULL)
@@ -301,19 +302,19 @@ int hora__overseer_new(hora_pool *pool, const hora_pool_options *options,
         error = hora__measures_new(oversight, &oversight->measures);
     }
     if (error == 0)
-        error = hora__watch_new(oversight, &oversight->watch);
+        error = hora__watchdog_new(oversight, &oversight->watchdog);
     if (error == 0)
-        error = hora__patrol_new(oversight, &oversight->patrol);
+        error = hora__stuck_rounds_new(oversight, &oversight->rounds);
     if (error == 0)
         error = hora__growth_new(oversight, &oversight->growth);
     if (error == 0)
-        error = hora__requests_new(oversight, &oversight->requests);
+        error = hora__dump_requests_new(oversight, &oversight->requests);
     if (error < 0) {
-        if (oversight->watch != NULL)
-            hora__watch_close(oversight->watch);
+        if (oversight->watchdog != NULL)
+            hora__watchdog_close(oversight->watchdog);
         hora__growth_free(oversight->growth);
-        hora__patrol_free(oversight->patrol);
-        hora__watch_free(oversight->watch);
+        hora__stuck_rounds_free(oversight->rounds);
+        hora__watchdog_free(oversight->watchdog);
         hora__measures_free(oversight->measures);
         hora__free(oversight);
         return error;
