@@ -139,7 +139,7 @@ static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns
         hora__gate_detach(&agenda->timer_turn.ticket);
     }
     hora__agenda_remove(agenda, entry);
-    return hora__agenda_release_by_value(agenda, entry, due, ret_cell);
+    return hora__agenda_hand_out(agenda, entry, due, ret_cell);
 }
 
 void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)

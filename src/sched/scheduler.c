@@ -24,7 +24,7 @@
 #include "exec/options.h"
 #include "exec/steer.h"
 #include "sched/crew.h"
-#include "sched/timeout.h"
+#include "sched/detached.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/roster.h"
