@@ -21,7 +21,7 @@
 #include "oversee/measures.h"
 #include "oversee/oversight.h"
 #include "sched/agenda_view.h"
-#include "sched/errand.h"
+#include "sched/detached.h"
 #include "sched/scheduler.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -189,10 +189,10 @@ static void ask_heads(struct dump *dump, bool may_wait)
 static hora_future *copy_entry(struct dump_task *to, const struct hora__agenda_view *view,
                                struct hora__entry *entry)
 {
-    bool has_future = !entry->is_errand && !entry->is_timer;
+    bool has_future = !entry->is_detached;
     hora_task task = {.name = "timer"};
-    if (entry->is_errand)
-        task = hora__errand_task(hora__errand_of(entry));
+    if (entry->is_detached && !entry->is_timer)
+        task = hora__detached_task(hora__detached_of(entry));
     if (has_future)
         copy_location(to, &hora__entry_future(entry)->task);
     else

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timed.c - the delay queue whose due times are given when putting
  *
- * Mechanism    A thread that puts an element which no taker waits for yet inserts it into the lane, under the lane's lock. So threads that put
- *              and threads that take do not meet. The queue's lock guards what takers have absorbed from the lane: a timer heap with single
- *              elements, and far batches (timer/far.h). The lane is a chain of such batches, so absorbing it moves no elements
- *              unless there are few.
- *              A taker reads the clock only if the first element is not due by the last reading. Everything in the lane is due later
- *              than that. Two words ensure it. `soonest` is the least due time in the lane. `limit` says that nothing due before it
- *              may stand in the lane.
+ * Mechanism    A thread that puts an element which no taker waits for yet inserts it into the lane, under the
+ *              lane's lock. So threads that put and threads that take do not meet. The queue's lock guards
+ *              what takers have absorbed from the lane: a timer heap with single elements, and far batches
+ *              (timer/far.h). The lane is a chain of such batches, so absorbing it moves no elements unless
+ *              there are few. A taker reads the clock only if the first element is not due by the last
+ *              reading. Everything in the lane is due later than that. Two words ensure it. `soonest` is the
+ *              least due time in the lane. `limit` says that nothing due before it may stand in the lane.
  *
  *                  a putting thread, with the lane's lock      a taker, with the queue's lock
  *                  soonest := due, if that is less             limit := the time just read, and one
  *                  due < limit? -> soonest as it was;          soonest < limit? -> absorb
  *                      through the queue's lock instead        take what is due by that reading
  *
- *              Each writes its own word before it reads the other's. So either the taker sees the element, or the putting thread sees
- *              the limit. While takers wait, the limit is the time until which they sleep (guard). So a thread that brings
- *              something sooner passes through the queue's lock, and wakes the leader. Once an element is in the lane,
- *              the thread that put it does not touch the queue again: a taker may free the queue.
- * Order        The lane's lock guards the sequence numbers, also those of elements that go through the queue's lock. So elements due
- *              together leave in the order in which they came.
- * Elements     An element of a batch is a record beside the batch's slots. A single element is a node of the heap, with memory in
- *              the queue itself. When the heap is full, some of its nodes become a batch. When absorbed batches have become too empty, their
- *              last elements become single ones.
- * Memory       Empty batches are kept for reuse: up to MOST. Each time the queue becomes empty, one of PARTS parts of what is beyond KEPT is
- *              freed. Absorbing cannot fail: the far batches always have room for a full lane.
+ *              Each writes its own word before it reads the other's. So either the taker sees the element, or
+ *              the putting thread sees the limit. While takers wait, the limit is the time until which they
+ *              sleep (guard). So a thread that brings something sooner passes through the queue's lock, and
+ *              wakes the leader. Once an element is in the lane, the thread that put it does not touch the
+ *              queue again: a taker may free the queue.
+ * Order        The lane's lock guards the sequence numbers, also those of elements that go through the
+ *              queue's lock. So elements due together leave in the order in which they came.
+ * Elements     An element of a batch is a record beside the batch's slots. A single element is a node of the
+ *              heap, with memory in the queue itself. When the heap is full, some of its nodes become a
+ *              batch. When absorbed batches have become too empty, their last elements become single ones.
+ * Memory       Empty batches are kept for reuse: up to MOST. Each time the queue becomes empty, one of PARTS
+ *              parts of what is beyond KEPT is freed. Absorbing cannot fail: the far batches always have room
+ *              for a full lane.
  * Invariants   With both locks free:
  *              I1 what is in the lane is due at `soonest` or later, and soonest >= limit.
- *              I2 limit > reading; and, while takers wait, limit is not before the leader wakes up, or, without a leader, before
- *                 the first element is due.
+ *              I2 limit > reading; and, while takers wait, limit is not before the leader wakes up, or,
+ *                 without a leader, before the first element is due.
  *              I3 queue->size is the number of single elements and of those in far batches.
  *              I4 the far batches have room for RESERVED more, or the lane has room for no element.
- *              I5 the descriptor, and a closed queue, need to know of every element: then the lane is shut. */
+ *              I5 the descriptor, and a closed queue, need to know of every element: then the lane is
+ *                 shut. */
 #include "queue/timed.h"
 
 #include <assert.h>
@@ -218,7 +221,8 @@ static void *free_single(struct timed *timed, struct single *single)
     return item;
 }
 
-/* The last nodes of the heap become a batch: cutting off the end of a heap leaves a heap. There is room for the batch. */
+/* The last nodes of the heap become a batch: cutting off the end of a heap leaves a heap. There is room for
+ * the batch. */
 static void pack(struct timed *timed, struct batch *batch)
 {
     hora__far_batch_init(&batch->far);
@@ -274,7 +278,8 @@ static int size_of(const struct timed *timed)
 
 /* ---- the lane ---- */
 
-/* From here on nothing that is due before comes into the lane. Returns whether something that is may be there. */
+/* From here on nothing that is due before comes into the lane. Returns whether something that is may be
+ * there. */
 static bool set_limit(struct timed *timed, hora_ns limit)
 {
     bool rises = limit > timed->shown;
@@ -444,7 +449,8 @@ static void seal(hora_queue *queue)
         shut(timed_of(queue));
 }
 
-/* I2, after all else has been settled. Returns whether the lane had something, and so all must be settled again. */
+/* I2, after all else has been settled. Returns whether the lane had something, and so all must be settled
+ * again. */
 static bool guard(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);

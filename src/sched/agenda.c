@@ -10,17 +10,16 @@
  * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
  * Guests            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
  *                   list is searched.
- * Errands           Tasks without a future: see agenda_errands.c. If there are very many, they wait in an annex of their heap, from which
- *                   they come in time; whoever looks at more than the first has all of them come (gather).
- * Timers            In memory of the caller: see agenda_timers.c.
- * Invariants        I1 base.size is the number of entries in the heaps by due time, and in the annex.
+ * Detached tasks    See agenda_detached.c. If there are very many without a future, they wait in far batches (timer/store.h), from which they come
+ *                   in time; a thread that looks at more than the first gathers them.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time, and in far batches.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
  *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
  *                      is woken.
  *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that.
- *                   I7 what is in the annex leaves after the first of its heap, which is not empty then. */
+ *                   I7 what is in far batches leaves after the first of its heap, which is not empty then. */
 #include "sched/agenda_inside.h"
 
 #include <assert.h>
@@ -29,10 +28,9 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "base/ns.h"
-#include "sched/errand.h"
+#include "sched/detached.h"
 #include "sched/scheduled.h"
 #include "sched/selection.h"
-#include "sched/timeout.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -59,7 +57,7 @@ hora_ns hora__agenda_now(const hora_queue *queue, enum hora__timeline line)
 
 void hora__agenda_push(struct agenda *agenda, struct hora__entry *entry, hora_ns due)
 {
-    if (entry->is_errand)
+    if (entry->is_detached && !entry->is_timer)
         hora__timer_heap_push_untracked(own_heap(agenda), &entry->by_due, due);
     else
         hora__timer_heap_push(heap_of(agenda, entry), &entry->by_due, due);
@@ -367,11 +365,11 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         ret_cell->now = agenda->store.seen_now; /* for a worker that goes to sleep now; HORA_NEVER: the clock may be set back */
     if (first == NULL || is_held_up(agenda))
         return NULL;
-    hora_ns due = hora__entry_is_by_value(first) ? own_heap(agenda)->slots[0].due : 0;
+    hora_ns due = first->is_detached ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timer_heap_first(own_heap(agenda))); /* likely the next to be taken */
-    return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
-                                          : hand_out(first, &reading, ret_cell);
+    return first->is_detached ? (void *)hora__agenda_hand_out(agenda, first, due, ret_cell)
+                              : hand_out(first, &reading, ret_cell);
 }
 
 /* Who has no place for a task has had the agenda shown, so there is none but timers, which end here: what is taken by hand is lost to
@@ -398,10 +396,9 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
         first = entry_by_due(hora__timer_heap_first(timer_heap(agenda)));
     if (first == NULL)
         return NULL;
-    hora_ns due = hora__entry_is_by_value(first) ? hora__agenda_due(queue, first) : 0;
+    hora_ns due = first->is_detached ? hora__agenda_due(queue, first) : 0;
     hora__agenda_remove(agenda, first);
-    return hora__entry_is_by_value(first) ? (void *)hora__agenda_release_by_value(agenda, first, due, ret_cell)
-                                          : release(agenda, first);
+    return first->is_detached ? (void *)hora__agenda_hand_out(agenda, first, due, ret_cell) : release(agenda, first);
 }
 
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
@@ -422,7 +419,7 @@ static void *strip(hora_queue *queue)
     if (last == NULL)
         return NULL;
     hora__agenda_remove(agenda, last);
-    return last->is_timer ? (void *)hora__agenda_release_timer(agenda, last) : release(agenda, last);
+    return last->is_timer ? (void *)hora__agenda_release_detached(agenda, last) : release(agenda, last);
 }
 
 static struct hora__entry *find_entry(hora_queue *queue, const void *item)
@@ -612,7 +609,7 @@ int hora__agenda_new(const hora_clock *clock, hora_queue **ret_queue)
                                                                            .lock = &agenda->base.queue.object.lock,
                                                                            .heap = own_heap(agenda),
                                                                            .lanes = HORA__LANES_MOST,
-                                                                           .least = sizeof(struct hora__errand)});
+                                                                           .least = sizeof(struct hora__detached)});
     if (error == 0) {
         error = hora__work_source_init(&agenda->base, &agenda_kind, &work_kind, HORA_UNBOUNDED, &options);
         if (error < 0)

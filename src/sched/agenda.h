@@ -4,7 +4,7 @@
  * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come,
  * and how threads wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one
  * that was made elsewhere an entry is made, and it is due at once. A task that nobody has a handle of is in it by value, until
- * somebody looks: see errand.h, and by_value.c. A timer of the caller's is in it, too, and never becomes a future: see timeout.h. */
+ * somebody looks: see detached.h, and by_value.c. A timer of the caller's is in it, too, and never becomes a future. */
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
@@ -15,20 +15,20 @@
 
 struct hora__scheduled;
 
-/* Part of a scheduled future, of a guest, of an errand, or of a timer; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
+/* Part of a scheduled future, of a guest, or of a detached task; ordered by size, since there may be millions. Guarded by the agenda's lock, but for what is
  * immutable. The due time is when it can be taken; HORA_FOREVER: not at all. */
 struct hora__entry {
     struct hora__timer_node by_due;
-    uint8_t line;        /* immutable, a enum hora__timeline: which clock its times belong to */
-    bool is_guest : 1;   /* these six are immutable; it is part of a guest, */
-    bool is_errand : 1;  /* or of an errand, */
-    bool is_timer : 1;   /* or of a timer */
-    bool is_lax : 1;     /* its rules have slack */
-    bool comes_back : 1; /* it belongs to a series; so when it is taken its place is kept */
-    bool : 0;            /* what changes lies in another byte than what is read without the lock */
-    bool kept : 1;       /* it has been taken, and its place is kept */
-    bool held : 1;       /* of a steered scheduler: it is due, and waits for its turn */
-    uint8_t place;       /* an enum hora__place, of a scheduled future */
+    uint8_t line;         /* immutable, a enum hora__timeline: which clock its times belong to */
+    bool is_guest : 1;    /* these six are immutable; it is part of a guest, */
+    bool is_detached : 1; /* or of a detached task, */
+    bool is_timer : 1;    /* which is a timer of the caller's */
+    bool is_lax : 1;      /* its rules have slack */
+    bool comes_back : 1;  /* it belongs to a series; so when it is taken its place is kept */
+    bool : 0;             /* what changes lies in another byte than what is read without the lock */
+    bool kept : 1;        /* it has been taken, and its place is kept */
+    bool held : 1;        /* of a steered scheduler: it is due, and waits for its turn */
+    uint8_t place;        /* an enum hora__place, of a scheduled future */
 };
 
 /* Of a scheduled future, on a line; it is out. */
@@ -36,12 +36,6 @@ static inline void hora__entry_init(struct hora__entry *entry, enum hora__timeli
 {
     *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
     hora__timer_node_init(&entry->by_due);
-}
-
-/* Whether what it is part of has no future. */
-static inline bool hora__entry_is_by_value(const struct hora__entry *entry)
-{
-    return entry->is_errand || entry->is_timer;
 }
 
 /* A future from elsewhere. */
@@ -59,7 +53,7 @@ static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
 
 /* ---- entries.c ---- */
 
-/* Whose it is; not of an errand, nor of a timer. */
+/* Its future; not of a detached task. */
 hora_future *hora__entry_future(struct hora__entry *entry);
 
 /* Entries that have been picked, in the order in which they were; each is in one such chain at most. Empty when zero. */
@@ -156,8 +150,8 @@ void hora__agenda_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entr
 void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                         struct hora__entries *ret_entries);
 
-/* Without the lock: an entry that was swept has been taken out of its chain. If it was made by the agenda for a guest, it is freed; not of
- * an errand. */
+/* Without the lock: an entry that was swept has been taken out of its chain. If it was made by the agenda for a guest, it is freed; not for
+ * a detached task. */
 void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
 
 /* ---- tasks by value; without the lock ---- */
@@ -168,8 +162,9 @@ void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
 __attribute__((warn_unused_result)) int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting,
                                                                hora_ns now, hora_ns due, uint64_t *ret_number);
 
-/* Take one out, as if it had never been put in; its task is the caller's again. Whether it was there. Takes time in proportion to what is in. */
-bool hora__agenda_withdraw_task(hora_queue *queue, uint64_t number);
+/* Take a task, or a timer, out, as if it had never been put in; it is the caller's again. Returns whether it was there: with this number, else nothing of
+ * it is touched. Takes time in proportion to what is in. */
+bool hora__agenda_withdraw(hora_queue *queue, bool is_timer, uint64_t number);
 
 /* Free one that was swept and taken out of its chain. Returns its task, which is not to run. */
 hora_task hora__agenda_dismiss(hora_queue *queue, struct hora__entry *entry);

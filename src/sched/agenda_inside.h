@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_picks.c, agenda_posts.c,
- * agenda_errands.c, agenda_timers.c */
+ * agenda_detached.c */
 #ifndef HORA_SCHED_AGENDA_INSIDE_H
 #define HORA_SCHED_AGENDA_INSIDE_H
 
@@ -16,7 +16,7 @@ struct line {
     struct hora__timer_heap latest;
 };
 
-/* Errands that are no longer needed: memory that goes back to its shard. */
+/* Detached tasks that are no longer needed: memory that goes back to the free list of its lane. */
 struct hora__left {
     struct hora__entry *first;
     int count;
@@ -155,21 +155,19 @@ void hora__agenda_seal(hora_queue *queue);
 void hora__agenda_leave(hora_queue *queue);
 bool hora__agenda_is_free(hora_queue *queue);
 
-/* ---- agenda_errands.c ---- */
+/* ---- agenda_detached.c ---- */
 
-/* The memory of errands that have left, and came from this shard, goes back; with its lock. The context is the agenda. */
+/* Return the memory of detached tasks that have left, and came in by this lane, to its free list; with the lane's lock. The context is the
+ * agenda. */
 void hora__agenda_give_back(void *context, struct hora__lane *shard);
 
-/* An errand, or a timer, that was removed leaves for good: its task, and when that was due. */
-struct hora__cell *hora__agenda_release_by_value(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
-                                                 struct hora__cell *ret_cell);
+/* A detached task that was removed leaves for good: its memory is free, or the caller's again. Returns its address, for callers that want to know
+ * that there was one. */
+struct hora__entry *hora__agenda_release_detached(struct agenda *agenda, struct hora__entry *entry);
 
-/* ---- agenda_timers.c ---- */
-
-/* A timer that was removed goes to whoever takes it. If that is a worker it is noted there as taken, before it is the caller's again. */
-void hora__agenda_hand_out_timer(struct agenda *agenda, struct hora__entry *entry, struct hora__cell *ret_cell);
-
-/* A timer that was removed leaves for good: it is the caller's again. Returns its address, for those who want to know that there was one. */
-struct hora__entry *hora__agenda_release_timer(struct agenda *agenda, struct hora__entry *entry);
+/* The same, for a thread that takes it: *ret_cell gets what is to run, and when that was due. If the taker is a worker, it notes a timer as
+ * taken before that is the caller's again. */
+struct hora__cell *hora__agenda_hand_out(struct agenda *agenda, struct hora__entry *entry, hora_ns due,
+                                         struct hora__cell *ret_cell);
 
 #endif

@@ -138,7 +138,7 @@ static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns
     if (begins)
         hora__admission_begin_anonymous(agenda->admission, &agenda->timer_ticket, now);
     hora__agenda_remove(agenda, entry);
-    return hora__agenda_release_by_value(agenda, entry, due, ret_cell);
+    return hora__agenda_hand_out(agenda, entry, due, ret_cell);
 }
 
 void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)

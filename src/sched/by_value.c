@@ -3,7 +3,7 @@
  *
  * What for          A task that runs once, by the rules of the JDK's calls, and whose future nobody asked for, cannot be cancelled, waited
  *                   for or steered. It needs its time, its body and its argument: a quarter of what a future takes.
- * How it works      If no hook is shown futures, such a task is put into the agenda by value (errand.h). A worker copies it
+ * How it works      If no hook is shown futures, such a task is put into the agenda by value (detached.h). A worker copies it
  *                   when it is due, and runs it as src/exec/by_value.c says. Whoever is about to look has all of them made
  *                   futures first (hora__pool_show), and from then on each gets one when it comes.
  * After shutdown    The state is looked at under the lock by which a task is let in, in the same step; and whoever changes the
@@ -21,17 +21,25 @@ bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler)
     return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
-/* There is no worker, and none can be started: take it back. If it is not there any more, somebody has dealt with it. */
-static int take_back(hora_pool *pool, uint64_t number, int error)
+/* No worker exists, and none can be started: take the task or timer back. If it is not there any more, another thread has dealt with it. */
+static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 {
-    if (HORA__FAULT(AGENDA_KEEPS_UNSTAFFED))
+    if (is_timer ? HORA__FAULT(TIMER_STAYS_UNSTAFFED) : HORA__FAULT(AGENDA_KEEPS_UNSTAFFED))
         return error;
-    if (!hora__agenda_withdraw_task(pool->queue, number))
+    if (!hora__agenda_withdraw(pool->queue, is_timer, number))
         return 0;
     hora__pool_relieve(pool);
     hora__pool_unaccept(pool);
     hora__pool_try_terminate(pool);
     return error;
+}
+
+__attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number)
+{
+    int error = hora__scheduler_staff(pool);
+    if (error < 0 && error != HORA_ESHUTDOWN) /* with that one, a sweep has removed it already */
+        return take_back(pool, is_timer, number, error);
+    return 0;
 }
 
 int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
@@ -49,10 +57,7 @@ int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now, ho
     if (error < 0)
         return error;
     hora__pool_work_came(pool);
-    error = hora__scheduler_staff(pool);
-    if (error < 0 && error != HORA_ESHUTDOWN) /* that one: it has been swept, or stripped, already */
-        return take_back(pool, number, error);
-    return 0;
+    return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, false, number);
 }
 
 /* ---- becoming futures ---- */

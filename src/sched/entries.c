@@ -2,28 +2,28 @@
 /* entries.c - whose an entry of the agenda is, and chains of entries
  *
  * What is picked out of the agenda needs memory to be chained with, and must not fail for want of it. What runs once has that where its
- * run is noted later: so it is picked only before that (agenda.c, I6). An errand is picked only to be swept, and has it where its body is.
- * Timers are never picked: see agenda_timers.c. */
+ * run is noted later: so it is picked only before that (agenda.c, I6). A detached task is picked only to be swept, and has it where its
+ * function is. Timers are never picked: see agenda_detached.c. */
 #include <assert.h>
 #include <stddef.h>
 
 #include "sched/agenda.h"
-#include "sched/errand.h"
+#include "sched/detached.h"
 #include "sched/scheduled.h"
 
 static_assert(sizeof(struct hora__entry) == 16, "an entry has no padding");
 
 hora_future *hora__entry_future(struct hora__entry *entry)
 {
-    assert(!entry->is_errand && !entry->is_timer);
+    assert(!entry->is_detached);
     return entry->is_guest ? hora__guest_of(entry)->future : &hora__scheduled_of_entry(entry)->future;
 }
 
 static struct hora__entry **next_picked(struct hora__entry *entry)
 {
     assert(!entry->is_timer); /* its caller may free it at any moment */
-    if (entry->is_errand)
-        return &hora__errand_of(entry)->body.next_picked;
+    if (entry->is_detached)
+        return &hora__detached_of(entry)->next_picked;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (scheduled == NULL)
         return &hora__guest_of(entry)->next_picked;

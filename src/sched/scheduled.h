@@ -41,10 +41,10 @@ struct hora__course {
 
     /* guarded by the agenda's lock */
     struct hora__timer_node by_latest; /* with slack, and only then: when it must be taken */
-    bool is_given;                /* the planned time was given: for the first run, by re-timing or by backing off */
-    bool has_skipped;             /* planned times between that of the last run and this one were passed over */
-    bool is_over;                 /* no run will follow those that have begun; its future may not be done yet */
-    bool is_retimed; /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    bool is_given;    /* the planned time was given: for the first run, by re-timing or by backing off */
+    bool has_skipped; /* planned times between that of the last run and this one were passed over */
+    bool is_over;     /* no run will follow those that have begun; its future may not be done yet */
+    bool is_retimed;  /* while it is taken or runs: the next planned time is given already, in `planned_next` */
     enum hora__doubt doubt;
     struct hora__list zoned;         /* among those whose trigger has a zone */
     struct hora__entry *next_picked; /* in a chain of entries */
@@ -106,12 +106,10 @@ static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
     return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
 }
 
-/* NULL: that of a guest, an errand or a timer. */
+/* NULL: that of a guest, or of a detached task. */
 static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
 {
-    return entry->is_guest || entry->is_errand || entry->is_timer
-               ? NULL
-               : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
+    return entry->is_guest || entry->is_detached ? NULL : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }
 
 static inline const hora_schedule *hora__scheduled_rules(const struct hora__scheduled *scheduled)

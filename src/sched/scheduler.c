@@ -25,7 +25,7 @@
 #include "exec/steer.h"
 #include "sched/agenda_inside.h"
 #include "sched/crew.h"
-#include "sched/timeout.h"
+#include "sched/detached.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/roster.h"

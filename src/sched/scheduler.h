@@ -66,6 +66,9 @@ bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
 __attribute__((warn_unused_result)) int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now,
                                                              hora_ns due);
 
+/* A detached task has come in, by this number: see to it that there is a worker. If none can be started, the task is taken back: returns why. */
+__attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number);
+
 /* See struct hora__pool_kind. */
 int hora__scheduler_show(hora_pool *pool);
 

@@ -5,16 +5,16 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "sched/detached.h"
 #include "sched/scheduler.h"
-#include "sched/timeout.h"
 
 static bool is_swept(struct hora__entry *entry, void *arg)
 {
     struct hora__scheduler *scheduler = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    if (!entry->is_errand && !entry->is_timer && hora_future_is_cancelled(hora__entry_future(entry)))
+    if (!entry->is_detached && hora_future_is_cancelled(hora__entry_future(entry)))
         return true;
-    if (entry->is_guest || (entry->is_errand && HORA__FAULT(ERRAND_SWEPT_UNSEEN)))
+    if (entry->is_guest || (entry->is_detached && !entry->is_timer && HORA__FAULT(ERRAND_SWEPT_UNSEEN)))
         return false;
     if (scheduled != NULL && scheduled->paused)
         return true;
@@ -53,7 +53,7 @@ void hora__scheduler_sweep(hora_pool *pool)
     hora__queue_settle(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
-        if (entry->is_errand) {
+        if (entry->is_detached) {
             hora__scheduler_dismiss(pool, entry);
             continue;
         }

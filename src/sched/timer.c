@@ -2,7 +2,7 @@
 /* timer.c - timers in memory of the caller: start, cancel and stop
  *
  * How it works      A timer is put into the agenda as what runs once is, by a shard if possible, and counts as an accepted task; but it has neither
- *                   future nor reference, so there is nothing else to do. timer_run.c runs it. agenda_timers.c says whose the memory
+ *                   future nor reference, so there is nothing else to do. timer_run.c runs it. agenda_detached.c says whose the memory
  *                   is when, and how a timer is stopped.
  * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
  *                   any more.
@@ -17,8 +17,8 @@
 #include "base/fault.h"
 #include "base/inline.h"
 #include "base/ns.h"
+#include "sched/detached.h"
 #include "sched/scheduler.h"
-#include "sched/timeout.h"
 #include "sys/probe.h"
 #include "sys/roster.h"
 
@@ -39,39 +39,39 @@ int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
 
 bool hora_timer_is_pending(const hora_timer *timer)
 {
-    return timer != NULL && hora__atomic_load(&((const struct hora__timeout *)(const void *)timer)->pending) != 0;
+    return timer != NULL && hora__atomic_load(&((const struct hora__timer *)(const void *)timer)->task.pending) != 0;
 }
 
 /* ---- running ---- */
 
-static bool was_taken(const struct hora__timeout *timeout)
+static bool was_taken(const struct hora__timer *timer)
 {
-    return hora__atomic_load(&timeout->taken) != 0;
+    return hora__atomic_load(&timer->taken) != 0;
 }
 
 /* Whether the scheduler on which it was started last still exists, in this process. */
-static bool has_scheduler(const struct hora__timeout *timeout)
+static bool has_scheduler(const struct hora__timer *timer)
 {
-    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timeout->pool;
+    const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timer->task.pool;
     return scheduler != NULL && (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
 }
 
 /* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */
-__attribute__((noinline)) static int is_running(const struct hora__timeout *timeout)
+__attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 {
-    if (!has_scheduler(timeout))
+    if (!has_scheduler(timer))
         return 0;
-    int error = hora__pool_check(timeout->pool);
-    return error < 0 ? error : hora__agenda_runs_timer(timeout);
+    int error = hora__pool_check(timer->task.pool);
+    return error < 0 ? error : hora__agenda_runs_timer(timer);
 }
 
 /* ---- cancelling ---- */
 
 /* One that was pending a moment ago. Whether it still was. */
-static inline bool cancel(struct hora__timeout *timeout)
+static inline bool cancel(struct hora__timer *timer)
 {
-    hora_pool *pool = timeout->pool;
-    enum hora__timer_cancel what = hora__agenda_cancel_timer(timeout);
+    hora_pool *pool = timer->task.pool;
+    enum hora__timer_cancel what = hora__agenda_cancel_timer(timer);
     if (what == HORA__TIMER_REMOVED) {
         hora__pool_count_cancelled(pool, &hora__timer_task);
         hora__pool_cancelled(pool);
@@ -81,9 +81,9 @@ static inline bool cancel(struct hora__timeout *timeout)
 }
 
 /* Of one that is not pending. */
-static inline int cancelled_too_late(const struct hora__timeout *timeout)
+static inline int cancelled_too_late(const struct hora__timer *timer)
 {
-    int running = was_taken(timeout) ? is_running(timeout) : 0;
+    int running = was_taken(timer) ? is_running(timer) : 0;
     return running < 0 ? running : running > 0 ? HORA_CANCEL_RUNNING : HORA_CANCEL_TOO_LATE;
 }
 
@@ -91,43 +91,43 @@ int hora_timer_cancel(hora_timer *timer)
 {
     if (timer == NULL)
         return HORA_EINVAL;
-    struct hora__timeout *timeout = hora__timeout_of_timer(timer);
-    if (hora__atomic_load(&timeout->pending) == 0)
-        return cancelled_too_late(timeout);
-    int error = hora__pool_check(timeout->pool);
+    struct hora__timer *inner = hora__timer_inside(timer);
+    if (hora__atomic_load(&inner->task.pending) == 0)
+        return cancelled_too_late(inner);
+    int error = hora__pool_check(inner->task.pool);
     if (error < 0)
         return error;
-    return cancel(timeout) ? HORA_CANCEL_REMOVED : cancelled_too_late(timeout);
+    return cancel(inner) ? HORA_CANCEL_REMOVED : cancelled_too_late(inner);
 }
 
 /* ---- stopping ---- */
 
 /* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: it waits there for a task, and its worker runs that meanwhile. */
-static int is_in_function(const struct hora__timeout *timeout, const hora_thread *thread)
+static int is_in_function(const struct hora__timer *timer, const hora_thread *thread)
 {
     const struct hora__worker *worker = thread->worker;
-    if (worker == NULL || worker->timer_run.timer != timeout)
+    if (worker == NULL || worker->timer_run.timer != timer)
         return 0;
     return worker->nested != NULL ? HORA_EDEADLK : 1;
 }
 
 /* Of one that was taken once, or stands in the heap. */
-__attribute__((noinline)) static int stop_fully(struct hora__timeout *timeout)
+__attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
 {
     hora_thread *thread;
-    if (hora__atomic_load(&timeout->pending) == 0 && !has_scheduler(timeout))
+    if (hora__atomic_load(&timer->task.pending) == 0 && !has_scheduler(timer))
         return HORA_CANCEL_TOO_LATE;
-    int error = hora__pool_check(timeout->pool);
+    int error = hora__pool_check(timer->task.pool);
     if (error == 0)
         error = hora__thread_current(&thread);
-    int in_function = error < 0 ? error : is_in_function(timeout, thread);
+    int in_function = error < 0 ? error : is_in_function(timer, thread);
     if (in_function < 0)
         return in_function;
-    (void)hora__atomic_add(&timeout->stopping, 1);
-    int what = hora__agenda_stop_timer(timeout, in_function > 0, thread);
+    (void)hora__atomic_add(&timer->stopping, 1);
+    int what = hora__agenda_stop_timer(timer, in_function > 0, thread);
     if (in_function == 0)
-        hora__atomic_store_relaxed(&timeout->taken, 0); /* so the next call is a short one */
-    (void)hora__atomic_add(&timeout->stopping, -1);
+        hora__atomic_store_relaxed(&timer->taken, 0); /* so the next call is a short one */
+    (void)hora__atomic_add(&timer->stopping, -1);
     return what;
 }
 
@@ -135,42 +135,20 @@ int hora_timer_stop(hora_timer *timer)
 {
     if (timer == NULL)
         return HORA_EINVAL;
-    struct hora__timeout *timeout = hora__timeout_of_timer(timer);
-    bool is_pending = hora__atomic_load(&timeout->pending) != 0;
-    if (was_taken(timeout))
-        return stop_fully(timeout);
+    struct hora__timer *inner = hora__timer_inside(timer);
+    bool is_pending = hora__atomic_load(&inner->task.pending) != 0;
+    if (was_taken(inner))
+        return stop_fully(inner);
     if (!is_pending)
         return HORA_CANCEL_TOO_LATE;
-    int error = hora__pool_check(timeout->pool);
+    int error = hora__pool_check(inner->task.pool);
     if (error < 0)
         return error;
-    bool is_out = hora__agenda_unpost_timer(timeout);
-    return is_out && !was_taken(timeout) ? HORA_CANCEL_REMOVED : stop_fully(timeout);
+    bool is_out = hora__agenda_unpost_timer(inner);
+    return is_out && !was_taken(inner) ? HORA_CANCEL_REMOVED : stop_fully(inner);
 }
 
 /* ---- starting ---- */
-
-/* There is no worker, and none can be started: take it back. If it is not there any more, somebody has dealt with it. */
-static int take_back(hora_pool *pool, const struct hora__timeout *timeout, uint64_t number, int error)
-{
-    if (HORA__FAULT(TIMER_STAYS_UNSTAFFED))
-        return error;
-    if (!hora__agenda_withdraw_timer(pool->queue, timeout, number))
-        return 0;
-    hora__pool_relieve(pool);
-    hora__pool_unaccept(pool);
-    hora__pool_try_terminate(pool);
-    return error;
-}
-
-/* It has come in. */
-__attribute__((noinline)) static int staff(hora_pool *pool, const struct hora__timeout *timeout, uint64_t number)
-{
-    int error = hora__scheduler_staff(pool);
-    if (error < 0 && error != HORA_ESHUTDOWN) /* that one: it has been swept, or dropped, already */
-        return take_back(pool, timeout, number, error);
-    return 0;
-}
 
 /* Before it comes in, of one that is pending: 0, or why there is no worker. */
 static int staff_first(hora_pool *pool)
@@ -179,10 +157,10 @@ static int staff_first(hora_pool *pool)
     return error == HORA_ESHUTDOWN ? 0 : error; /* the gate is closed then */
 }
 
-static inline int came_in(hora_pool *pool, const struct hora__timeout *timeout, uint64_t number)
+static inline int came_in(hora_pool *pool, uint64_t number)
 {
     hora__pool_work_came(pool);
-    return hora__scheduler_is_staffed(pool) ? 0 : staff(pool, timeout, number);
+    return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
 
 /* When a timer is to run; and `is_long`: on a scheduler that shows its timers, or is steered. */
@@ -192,71 +170,71 @@ struct times {
     bool is_long;
 };
 
-static inline int post(hora_pool *pool, struct hora__timeout *timeout, struct times times)
+static inline int post(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     uint64_t number;
-    int error = times.is_long ? hora__agenda_put_timer(timeout, times.due, &number)
-                              : hora__agenda_post_timer(timeout, times.now, times.due, &number);
-    return error < 0 ? error : came_in(pool, timeout, number);
+    int error = times.is_long ? hora__agenda_put_timer(timer, times.due, &number)
+                              : hora__agenda_post_timer(timer, times.now, times.due, &number);
+    return error < 0 ? error : came_in(pool, number);
 }
 
 /* It is pending here, or was a moment ago. As long as it is, the last worker stays. */
-__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timeout *timeout, struct times times)
+__attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
         return error;
-    int moved = hora__agenda_move_timer(timeout, times.now, times.due, times.is_long, &number);
+    int moved = hora__agenda_move_timer(timer, times.now, times.due, times.is_long, &number);
     if (moved > 0 && times.is_long)
         hora__pool_count_cancelled(pool, &hora__timer_task);
     if (moved != 0) /* or an error */
         return moved;
-    return came_in(pool, timeout, number);
+    return came_in(pool, number);
 }
 
 /* It is pending on another scheduler. A place and a thread are made sure of before it leaves that. */
-__attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timeout *timeout, hora_ns due)
+__attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     uint64_t number;
-    int error = hora__pool_check(timeout->pool);
-    if (error == 0 && was_taken(timeout))
-        error = hora__agenda_runs_timer(timeout) ? HORA_EBUSY : 0;
+    int error = hora__pool_check(timer->task.pool);
+    if (error == 0 && was_taken(timer))
+        error = hora__agenda_runs_timer(timer) ? HORA_EBUSY : 0;
     if (error == 0)
         error = hora__agenda_keep_timer_place(pool);
     if (error < 0)
         return error;
     error = staff_first(pool);
-    if (error == 0 && !cancel(timeout))
+    if (error == 0 && !cancel(timer))
         error = HORA_EBUSY; /* a worker has taken it in this moment */
     if (error < 0) {
         hora__agenda_give_up_timer_place(pool);
         return error;
     }
-    timeout->pool = pool;
-    error = hora__agenda_place_timer(timeout, due, &number);
+    timer->task.pool = pool;
+    error = hora__agenda_place_timer(timer, due, &number);
     if (error == 0)
-        error = came_in(pool, timeout, number);
+        error = came_in(pool, number);
     return error < 0 ? error : 1;
 }
 
 /* It is not pending, and was started on another scheduler before, or on none. */
-__attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timeout *timeout)
+__attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timer *timer)
 {
-    int running = was_taken(timeout) ? is_running(timeout) : 0;
+    int running = was_taken(timer) ? is_running(timer) : 0;
     if (running != 0)
         return running < 0 ? running : HORA_EBUSY;
-    hora__atomic_store_relaxed(&timeout->taken, 0);
-    timeout->pool = pool;
+    hora__atomic_store_relaxed(&timer->taken, 0);
+    timer->task.pool = pool;
     return 0;
 }
 
-HORA__INLINE int start(hora_pool *pool, struct hora__timeout *timeout, struct times times)
+HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
-    if (hora__atomic_load(&timeout->pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
-        return timeout->pool == pool ? move(pool, timeout, times) : move_here(pool, timeout, times.due);
-    int error = timeout->pool != pool ? change_scheduler(pool, timeout) : 0;
-    return error < 0 ? error : post(pool, timeout, times);
+    if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
+        return timer->task.pool == pool ? move(pool, timer, times) : move_here(pool, timer, times.due);
+    int error = timer->task.pool != pool ? change_scheduler(pool, timer) : 0;
+    return error < 0 ? error : post(pool, timer, times);
 }
 
 __attribute__((noinline)) static int refuse(hora_pool *pool)
@@ -268,10 +246,10 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
     return HORA_EREJECTED;
 }
 
-__attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timeout *timeout, hora_ns due)
+__attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     hora__pool_comes(pool, &hora__timer_task);
-    int outcome = start(pool, timeout, (struct times){.due = due, .is_long = true});
+    int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
         hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* whatever it is, it was not submitted */
     return outcome;
@@ -279,16 +257,16 @@ __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__t
 
 int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay)
 {
-    struct hora__timeout *timeout = hora__timeout_of_timer(timer);
+    struct hora__timer *inner = hora__timer_inside(timer);
     int error = hora__pool_check(scheduler);
     if (error < 0)
         return error;
     const struct hora__scheduler *own = hora__scheduler_look_at(scheduler);
-    if (own == NULL || timeout == NULL || timeout->run == NULL)
+    if (own == NULL || inner == NULL || inner->task.run_timer == NULL)
         return HORA_EINVAL;
     hora_ns now = hora_clock_now(scheduler->object.clock);
     hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
-    int outcome = own->shows_timers ? start_shown(scheduler, timeout, due)
-                                    : start(scheduler, timeout, (struct times){now, due, false});
+    int outcome = own->shows_timers ? start_shown(scheduler, inner, due)
+                                    : start(scheduler, inner, (struct times){now, due, false});
     return outcome == HORA_ENOTSUP ? refuse(scheduler) : outcome;
 }

@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* far.c - sorted batches under a tournament of their first slots
  *
- * Mechanism    A batch is sorted when its first slot leaves. So no operation sorts more than one batch, and a batch whose slots are all removed
- *              before is never sorted. Then its slots leave from the front.
- * Heads        The head of a batch is the place of its first slot: an entry of a sorted batch, or `first` of a batch in no order. Behind the last
- *              slot of a sorted batch stands an end mark, without a mark pointer, whose due time is its index. So a batch is found by its end.
- * Tournament   Match i is between the winners of matches 2i and 2i + 1; match entrants + i stands for the head i itself. The last is match 1. If
- *              a head changes, the matches on its way to the last are played again. Its opponents are known beforehand, so the processor
- *              fetches all of them at once, and each comparison waits for the one before and for nothing else. In a heap the path
- *              itself depends on each comparison.
- *              There are up to four times as many entrants as heads; absent heads lose against all. Entrants double when there are too few, and
- *              halve when a quarter is enough. Each time all matches are played anew, which the heads that came or went have paid for.
- * Sorting      By keys: a word per slot, with the time since the least due time above and the slot's index below. Ties are decided by the index. That
- *              is right if the slots are in the order of their sequence numbers, and possible if the due times span less than two years.
- *              Else the slots are compared, which takes longer.
- * No branches  The processor cannot predict which of two slots leaves first. So comparisons select values and indices instead.
- * Memory       If most of the memory is for slots that have left, batches with few slots are emptied (tidy). So a few timers that stay for
- *              long do not keep much memory.
- * Cost         One operation looks at one batch at most, once O(length log length) to sort it, and at O(log) heads.
- * Invariants   I1 all matches have been played, by (due, sequence): each has the due time and the index of its winner.
+ * Mechanism    A batch is sorted when its first slot leaves. So no operation sorts more than one batch, and a
+ *              batch whose slots are all removed before is never sorted. Then its slots leave from the front.
+ * Heads        The head of a batch is the place of its first slot: an entry of a sorted batch, or `first` of
+ *              a batch in no order. Behind the last slot of a sorted batch stands an end mark, without a mark
+ *              pointer, whose due time is its index. So a batch is found by its end.
+ * Tournament   Match i is between the winners of matches 2i and 2i + 1; match entrants + i stands for the
+ *              head i itself. The last is match 1. If a head changes, the matches on its way to the last are
+ *              played again. Its opponents are known beforehand, so the processor fetches all of them at
+ *              once, and each comparison waits for the one before and for nothing else. In a heap the path
+ *              itself depends on each comparison. There are up to four times as many entrants as heads;
+ *              absent heads lose against all. Entrants double when there are too few, and halve when a
+ *              quarter is enough. Each time all matches are played anew, which the heads that came or went
+ *              have paid for.
+ * Sorting      By keys: a word per slot, with the time since the least due time above and the slot's index
+ *              below. Ties are decided by the index. That is right if the slots are in the order of their
+ *              sequence numbers, and possible if the due times span less than two years. Else the slots are
+ *              compared, which takes longer.
+ * No branches  The processor cannot predict which of two slots leaves first. So comparisons select values and
+ *              indices instead.
+ * Memory       If most of the memory is for slots that have left, batches with few slots are emptied (tidy).
+ *              So a few timers that stay for long do not keep much memory.
+ * Cost         One operation looks at one batch at most, once O(length log length) to sort it, and at O(log)
+ *              heads.
+ * Invariants   I1 all matches have been played, by (due, sequence): each has the due time and the index of
+ *                 its winner.
  *              I2 no batch is empty; the head of a batch is its first slot.
  *              I3 size is the number of slots in all batches; first is the least due time of all.
  *              I4 sequence numbers are unique, so the order is total.
- *              I5 head_count <= entrants <= head_capacity; entrants is even, so head i meets head i ^ 1. There is room for the open batch. */
+ *              I5 head_count <= entrants <= head_capacity; entrants is even, so head i meets head i ^ 1.
+ *                 There is room for the open batch. */
 #include "timer/far.h"
 
 #include <hora/error.h>
@@ -254,8 +262,8 @@ static void order_short(uint64_t *keys)
     order_two(&keys[1], &keys[2]);
 }
 
-/* Merge two sorted parts of the same length, from both ends at once: neither can run out before the middle, and the processor has two
- * chains of comparisons that do not wait for each other. */
+/* Merge two sorted parts of the same length, from both ends at once: neither can run out before the middle,
+ * and the processor has two chains of comparisons that do not wait for each other. */
 static void merge_keys(const uint64_t *from, int length, uint64_t *to)
 {
     int left = 0;
@@ -419,7 +427,8 @@ uint64_t hora__far_first_sequence(const struct hora__far_batches *far)
     return sequence_of(open_is_first(far) ? &far->open->first : far->heads[first_head(far)].place);
 }
 
-/* The first slot of the i-th batch, which is sorted, has left; `next` is behind it. Returns the batch if it is empty. */
+/* The first slot of the i-th batch, which is sorted, has left; `next` is behind it. Returns the batch if it
+ * is empty. */
 static struct hora__far_batch *go_on(struct hora__far_batches *far, int i, struct hora__timer_slot *next)
 {
     struct hora__far_batch *empty = NULL;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* far.h - far batches: timers that are due later stand in batches, which are sorted when their first timer leaves
+/* far.h - far batches: timers that are due later stand in batches, which are sorted when their first timer
+ * leaves
  *
- * Purpose     A heap of a million nodes pays for each node that leaves with a path through memory that no cache holds. A batch is
- *             read along memory, and only the first slot of each batch takes part in a tournament, which is small.
- * Slots       Each slot has a due time and a mark (heap.h). Far batches read from the marked memory only the sequence
- *             number in its first eight bytes, and only if two slots are due together. The scheduler marks timer nodes; the delay queue
- *             marks records of its own.
- * Batches     Slots come one by one, into an open batch (hora__far_add), or as a batch that the owner has filled
- *             (hora__far_add_batch). A batch that has become empty is the owner's again.
+ * Purpose     A heap of a million nodes pays for each node that leaves with a path through memory that no
+ *             cache holds. A batch is read along memory, and only the first slot of each batch takes part in
+ *             a tournament, which is small.
+ * Slots       Each slot has a due time and a mark (heap.h). Far batches read from the marked memory only the
+ *             sequence number in its first eight bytes, and only if two slots are due together. The scheduler
+ *             marks timer nodes; the delay queue marks records of its own.
+ * Batches     Slots come one by one, into an open batch (hora__far_add), or as a batch that the owner has
+ *             filled (hora__far_add_batch). A batch that has become empty is the owner's again.
  * Pure        No thread, no clock, no lock. */
 #ifndef HORA_TIMER_FAR_H
 #define HORA_TIMER_FAR_H
@@ -27,8 +29,9 @@ enum {
 };
 #endif
 
-/* While its owner fills it, and until its first slot leaves, a batch is in no order. Then it is sorted, and its head (see far.c) alone knows
- * which slots have left: taking a slot does not touch this end of the memory. */
+/* While its owner fills it, and until its first slot leaves, a batch is in no order. Then it is sorted, and
+ * its head (see far.c) alone knows which slots have left: taking a slot does not touch this end of the
+ * memory. */
 struct hora__far_batch {
     struct hora__far_batch *next; /* the owner's, for chains */
     struct hora__timer_slot
@@ -40,7 +43,8 @@ struct hora__far_batch {
     struct hora__timer_slot slots[HORA__FAR_BATCH + 1];
 };
 
-/* The head of the i-th batch and, in the same memory, the i-th match of a tournament among all heads: see far.c. */
+/* The head of the i-th batch and, in the same memory, the i-th match of a tournament among all heads: see
+ * far.c. */
 struct hora__far_match {
     int64_t head_due;               /* when the first slot of the batch is due */
     struct hora__timer_slot *place; /* that slot, or `first` of a batch in no order; NULL: no batch */
@@ -101,7 +105,8 @@ __attribute__((warn_unused_result)) int hora__far_reserve(struct hora__far_batch
 /* Add a batch that is not empty. There must be room. */
 void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *batch);
 
-/* Add a slot to the open batch, which is made with hora__alloc if there is none. Returns false without memory. */
+/* Add a slot to the open batch, which is made with hora__alloc if there is none. Returns false without
+ * memory. */
 __attribute__((warn_unused_result)) bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot,
                                                        uint64_t sequence);
 
@@ -111,17 +116,19 @@ struct hora__timer_slot hora__far_peek(struct hora__far_batches *far);
 /* The sequence number of the first slot; there must be one. */
 uint64_t hora__far_first_sequence(const struct hora__far_batches *far);
 
-/* Remove the first slot; there must be one. Here and below: returns a batch that has become empty, which is the caller's, or NULL.
- * *ret_next is the next slot of the same batch; mark NULL: none. It leaves after about as many others as there are batches, so it is time
- * to prefetch it. */
+/* Remove the first slot; there must be one. Here and below: returns a batch that has become empty, which is
+ * the caller's, or NULL. *ret_next is the next slot of the same batch; mark NULL: none. It leaves after about
+ * as many others as there are batches, so it is time to prefetch it. */
 struct hora__far_batch *hora__far_pop(struct hora__far_batches *far, struct hora__timer_slot *ret_slot,
                                       struct hora__timer_slot *ret_next);
 
-/* Remove all slots of the open batch, if the first slot is there. Writes them, returns how many they are, and frees the batch. */
+/* Remove all slots of the open batch, if the first slot is there. Writes them, returns how many they are, and
+ * frees the batch. */
 int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot *slots);
 
-/* If the memory of all batches is for more than four times their slots, look at some batches. If one has at most HORA__FAR_FEW slots, remove them all
- * and return the batch; *ret_count slots are written. To be called for each batch added, or every few removals. */
+/* If the memory of all batches is for more than four times their slots, look at some batches. If one has at
+ * most HORA__FAR_FEW slots, remove them all and return the batch; *ret_count slots are written. To be called
+ * for each batch added, or every few removals. */
 struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots, int *ret_count);
 
 /* Call `visit` for each slot, in no order. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* free_list.c - a free list of small blocks, cut from slabs
  *
- * Mechanism    A slab is one allocation, cut into blocks of one size on demand. Returned blocks of a slab are chained through
- *              their first word, and reused before new ones are cut. The offset of a block is its distance from the start of its slab,
- *              in words. Slabs with a free block are on a list. Blocks come from the slab at its front; a slab that was full joins at
- *              the end, so that it has time to become empty.
- * Memory       An empty slab is freed, except one. So memory follows use as far as the blocks in use are not scattered, and
- *              free blocks are reused before the free list asks for more memory.
- *              Where memory is not to be kept (HORA__KEPT), each slab has one block.
- *              Free blocks of a slab rest (sys/resting.h), except for the words that chain them. An empty slab rests as a whole.
- * Invariants   I1 a slab is on the list of its size if and only if fewer than `most` of its blocks are in use.
+ * Mechanism    A slab is one allocation, cut into blocks of one size on demand. Returned blocks of a slab are
+ *              chained through their first word, and reused before new ones are cut. The offset of a block is
+ *              its distance from the start of its slab, in words. Slabs with a free block are on a list.
+ *              Blocks come from the slab at its front; a slab that was full joins at the end, so that it has
+ *              time to become empty.
+ * Memory       An empty slab is freed, except one. So memory follows use as far as the blocks in use are not
+ *              scattered, and free blocks are reused before the free list asks for more memory. Where memory
+ *              is not to be kept (HORA__KEPT), each slab has one block. Free blocks of a slab rest
+ *              (sys/resting.h), except for the words that chain them. An empty slab rests as a whole.
+ * Invariants   I1 a slab is on the list of its size if and only if fewer than `most` of its blocks are in
+ *                 use.
  *              I2 an empty slab is on no list: it is the spare, or freed. */
 #include "timer/free_list.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c - a 4-ary heap with the due times inline, whose nodes know their positions
  *
- * Why 4-ary    A node that knows its index is removed without a search. With four children the heap is half as high as a binary one:
- *              an insertion moves half as many slots, and a removal compares four neighbours, 64 bytes, where a binary heap
- *              compares two pairs that are far apart.
- * Mechanism    The children of slot i are 4i + 1 to 4i + 4. Slots on the path move into the hole; the slot in hand is written
- *              once, at the end. Every move goes through place(), which updates the index. A removal fills its hole with
- *              the last slot. That slot comes from another branch and may belong above or below the hole.
+ * Why 4-ary    A node that knows its index is removed without a search. With four children the heap is half
+ *              as high as a binary one: an insertion moves half as many slots, and a removal compares four
+ *              neighbours, 64 bytes, where a binary heap compares two pairs that are far apart.
+ * Mechanism    The children of slot i are 4i + 1 to 4i + 4. Slots on the path move into the hole; the slot in
+ *              hand is written once, at the end. Every move goes through place(), which updates the index. A
+ *              removal fills its hole with the last slot. That slot comes from another branch and may belong
+ *              above or below the hole.
  *
  * Invariants   I1 each slot leaves before its children.
- *              I2 the node of slots[i] has index i if it is tracked, else HORA__NODE_OUT. `untracked` counts the latter.
+ *              I2 the node of slots[i] has index i if it is tracked, else HORA__NODE_OUT. `untracked` counts
+ *                 the latter.
  *              I3 0 <= size, 0 <= reserved, size + reserved <= capacity <= HORA__TIMER_HEAP_MOST.
  *              I4 sequence numbers are unique, so the order is total. */
 #include "timer/heap.h"
@@ -111,8 +113,8 @@ static int first_of(const struct hora__timer_heap *heap, int first, int end)
     return first;
 }
 
-/* The child of i that leaves first; i has at least one. The processor cannot predict which of two is due first, so the comparison
- * has no branch. Two nodes that are due together are rare. */
+/* The child of i that leaves first; i has at least one. The processor cannot predict which of two is due
+ * first, so the comparison has no branch. Two nodes that are due together are rare. */
 static inline int first_child(const struct hora__timer_heap *heap, int i)
 {
     int first = CHILDREN * i + 1;
@@ -137,8 +139,9 @@ int64_t hora__timer_heap_second_due(const struct hora__timer_heap *heap)
     return heap->size > 1 ? heap->slots[first_child(heap, 0)].due : INT64_MAX;
 }
 
-/* Returns the final position of the slot. The loop prefetches one level ahead: all grandchildren of i, since it is not known yet which
- * are needed. A prefetch beyond the end is harmless. (In a function of its own, the compiler would remove the prefetches as dead code.) */
+/* Returns the final position of the slot. The loop prefetches one level ahead: all grandchildren of i, since
+ * it is not known yet which are needed. A prefetch beyond the end is harmless. (In a function of its own, the
+ * compiler would remove the prefetches as dead code.) */
 static int sift_down(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
     int parents = (heap->size + CHILDREN - 2) / CHILDREN; /* slots with children come first */

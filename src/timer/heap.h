@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.h - a heap of timer nodes, ordered by due time, in memory that the caller provides
  *
- * Purpose     The owner of timers asks three things: which one is due first, add this one, and remove this one, wherever it
- *             stands. Each costs O(log n), and a removed timer leaves nothing behind.
- * Order       By due time, then by sequence number. The order is total: timers due together leave in the order of their numbers.
- * Pure        No thread, no clock, no lock. The caller locks and knows the time. Only make_room and save_room allocate. */
+ * Purpose     The owner of timers asks three things: which one is due first, add this one, and remove this
+ *             one, wherever it stands. Each costs O(log n), and a removed timer leaves nothing behind.
+ * Order       By due time, then by sequence number. The order is total: timers due together leave in the
+ *             order of their numbers.
+ * Pure        No thread, no clock, no lock. The caller locks and knows the time. Only make_room and save_room
+ *             allocate. */
 #ifndef HORA_TIMER_HEAP_H
 #define HORA_TIMER_HEAP_H
 
@@ -18,8 +20,8 @@ enum {
     HORA__TIMER_HEAP_MOST = 1 << 30, /* the largest capacity: the indices of children stay far from INT_MAX */
 };
 
-/* The part of a timed thing that the heap knows. There may be millions of nodes. Therefore only the heap stores the due time,
- * and the node has no padding: the enclosing struct uses those bytes. */
+/* The part of a timed thing that the heap knows. There may be millions of nodes. Therefore only the heap
+ * stores the due time, and the node has no padding: the enclosing struct uses those bytes. */
 struct __attribute__((packed, aligned(4))) hora__timer_node {
     uint64_t sequence; /* of nodes due together the smaller leaves first; unique within a heap, constant while in one */
     int index;         /* position in the heap, or HORA__NODE_OUT */
@@ -31,8 +33,8 @@ struct hora__timer_slot {
     char *mark; /* the first byte of a tracked node, the second byte of an untracked one */
 };
 
-/* An untracked node does not learn its position when others move it: that saves writing to it. Only the first node of a heap can
- * be removed if it is untracked. */
+/* An untracked node does not learn its position when others move it: that saves writing to it. Only the first
+ * node of a heap can be removed if it is untracked. */
 static inline bool hora__slot_is_untracked(struct hora__timer_slot slot)
 {
     return ((uintptr_t)slot.mark & 1) != 0;
@@ -69,14 +71,15 @@ static inline void hora__timer_node_init(struct hora__timer_node *node)
     node->index = HORA__NODE_OUT;
 }
 
-/* Move to other memory, larger or smaller, with room for size + reserved. Returns the old memory, for the caller to free. NULL and 0
- * take the memory from a heap that holds and promises nothing. */
+/* Move to other memory, larger or smaller, with room for size + reserved. Returns the old memory, for the
+ * caller to free. NULL and 0 take the memory from a heap that holds and promises nothing. */
 struct hora__timer_slot *hora__timer_heap_move(struct hora__timer_heap *heap, struct hora__timer_slot *memory,
                                                int capacity);
 
-/* The capacity to move to. `larger`: when full; returns the same capacity if none is larger. `smaller`: after a removal; returns the
- * same capacity if moving is not worth it. `used` is size + reserved. Growing doubles, and shrinking halves a heap that is less than a quarter
- * full. So the number of operations between two moves is proportional to the slots moved, and memory follows use. */
+/* The capacity to move to. `larger`: when full; returns the same capacity if none is larger. `smaller`: after
+ * a removal; returns the same capacity if moving is not worth it. `used` is size + reserved. Growing doubles,
+ * and shrinking halves a heap that is less than a quarter full. So the number of operations between two moves
+ * is proportional to the slots moved, and memory follows use. */
 int hora__timer_heap_larger(int capacity);
 int hora__timer_heap_smaller(int used, int capacity);
 
@@ -110,8 +113,8 @@ void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_n
 /* Remove the last slot of the array, which is not one of the first to leave; the heap must not be empty. */
 struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *heap);
 
-/* Remove all nodes for which `leaves` returns true. That function marks them as out; the heap does not touch them afterwards. None of
- * them is untracked. */
+/* Remove all nodes for which `leaves` returns true. That function marks them as out; the heap does not touch
+ * them afterwards. None of them is untracked. */
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node));
 
 /* Put `other`, which is in no heap, into the position of `node`, with its sequence. `node` is out then. */
@@ -124,8 +127,9 @@ static inline bool hora__timer_heap_holds(const struct hora__timer_heap *heap, c
     return node->index >= 0 && node->index < heap->size && hora__slot_node(heap->slots[node->index]) == node;
 }
 
-/* Reserve so many slots more, or release some if negative. A periodic timer runs outside of the heap: remove and reserve(+1)
- * when it leaves, reserve(-1) and push when it comes back. Coming back needs no memory, so it cannot fail. There must be room. */
+/* Reserve so many slots more, or release some if negative. A periodic timer runs outside of the heap: remove
+ * and reserve(+1) when it leaves, reserve(-1) and push when it comes back. Coming back needs no memory, so it
+ * cannot fail. There must be room. */
 void hora__timer_heap_reserve(struct hora__timer_heap *heap, int by);
 
 /* Make room for one more node. HORA_ENOMEM, HORA_EFULL. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.h - inbox lanes: insert buffers of a timer store, one per CPU, each with a lock of its own
  *
- * Most timers are timeouts: a thread starts them and cancels them long before they are due. Such timers need no order, and their
- * threads need no common lock. So each thread inserts into the lane of its CPU, and cancels there. Whoever holds the lock of the
- * store and needs to see everything absorbs the lanes: it moves what is still there into the heap, many nodes at a time. */
+ * Most timers are timeouts: a thread starts them and cancels them long before they are due. Such timers need
+ * no order, and their threads need no common lock. So each thread inserts into the lane of its CPU, and
+ * cancels there. Whoever holds the lock of the store and needs to see everything absorbs the lanes: it moves
+ * what is still there into the heap, many nodes at a time. */
 #ifndef HORA_TIMER_LANES_H
 #define HORA_TIMER_LANES_H
 
@@ -19,7 +20,8 @@
 #include "timer/free_list.h"
 #include "timer/heap.h"
 
-/* The simulator has few and small lanes, so that its threads share them and fill them. Its clock does not advance while threads run. */
+/* The simulator has few and small lanes, so that its threads share them and fill them. Its clock does not
+ * advance while threads run. */
 #ifdef HORA_SIM
 enum { HORA__LANES_MOST = 2, HORA__LANE_ROOM = 2, HORA__CLOCK_RUNS = 0 };
 #else
@@ -52,8 +54,8 @@ struct hora__lanes {
     struct hora__lane lanes[];
 };
 
-/* Create the lanes of a store with this clock, at most so many; `least` is the smallest block of their free lists. NULL: no memory. The
- * lanes refuse everything until the owner sets a floor. */
+/* Create the lanes of a store with this clock, at most so many; `least` is the smallest block of their free
+ * lists. NULL: no memory. The lanes refuse everything until the owner sets a floor. */
 struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t least);
 void hora__lanes_free(struct hora__lanes *lanes);
 
@@ -73,22 +75,24 @@ void hora__lane_leave(struct hora__lane *lane);
 /* Whether the locks of all lanes are free. */
 bool hora__lanes_are_free(struct hora__lanes *lanes);
 
-/* The position of a tracked node in its lane, from 1 on; 0: it is in no lane. The enclosing struct stores it directly before the node, because
- * an untracked node needs none. Guarded by the lane's lock. */
+/* The position of a tracked node in its lane, from 1 on; 0: it is in no lane. The enclosing struct stores it
+ * directly before the node, because an untracked node needs none. Guarded by the lane's lock. */
 static inline uint16_t *hora__node_spot(struct hora__timer_node *node)
 {
     return (uint16_t *)(void *)((char *)node - sizeof(uint16_t));
 }
 
-/* Each lane has one reference to the owner of the store, on behalf of all objects that came in by it. move_in: one more object needs the owner. move_out:
- * one does not any more. close: the owner leaves. The latter two return whether that was the last need: then the caller drops the reference. */
+/* Each lane has one reference to the owner of the store, on behalf of all objects that came in by it.
+ * move_in: one more object needs the owner. move_out: one does not any more. close: the owner leaves. The
+ * latter two return whether that was the last need: then the caller drops the reference. */
 void hora__lanes_move_in(struct hora__lanes *lanes, int lane);
 bool hora__lanes_move_out(struct hora__lanes *lanes, int lane);
 bool hora__lanes_close(struct hora__lanes *lanes, int lane);
 
 /* ---- inline: every insertion passes through here. All with the lane's lock. ---- */
 
-/* The clock's reading, and the lane, so that two lanes never give the same number. Numbers of a lane rise even if the clock does not. */
+/* The clock's reading, and the lane, so that two lanes never give the same number. Numbers of a lane rise
+ * even if the clock does not. */
 HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes *lanes, struct hora__lane *lane,
                                                         hora_ns now)
 {
@@ -133,8 +137,8 @@ HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struc
     return due > hora__atomic64_load(&lanes->floor) || HORA__FAULT(SHARD_BELOW_FLOOR);
 }
 
-/* Insert a node and give it its number. `now` is when the inserting call began. The caller then unlocks the lane, and asks whether
- * the node is ahead of the horizon. */
+/* Insert a node and give it its number. `now` is when the inserting call began. The caller then unlocks the
+ * lane, and asks whether the node is ahead of the horizon. */
 HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hora__lane *lane,
                                            struct hora__timer_node *node, hora_ns due, hora_ns now)
 {

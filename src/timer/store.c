@@ -2,7 +2,8 @@
 /* store.c - the due-time store: what moves between lanes, far batches and heap
  *
  * Invariants   I1 each far node leaves after the first node of the heap, which is not empty then.
- *              I2 the heap has reserved a slot for each far node, and lanes_room - lacking slots for the lanes.
+ *              I2 the heap has reserved a slot for each far node, and lanes_room - lacking slots for the
+ *                 lanes.
  *              I3 while lacking > 0, or once the store is sealed, the lanes refuse every node. */
 #include "timer/store.h"
 
@@ -71,7 +72,8 @@ bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns unti
     return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON);
 }
 
-/* An untracked node that is not the first need not be in the heap yet, if the store is large. Its reserved slot stays reserved. */
+/* An untracked node that is not the first need not be in the heap yet, if the store is large. Its reserved
+ * slot stays reserved. */
 static inline bool goes_far(struct hora__timer_store *store, struct hora__timer_slot slot)
 {
     return hora__slot_is_untracked(slot) && hora__timer_store_size(store) >= HORA__FAR_IS_WORTH_IT &&
@@ -139,8 +141,8 @@ static void fetch_slots(struct hora__timer_store *store, const struct hora__time
         hora__timer_heap_push_untracked(store->heap, hora__slot_node(slots[i]), slots[i].due);
 }
 
-/* Some far nodes come into the heap: all of the open batch if the first is there, since these are few and recent; else the first. Every few times,
- * those of a batch that has few leave with it. */
+/* Some far nodes come into the heap: all of the open batch if the first is there, since these are few and
+ * recent; else the first. Every few times, those of a batch that has few leave with it. */
 static void fetch(struct hora__timer_store *store)
 {
     struct hora__timer_slot slots[HORA__FAR_BATCH];

@@ -9,7 +9,7 @@
  * should may read it as it was before. */
 #include "exec/backlog.h"
 #include "harness.h"
-#include "sched/timeout.h"
+#include "sched/detached.h"
 #include "sys/atomic.h"
 #include "sys/futex.h"
 
@@ -225,7 +225,7 @@ LARGE_SCENARIO(order_of_timer)
 {
     hora_timer timer;
     begin_words();
-    hora__atomic *pending = &hora__timeout_of_timer(&timer)->pending;
+    hora__atomic *pending = &hora__timer_inside(&timer)->task.pending;
     CHECK_OK(hora_timer_init(&timer, check_sent_by_timer, &sent[0]));
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
     CHECK_INT(hora_pool_prestart_all(pool), 1);

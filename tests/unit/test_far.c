@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_far.c - timers that wait in far batches leave as if they had been in the heap all the time
  *
- * How it works    The same timers are pushed into a heap, and into another one with far batches, as the scheduler does it; both must give the same
- *                 ones, in the same order, whatever comes in meanwhile. */
+ * How it works    The same timers are pushed into a heap, and into another one with far batches, as the
+ *                 scheduler does it; both must give the same ones, in the same order, whatever comes in
+ *                 meanwhile. */
 #include <stdlib.h>
 
 #include "harness.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_far_batches.c - far batches against a plain heap, on random histories
  *
- * Mechanism    The test does the same to both: it adds elements one by one and as batches of any length, takes the first, and removes some
- *              from the middle. Then both must agree on the first element, on the size, and on the order of all that leave, ties
- *              included; and the far batches must be sound. Each batch is allocated, so AddressSanitizer sees accesses beyond it,
- *              or to a batch that was returned. */
+ * Mechanism    The test does the same to both: it adds elements one by one and as batches of any length,
+ *              takes the first, and removes some from the middle. Then both must agree on the first element,
+ *              on the size, and on the order of all that leave, ties included; and the far batches must be
+ *              sound. Each batch is allocated, so AddressSanitizer sees accesses beyond it, or to a batch
+ *              that was returned. */
 #include <stdlib.h>
 
 #include "base/heap.h"
@@ -192,7 +193,8 @@ TEST_REAL(far_batches_agree_with_heap, "")
     }
 }
 
-/* Of each batch a few elements stay for ever: they do not keep the memory of all batches, and leave in order in the end. */
+/* Of each batch a few elements stay for ever: they do not keep the memory of all batches, and leave in order
+ * in the end. */
 TEST_REAL(far_batches_do_not_waste_memory, "")
 {
     enum { STAY = 8, ROUNDS = 600 };
@@ -220,7 +222,8 @@ TEST_REAL(far_batches_do_not_waste_memory, "")
     hora__far_free(&far);
 }
 
-/* The checker itself notices a batch whose first slot is not its first, one that is not sorted, and a wrong size. */
+/* The checker itself notices a batch whose first slot is not its first, one that is not sorted, and a wrong
+ * size. */
 TEST_REAL(far_check_notices_disorder, "")
 {
     begin();
