@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backlog.c - a work source in segments, each an array of elements and of detached tasks
  *
- * How it works      With a bound, all is done under the queue's lock. Without one, tasks are posted into the inbox, under a lock
- *                   of its own, and collected when the container is empty: then the two exchange their segments, so that
- *                   posters and takers meet once for a whole chain of tasks. A thread that has to see everything collects
- *                   first. Tasks are written behind the last one and taken from the front, segment by segment. An element
- *                   that is removed from the middle leaves a hole, which is skipped when the front comes to it; so does the
- *                   rest of a segment that has no room for another form. When there are far more holes than tasks (I3), the
+ * How it works      With a bound, all is done under the queue's lock. Without one, tasks are posted into the
+ *                   inbox, under a lock of its own, and collected when the container is empty: then the two
+ *                   exchange their segments, so that posters and takers meet once for a whole chain of tasks.
+ *                   A thread that has to see everything collects first. Tasks are written behind the last one
+ *                   and taken from the front, segment by segment. An element that is removed from the middle
+ *                   leaves a hole, which is skipped when the front comes to it; so does the rest of a segment
+ *                   that has no room for another form. When there are far more holes than tasks (I3), the
  *                   tasks move together.
- * Taking            A worker that has taken the first task under the lock offers the rest of its segment, up to the last task
- *                   that is there, to all workers that come for the next one. They claim tasks without the lock, in their
- *                   order; see segment.h. A thread that needs to know what is in the queue recalls the offer, and so does a
- *                   worker that finds nothing more to claim. So while the queue's lock is held, and after recall, all is as
- *                   if nothing had ever been offered.
- * Memory            Segments that have been emptied are kept for later use: up to 8 MB, see segment.h. The last holder of a
- *                   segment that has left the queue gives it back.
- * Detached tasks    stand in the queue itself: they need no memory of their own, and a worker finds them where it looks.
- *                   Before any thread but a taker looks at the queue, all of them are made elements (show).
- * Invariants        I1 between front and end there are `size` tasks and `holes` holes, the tasks in the order in which they
- *                      came.
- *                   I2 at the front there is a task, or the queue is empty. Then front and end are the beginning of the only
- *                      segment, or there is none, and their index is SLOTS.
- *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, not counting those that could not be closed the last time,
- *                      which are at most SLOTS for each task of then: so memory is bounded by what is in the queue.
- *                   I4 the inbox is a chain of segments with inbox_size tasks, or has none; then inbox_end.index is SLOTS.
+ * Taking            A worker that has taken the first task under the lock offers the rest of its segment, up
+ *                   to the last task that is there, to all workers that come for the next one. They claim
+ *                   tasks without the lock, in their order; see segment.h. A thread that needs to know what
+ *                   is in the queue recalls the offer, and so does a worker that finds nothing more to claim.
+ *                   So while the queue's lock is held, and after recall, all is as if nothing had ever been
+ *                   offered.
+ * Memory            Segments that have been emptied are kept for later use: up to 8 MB, see segment.h. The
+ *                   last holder of a segment that has left the queue gives it back.
+ * Detached tasks    stand in the queue itself: they need no memory of their own, and a worker finds them
+ *                   where it looks. Before any thread but a taker looks at the queue, all of them are made
+ *                   elements (show).
+ * Invariants        I1 between front and end there are `size` tasks and `holes` holes, the tasks in the order
+ *                      in which they came.
+ *                   I2 at the front there is a task, or the queue is empty. Then front and end are the
+ *                      beginning of the only segment, or there is none, and their index is SLOTS.
+ *                   I3 holes <= HORA__FORM_SPREAD * size + SLOTS, not counting those that could not be closed
+ *                      the last time, which are at most SLOTS for each task of then: so memory is bounded by
+ *                      what is in the queue.
+ *                   I4 the inbox is a chain of segments with inbox_size tasks, or has none; then
+ *                      inbox_end.index is SLOTS.
  *                   I5 once the queue has been shown no detached task comes in.
- *                   I6 I1 and I2 hold whenever nothing is offered. An offer is a part of the first segment, from the front
- *                      on.
+ *                   I6 I1 and I2 hold whenever nothing is offered. An offer is a part of the first segment,
+ *                      from the front on.
  *                   I7 size + inbox_size <= HORA_UNBOUNDED: see inbox_room. */
 #include "exec/backlog.h"
 
@@ -55,7 +60,8 @@ struct backlog {
     bool only_elements; /* it has been shown, and there are no detached tasks any more */
     bool wants; /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
 
-    /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's lock. */
+    /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's
+     * lock. */
     HORA__BEGINS_LINE hora__atomic wanted;
 
     /* The inbox, guarded by a lock of its own; apart, since other threads use it. */
@@ -86,6 +92,7 @@ static struct backlog *backlog_of(hora_queue *queue)
 /* Without a bound tasks are posted into the inbox. */
 static bool has_inbox(const hora_queue *queue)
 {
+    assert(queue->kind->inbox == NULL || queue->capacity == HORA_UNBOUNDED);
     return queue->kind->inbox != NULL;
 }
 
@@ -113,6 +120,7 @@ static void give_back(struct backlog *backlog, struct hora__segment *segment)
 
 static int grow(struct backlog *backlog)
 {
+    assert(backlog->end.index == SLOTS);
     hora__mutex_lock(&backlog->inbox_lock);
     struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
     hora__mutex_unlock(&backlog->inbox_lock);
@@ -128,6 +136,7 @@ static int grow(struct backlog *backlog)
 
 static int append(struct backlog *backlog, void *item)
 {
+    assert(hora__mutex_held(&backlog->base.queue.object.lock) && item != NULL);
     if (backlog->end.index == SLOTS && grow(backlog) < 0)
         return HORA_ENOMEM;
     hora__slot_set_item(&backlog->end.segment->slots[backlog->end.index++], item);
@@ -149,10 +158,11 @@ static void become_empty(struct backlog *backlog)
     }
 }
 
-/* So many entries at the front have been emptied. Then the front may be at a hole, or behind a segment: go on to the next
- * element. */
+/* So many entries at the front have been emptied. Then the front may be at a hole, or behind a segment: go on
+ * to the next element. */
 static void advance(struct backlog *backlog, int by)
 {
+    assert(by >= 0 && !backlog->offered);
     HORA__TOUCH(by);
     backlog->front.index += by;
     for (;;) {
@@ -196,6 +206,7 @@ void hora__backlog_recall(hora_queue *queue)
 
 void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__segment *segment = hold->segment;
     hold->segment = NULL;
     assert(segment == NULL || segment->holders > 0);
@@ -205,12 +216,14 @@ void hora__backlog_let_go(hora_queue *queue, struct hora__hold *hold)
 
 static void hold_front(struct backlog *backlog, struct hora__hold *hold)
 {
+    assert(hold->segment == NULL && backlog->front.segment != NULL);
     hold->segment = backlog->front.segment;
     backlog->front.segment->holders++;
 }
 
 bool hora__backlog_follow(hora_queue *queue, struct hora__hold *hold)
 {
+    assert(hora__mutex_held(&queue->object.lock) && has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
     if (!backlog->offered || backlog->front.segment == hold->segment)
         return false;
@@ -235,6 +248,7 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
 
 static void close_holes(struct backlog *backlog)
 {
+    assert(!backlog->offered && backlog->base.queue.size > 0);
     struct hora__place to = backlog->front;
     HORA__TOUCH_PREPAID(backlog->base.queue.size + backlog->holes);
     backlog->holes = 0;
@@ -251,8 +265,8 @@ static void close_holes(struct backlog *backlog)
     }
 }
 
-/* I3. Holes that could not be closed the last time do not count: a segment in which elements stay keeps its forms, also those that no
- * element has any more, and takes no others. */
+/* I3. Holes that could not be closed the last time do not count: a segment in which elements stay keeps its
+ * forms, also those that no element has any more, and takes no others. */
 static bool has_too_many_holes(const struct backlog *backlog)
 {
     int stuck = backlog->stuck_holes < backlog->holes ? backlog->stuck_holes : backlog->holes;
@@ -271,7 +285,8 @@ static void limit_holes(struct backlog *backlog)
 
 /* ---- the inbox ---- */
 
-/* The container is empty: it gets the segments of the inbox for its own, which is what happens as long as the pool keeps up. */
+/* The container is empty: it gets the segments of the inbox for its own, which is what happens as long as the
+ * pool keeps up. */
 static void swap(struct backlog *backlog)
 {
     struct hora__segment *empty = backlog->front.segment;
@@ -287,6 +302,7 @@ static void swap(struct backlog *backlog)
 /* It is not empty: the segments of the inbox follow its own, of which the last is filled up with holes. */
 static void join(struct backlog *backlog)
 {
+    assert(backlog->base.queue.size > 0 && backlog->inbox_first != NULL);
     struct hora__place *end = &backlog->end;
     HORA__TOUCH(SLOTS - end->index);
     backlog->holes += hora__place_leave_holes(end);
@@ -321,6 +337,7 @@ static void collect(hora_queue *queue)
 
 static int grow_inbox(struct backlog *backlog)
 {
+    assert(hora__mutex_held(&backlog->inbox_lock) && backlog->inbox_end.index == SLOTS);
     struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
     if (segment == NULL)
         return HORA_ENOMEM;
@@ -333,10 +350,11 @@ static int grow_inbox(struct backlog *backlog)
     return 0;
 }
 
-/* The number of a task's form in the last segment of the inbox; or if there is no room for it in a new one, and the rest of the last is left
- * empty. HORA_ENOMEM. */
+/* The number of a task's form in the last segment of the inbox; or if there is no room for it in a new one,
+ * and the rest of the last is left empty. HORA_ENOMEM. */
 static int form_locked(struct backlog *backlog, const hora_task *task)
 {
+    assert(hora__mutex_held(&backlog->inbox_lock) && task->run != NULL);
     int form = hora__segment_form(backlog->inbox_end.segment, task, backlog->inbox_form);
     if (form == 0) {
         struct hora__place last = backlog->inbox_end;
@@ -351,6 +369,7 @@ static int form_locked(struct backlog *backlog, const hora_task *task)
 
 static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__posting *posting)
 {
+    assert(posting->task != NULL && posting->gate != NULL);
     if (backlog->shown && !HORA__FAULT(BACKLOG_SHOWN_TOO_SOON))
         return false; /* I5 */
     return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(BACKLOG_GATE_UNSEEN);
@@ -358,6 +377,7 @@ static bool may_come_by_value_locked(const struct backlog *backlog, const struct
 
 static int post_locked(struct backlog *backlog, const struct hora__posting *posting)
 {
+    assert(hora__mutex_held(&backlog->inbox_lock) && (posting->task != NULL || posting->item != NULL));
     if (backlog->sealed || backlog->inbox_size >= backlog->inbox_room)
         return backlog->sealed ? HORA_ECLOSED : HORA_EFULL; /* I7 */
     if (posting->task != NULL && !may_come_by_value_locked(backlog, posting))
@@ -383,9 +403,11 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
     return 0;
 }
 
-/* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken since. */
+/* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken
+ * since. */
 __attribute__((noinline)) static int offer_again(struct backlog *backlog, const struct hora__posting *posting)
 {
+    assert(has_inbox(&backlog->base.queue));
     hora_queue *queue = &backlog->base.queue;
     hora__mutex_lock(&queue->object.lock);
     collect(queue);
@@ -398,6 +420,7 @@ __attribute__((noinline)) static int offer_again(struct backlog *backlog, const 
 
 static int offer(hora_queue *queue, const struct hora__posting *posting)
 {
+    assert(has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     int error = post_locked(backlog, posting);
@@ -409,8 +432,8 @@ static int offer(hora_queue *queue, const struct hora__posting *posting)
     return error;
 }
 
-/* Posters are told before the last look into the inbox that a taker has to be woken: either a poster had the lock of the
- * inbox first, and that look finds its task, or it sees `wanted`. */
+/* Posters are told before the last look into the inbox that a taker has to be woken: either a poster had the
+ * lock of the inbox first, and that look finds its task, or it sees `wanted`. */
 static bool expect(hora_queue *queue, hora_ns until)
 {
     struct backlog *backlog = backlog_of(queue);
@@ -428,6 +451,7 @@ static bool expect(hora_queue *queue, hora_ns until)
 
 static void seal(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->closed);
     struct backlog *backlog = backlog_of(queue);
     hora__mutex_lock(&backlog->inbox_lock);
     backlog->sealed = true;
@@ -468,6 +492,7 @@ static void prefetch(const struct backlog *backlog)
 
 static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && ret_cell != NULL);
     (void)wakes;
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
@@ -485,6 +510,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     hora__backlog_recall(queue);
     if (queue->size == 0 && has_inbox(queue))
@@ -499,6 +525,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     (void)wakes;
     if (has_inbox(queue))
         collect(queue);                                                      /* tasks that were posted came before */
@@ -510,6 +537,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void remove_at(struct backlog *backlog, struct hora__place place)
 {
+    assert(!backlog->offered && !at_end(backlog, place));
     backlog->base.queue.size--;
     if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
         advance(backlog, 1); /* I2 */
@@ -522,6 +550,7 @@ static void remove_at(struct backlog *backlog, struct hora__place place)
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock) && item != NULL);
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
     for (struct hora__place place = backlog->front; !at_end(backlog, place); place.index++) {
@@ -538,6 +567,7 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 
 static int show(hora_queue *queue, const struct hora__maker *maker)
 {
+    assert(hora__mutex_held(&queue->object.lock) && maker->make != NULL);
     struct backlog *backlog = backlog_of(queue);
     if (backlog->only_elements)
         return 0;
@@ -560,6 +590,7 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
 
 static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     hora__backlog_recall(queue);
     for (struct hora__place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
         struct hora__cell cell;
@@ -588,6 +619,7 @@ static bool copy_one(void *item, const hora_task *task, void *arg)
 
 static void copy(hora_queue *queue, void **items, int max)
 {
+    assert(hora__mutex_held(&queue->object.lock) && max > 0);
     struct copying copying = {.items = items, .max = max};
     visit_all(queue, copy_one, &copying);
 }
@@ -642,6 +674,7 @@ static const struct hora__work_kind unbounded_kind = {
 
 void hora__backlog_open_books(hora_queue *queue, struct hora__books *books)
 {
+    assert(books->branch_count == 0 && queue->size == 0);
     books->branch_count = 1;
     books->branches[0] = &backlog_of(queue)->branch;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.h - the work source that a pool makes for itself: first in first out, with or without a bound, and cheap
+/* backlog.h - the work source that a pool makes for itself: first in first out, with or without a bound, and
+ * cheap
  *
- * It is like a linked queue, but without memory of its own for each element. Takers are not handed elements: one at a
- * time is told to look (work_source.c), so that a busy pool makes no system calls. Which of several waiting takers gets
- * an element is open. */
+ * It is like a linked queue, but without memory of its own for each element. Takers are not handed elements:
+ * one at a time is told to look (work_source.c), so that a busy pool makes no system calls. Which of several
+ * waiting takers gets an element is open. */
 #ifndef HORA_EXEC_BACKLOG_H
 #define HORA_EXEC_BACKLOG_H
 
@@ -18,8 +19,8 @@ void hora__backlog_open_books(hora_queue *queue, struct hora__books *books);
 
 /* ---- taking without the lock, from a backlog without a bound; all of these with the lock held ---- */
 
-/* Offer the first segment: its holders claim its tasks one by one, in their order. The caller is one of them. Until the
- * offer is recalled, `size` is too high by the number of claimed tasks. */
+/* Offer the first segment: its holders claim its tasks one by one, in their order. The caller is one of them.
+ * Until the offer is recalled, `size` is too high by the number of claimed tasks. */
 void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold);
 
 /* Hold the segment that others were offered, if the caller holds another one; whether it does now. */

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* by_value.c - tasks that are queued, and run, without a future
+/* by_value.c - detached tasks: queued, and run, without a future
  *
- * What for          A future costs more than all else on the way of a small task: its memory, which one thread takes and
- *                   another gives back, and its locks. What is executed, not submitted, has no use for one, unless
- *                   somebody looks: a hook, who is handed back what was queued, who looks into the queue.
- * How it works      A pool without such hooks puts these tasks into its own queue by value (post in execute.c), and a
- *                   worker copies what it takes into itself. Whoever is about to look calls hora__pool_show first: it makes
- *                   a future of each that is queued, and from then on all get one when they come. A scheduler has its own
- *                   way in, and its own way to make futures: src/sched/by_value.c.
- * Invariants        I1 a task by value is in one place: in the queue, or in the worker that took it; nobody else has seen it.
- *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is dropped. */
+ * What for          A future is the most expensive part of a small task: its memory, which one thread takes
+ *                   and another gives back, and its locks. A task that is executed, not submitted, needs
+ *                   none, unless a hook sees it, a caller is handed back queued tasks, or a user looks into
+ *                   the queue.
+ * How it works      A pool without such hooks puts these tasks into its own queue as detached tasks (post in
+ *                   execute.c), and a worker copies the task that it takes into itself. A thread that is
+ *                   about to look calls hora__pool_show first: it makes a future of each queued task, and
+ *                   from then on each task gets one when it comes. A scheduler has its own way in, and its
+ *                   own way to make futures: src/sched/by_value.c.
+ * Invariants        I1 a detached task is in one place: in the queue, or in the worker that took it. No other
+ *                      thread sees it.
+ *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is
+ *                      dropped. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -21,6 +26,7 @@
 
 static int make_future(void *context, const struct hora__cell *cell, void **ret_item)
 {
+    assert(cell->task.run != NULL);
     hora_pool *pool = context;
     hora_future *future;
     int error = hora__future_new(&cell->task, pool->object.clock, &future);
@@ -35,6 +41,7 @@ static int make_future(void *context, const struct hora__cell *cell, void **ret_
 
 int hora__pool_show(hora_pool *pool)
 {
+    assert(pool->work != NULL);
     hora__atomic_store(&pool->by_value,
                        HORA__NEVER_BY_VALUE); /* saves others a vain attempt; what counts is what the queue knows */
     if (pool->kind != NULL)
@@ -46,6 +53,7 @@ int hora__pool_show(hora_pool *pool)
 
 static void drop_result(const hora_task *task, void *result)
 {
+    assert(task->run != NULL);
     if (result != NULL && task->drop_result != NULL)
         task->drop_result(result);
 }
@@ -64,7 +72,8 @@ enum hora__ending hora__ending_of_code(int code)
     return code == HORA_EREJECTED ? HORA__REJECTED : code == HORA_EABANDONED ? HORA__ABANDONED : HORA__FAILED;
 }
 
-/* Whether it is not to begin any more. A plain pool runs what a worker has taken, a scheduler only until it is stopped. */
+/* Whether it is not to begin any more. A plain pool runs what a worker has taken, a scheduler only until it
+ * is stopped. */
 static bool comes_too_late(const hora_pool *pool)
 {
     return pool->kind != NULL && hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
@@ -73,6 +82,7 @@ static bool comes_too_late(const hora_pool *pool)
 
 static void cancel(struct hora__worker *worker)
 {
+    assert(worker->stage == HORA__TASK_NONE);
     hora__pool_count_cancelled(worker->pool, &worker->taken.task);
     worker->ending = HORA__CANCELLED;
     worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
@@ -83,6 +93,7 @@ static void cancel(struct hora__worker *worker)
 
 static void ended(struct hora__worker *worker, int code)
 {
+    assert(worker->current == NULL);
     if (worker->witness != NULL)
         worker->witness->kind->ended(worker->witness, NULL, &worker->taken.task, code);
 }
@@ -99,6 +110,7 @@ static int run_watched(void *arg, void **ret_result)
 /* Of a worker that is not plain. Whether the task is to run. */
 static bool prepare(struct hora__worker *worker)
 {
+    assert(!worker->is_plain && worker->stage == HORA__TASK_NONE);
     if (comes_too_late(worker->pool)) {
         cancel(worker);
         return false;
@@ -116,6 +128,7 @@ static bool prepare(struct hora__worker *worker)
 /* Each probe stands once: so no copy of this is made. */
 __attribute__((noinline)) void hora__worker_run_by_value(struct hora__worker *worker)
 {
+    assert(worker->taken.task.run != NULL && worker->current == NULL);
     const hora_task *task = &worker->taken.task;
     void *result = NULL;
     worker->stage = HORA__TASK_RUNS;
@@ -137,6 +150,7 @@ __attribute__((noinline)) void hora__worker_run_by_value(struct hora__worker *wo
 /* Apart, so that plain workers do not pay for it. */
 __attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
 {
+    assert(!worker->is_plain);
     if (hora__cell_has_timer(&worker->taken))
         return worker->pool->kind->run_timer(worker);
     if (prepare(worker))
@@ -146,12 +160,14 @@ __attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *wor
 
 static void abandon_timer(struct hora__worker *worker)
 {
+    assert(worker->pool->kind != NULL);
     worker->pool->kind->abandon_timer(worker);
     worker->pool->kind->timer_ran(worker->pool, &worker->taken);
 }
 
 void hora__worker_abandon_by_value(struct hora__worker *worker)
 {
+    assert(worker->current == NULL);
     if (hora__cell_has_timer(&worker->taken)) {
         abandon_timer(worker);
         return;
@@ -169,6 +185,7 @@ void hora__worker_abandon_by_value(struct hora__worker *worker)
 
 void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending)
 {
+    assert(ending == HORA__CANCELLED || ending == HORA__ABANDONED || ending == HORA__EXPIRED);
     if (ending == HORA__CANCELLED)
         hora__pool_count_cancelled(pool, task);
     drop(task);

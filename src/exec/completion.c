@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completion.c - futures in the order in which they are done
  *
- * How it works      Each task that was submitted has a member with a listener. When the future is done, the listener
- *                   puts it into the queue, with memory that was set aside by submit. If the queue does not take it
- *                   (no room, closed, no memory to grow), the member goes to the list of late ones.
- * Late ones         Who takes looks at the queue first, then at the late ones, and only then waits on the queue. Room may be made
- *                   between a refusal and the list: so whoever adds a late one tries once more; and so does whoever
- *                   takes from the queue, since it has made room. Who tries has the late one in hand, where nobody
- *                   else sees it: if the queue refuses it, and somebody has taken from the queue meanwhile, it tries
+ * How it works      Each task that was submitted has a member with a listener. When the future is done, the
+ *                   listener puts it into the queue, with memory that was set aside by submit. If the queue
+ *                   does not take it (no room, closed, no memory to grow), the member goes to the list of
+ *                   late ones.
+ * Late ones         A thread that takes looks at the queue first, then at the late ones, and only then waits
+ *                   on the queue. Room may be made between a refusal and the list: so a thread that adds a
+ *                   late one tries once more, and so does a thread that takes from the queue, since it has
+ *                   made room. A thread that tries has the late one in hand, where no other thread sees it:
+ *                   if the queue refuses it, and another thread has taken from the queue meanwhile, it tries
  *                   again. A queue with room never refuses.
  * Life              The service lives until its owner and the last pending member are gone. A service that is
- *                   freed, and whose queue nobody sees, lets its members go: it gives back its references, so
- *                   that a future which nobody runs, and nobody else has, is destroyed, and the member with
- *                   it.
+ *                   freed, and whose queue is its own, gives back its references to its members: so a future
+ *                   that never runs, and has no other reference, is destroyed, and the member with it.
  * Locks             object.lock (rank OBJECT), never together with the queue's or a future's. */
 #include <hora/completion.h>
 
@@ -76,6 +77,7 @@ static struct service_member *take_late(hora_completion_service *service, uint64
 /* Put it back. Whether room was made since then. */
 static bool put_back_late(hora_completion_service *service, struct service_member *member, uint64_t takes)
 {
+    assert(member->service == service);
     hora__mutex_lock(&service->object.lock);
     hora__list_add_last(service->late.next, &member->member.link); /* as the first */
     bool room = service->takes != takes;
@@ -85,6 +87,7 @@ static bool put_back_late(hora_completion_service *service, struct service_membe
 
 static void add_late(hora_completion_service *service, struct service_member *member)
 {
+    assert(member->service == service);
     hora__mutex_lock(&service->object.lock);
     hora__list_add_last(&service->late, &member->member.link);
     hora__mutex_unlock(&service->object.lock);
@@ -93,6 +96,7 @@ static void add_late(hora_completion_service *service, struct service_member *me
 /* Whether the queue has taken the future, with its reference; the member is gone then. */
 static bool put(hora_completion_service *service, struct service_member *member)
 {
+    assert(member->service == service && member->put.item != NULL);
     if (hora__queue_put_now(service->queue, &member->put) < 0)
         return false;
     assert(member->put.memory == NULL);
@@ -124,6 +128,7 @@ static void made_room(hora_completion_service *service)
 /* Listener: a future is done. */
 static void member_done(hora_future *future, void *context)
 {
+    assert(future == ((struct service_member *)context)->member.future);
     struct service_member *member = context;
     hora_completion_service *service = member->service;
     assert(member->member.future == future);
@@ -258,6 +263,7 @@ int hora_completion_service_free(hora_completion_service *service)
 /* With the memory that will be needed when the future is done; NULL if there is none. */
 static struct service_member *member_new(hora_completion_service *service)
 {
+    assert(service->queue != NULL);
     struct service_member *member = hora__alloc(1, sizeof *member);
     if (member == NULL)
         return NULL;
@@ -274,6 +280,7 @@ static struct service_member *member_new(hora_completion_service *service)
 /* The member becomes pending; it may be done before this returns. Takes over a reference. */
 static void join(hora_completion_service *service, struct service_member *member, hora_future *future)
 {
+    assert(member->service == service && future != NULL);
     member->member.future = future;
     member->put.item = future;
     hora__mutex_lock(&service->object.lock);
@@ -300,7 +307,7 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
     if (ret_future != NULL)
         *ret_future = hora_future_ref(future);
     else if (hora__atomic_load(&future->object.references) == 1)
-        (void)hora__future_abort(future, HORA_EREJECTED); /* the executor has not kept it: nobody will ever run it */
+        (void)hora__future_abort(future, HORA_EREJECTED); /* the executor has not kept it: it will never run */
     join(service, member, future);
     return 0;
 }
@@ -310,6 +317,7 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
 /* Take without waiting. HORA_EEMPTY, HORA_ECLOSED. */
 static int poll_now(hora_completion_service *service, void **ret_item)
 {
+    assert(ret_item != NULL);
     int error = hora_queue_poll(service->queue, ret_item);
     if (error == 0) {
         made_room(service);

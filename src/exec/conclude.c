@@ -12,7 +12,8 @@
  *                   on a list of the thread by its field `waiters`: it is done, so no thread waits for it.
  * Helping           A worker that runs another task from within a callback, because the callback waits for
  *                   it, concludes what ends there before it goes on: else the callback might wait for ever.
- * Invariants        I1 a future that is pending has a reference of the list, or nobody has one (is_gone).
+ * Invariants        I1 a future that is pending has a reference of the list, or all references are gone
+ *                      (is_gone).
  *                   I2 each listener is called once, those of the user in the order of their registration. */
 #include <assert.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ static struct hora__listener *pop_listener(hora_future *future)
 
 static void push_listener(hora_future *future, struct hora__listener *listener)
 {
+    assert(hora__mutex_held(&future->object.lock) && listener->done != NULL);
     struct hora__listener *last = future->listeners;
     listener->next = last != NULL ? last->next : listener;
     if (last != NULL)
@@ -57,6 +59,7 @@ static struct hora__listener *next_listener(hora_future *future)
 
 static void call_listener(hora_future *future, struct hora__listener *listener)
 {
+    assert(!hora__mutex_held(&future->object.lock) && listener->done != NULL);
     struct hora__listener own = *listener; /* which may be gone after the call */
     if (own.allocated)
         hora__free(listener);
@@ -67,6 +70,7 @@ static void call_listener(hora_future *future, struct hora__listener *listener)
 
 static void call_listeners(hora_future *future)
 {
+    assert(hora__future_state(future) != HORA__FUTURE_NEW);
     struct hora__listener *listener;
     while ((listener = next_listener(future)) != NULL)
         call_listener(future, listener);
@@ -93,6 +97,7 @@ static struct hora__listener *next_own_listener(hora_future *future)
 
 static void call_own_listeners(hora_future *future)
 {
+    assert(hora__future_state(future) != HORA__FUTURE_NEW);
     struct hora__listener *listener;
     while ((listener = next_own_listener(future)) != NULL)
         call_listener(future, listener);
@@ -102,6 +107,7 @@ static void call_own_listeners(hora_future *future)
 
 static void drop_task(hora_future *future)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     if (future->task.drop != NULL)
         future->task.drop(future->task.arg);
 }
@@ -109,6 +115,7 @@ static void drop_task(hora_future *future)
 /* What few have when they go. */
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
+    assert(hora__list_is_empty(&future->waiters));
     while (future->listeners != NULL) { /* it was never done */
         struct hora__listener *listener = pop_listener(future);
         struct hora__listener own = *listener;
@@ -137,6 +144,7 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 /* One that is part of a member, or of what has terms. */
 static void free_larger(hora_future *future)
 {
+    assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_MEMBER);
     if (future->kind == HORA__FUTURE_BOUND)
         hora__extra_free(((struct hora__bound *)future)->extra);
     hora__free(future);
@@ -174,6 +182,7 @@ static void conclude_now(hora_future *future, bool calls, bool drops)
 /* The next one that is pending; NULL: there is none. */
 static hora_future *next_pending(hora_thread *thread)
 {
+    assert(thread->concludes);
     if (hora__list_is_empty(&thread->pending) || HORA__FAULT(CONCLUDE_FORGETS_PENDING))
         return NULL;
     hora_future *future = HORA__LIST_ENTRY(thread->pending.next, struct hora_future, waiters);
@@ -184,6 +193,7 @@ static hora_future *next_pending(hora_thread *thread)
 
 static void conclude_pending(hora_future *future)
 {
+    assert(future->is_gone || future->is_pending);
     if (future->is_gone) {
         future->object.destroy(&future->object); /* once more, and now for good */
         return;
@@ -200,6 +210,7 @@ static void conclude_pending(hora_future *future)
 
 static void conclude_all_pending(hora_thread *thread)
 {
+    assert(thread->concludes && thread == hora__thread_existing());
     hora_future *future;
     while ((future = next_pending(thread)) != NULL)
         conclude_pending(future);
@@ -221,6 +232,7 @@ static bool must_wait(hora_thread **ret_thread)
 
 static void add_pending(hora_thread *thread, hora_future *future, bool calls, bool drops)
 {
+    assert(thread->concludes && (calls || drops));
     hora__mutex_lock(&future->object.lock);
     bool is_new = !future->is_pending;
     future->is_pending = true;
@@ -233,6 +245,7 @@ static void add_pending(hora_thread *thread, hora_future *future, bool calls, bo
 
 __attribute__((noinline)) void hora__future_conclude(hora_future *future, bool calls, bool drops)
 {
+    assert((calls || drops) && hora__future_state(future) != HORA__FUTURE_NEW);
     hora_thread *thread;
     if (future->in_caller_memory) { /* at once: who reclaims it in a callback waits for that */
         conclude_now(future, calls, drops);
@@ -269,6 +282,7 @@ bool hora__future_puts_off_end(hora_future *future)
 
 bool hora__conclude_interrupt(hora_thread *thread)
 {
+    assert(thread == hora__thread_existing());
     bool concludes = thread->concludes;
     thread->concludes = false;
     return concludes;
@@ -276,12 +290,14 @@ bool hora__conclude_interrupt(hora_thread *thread)
 
 void hora__conclude_at_end(hora_thread *thread)
 {
+    assert(thread == hora__thread_existing());
     thread->concludes = true;
     conclude_all_pending(thread);
 }
 
 void hora__conclude_resume(hora_thread *thread, bool concludes)
 {
+    assert(thread == hora__thread_existing() && !thread->concludes);
     thread->concludes = concludes;
 }
 
@@ -289,6 +305,7 @@ void hora__conclude_resume(hora_thread *thread, bool concludes)
 
 void hora__future_listen(hora_future *future, struct hora__listener *listener)
 {
+    assert(listener->done != NULL);
     hora__mutex_lock(&future->object.lock);
     bool done = hora__future_state(future) != HORA__FUTURE_NEW && future->listeners == NULL;
     if (!done || listener->allocated)

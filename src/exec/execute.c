@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute.c - the way of a task into a pool
  *
- * Order             a core worker; the queue; a worker up to max_threads; the rule for those that find no place.
- * Races             After a task has been queued the pool may have been shut down, with no worker left to see it: so the state is
- *                   looked at again, and the task taken back if it is still there. If it is not, a worker has it, and
- *                   all is well. Likewise the last worker may have left just before: then one is started; if
- *                   that fails, too, the task is taken back, and the caller is told. */
+ * Order             a core worker; the queue; a worker up to max_threads; the rule for those that find no
+ *                   place.
+ * Races             After a task has been queued the pool may have been shut down, with no worker left to see
+ *                   it: so the state is looked at again, and the task taken back if it is still there. If it
+ *                   is not, a worker has it, and all is well. Likewise the last worker may have left just
+ *                   before: then one is started; if that fails, too, the task is taken back, and the caller
+ *                   is told. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -34,9 +36,9 @@ static void show_idleness(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Something has been finished, or there was nothing to do before what has just come. A watcher says so before it passes
- * through the locks of the queue and looks, and this is called after the books were changed under them: one of the two
- * sees the other. */
+/* Something has been finished, or there was nothing to do before what has just come. A watcher says so before
+ * it passes through the locks of the queue and looks, and this is called after the books were changed under
+ * them: one of the two sees the other. */
 void hora__pool_booked(hora_pool *pool)
 {
     if (hora__atomic_load(&pool->idle_watchers) > 0)
@@ -57,6 +59,7 @@ static void book(hora_pool *pool, enum hora__booking what)
 
 void hora__pool_watch(hora_pool *pool, int by)
 {
+    assert(by == 1 || by == -1);
     (void)hora__atomic_add(&pool->idle_watchers, by);
     book(pool, HORA__NOTHING); /* see hora__pool_booked */
 }
@@ -81,12 +84,14 @@ void hora__pool_finish(hora_pool *pool)
 
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
 {
+    assert(hold->finished >= 0);
     hora__queue_leave(pool->queue, hold, &pool->books);
     hora__pool_booked(pool);
 }
 
 void hora__pool_end(hora_pool *pool, enum hora__ending ending)
 {
+    assert((int)ending >= 0 && ending < HORA__ENDINGS);
     hora__counter_add_publish(&pool->endings[ending], 1);
     hora__pool_finish(pool);
 }
@@ -120,6 +125,7 @@ __attribute__((noinline)) void hora__pool_comes(const hora_pool *pool, const hor
 
 __attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
 {
+    assert(error < 0);
     bool is_lost = error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL;
     if (is_lost && hora__pool_measures(pool) && task->name != NULL)
         pool->overseer->kind->submitted(pool->overseer, task->name, -1);
@@ -127,9 +133,10 @@ __attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora
 
 /* ---- the queue ---- */
 
-/* Somebody has taken an entry out. */
+/* A thread has taken an entry out. */
 static void left_queue(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->queue->object.lock));
     hora__pool_room(pool);
     hora__pool_relieve(pool);
     if (pool->admission != NULL)
@@ -138,6 +145,7 @@ static void left_queue(hora_pool *pool)
 
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     if (hora_queue_remove(pool->queue, future) != 1)
         return false;
     left_queue(pool);
@@ -152,6 +160,8 @@ void hora__pool_cancelled(hora_pool *pool)
 
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
+    assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
+           hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL);
     if (!hora__queue_remove_cancelled(pool->queue, future, &pool->books))
         return;
     hora__pool_cancelled(pool);
@@ -162,21 +172,22 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 /* Whose a future is when a place is sought for it. */
 enum standing {
     KNOWN, /* others may use it at the same time */
-    FRESH, /* nobody but the caller has seen it */
+    FRESH, /* only the caller has seen it */
     GIVEN, /* the same, and with success the caller gives its reference back */
 };
 
-/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use the future any
- * more: a thread that takes the future back out of the queue finds it by its address, and that could be another future's
- * by then. */
+/* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use
+ * the future any more: a thread that takes the future back out of the queue finds it by its address, and that
+ * could be another future's by then. */
 static bool has_own_reference(enum standing standing)
 {
     return standing != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
 }
 
-/* Of one that nobody else has seen. Apart, so that those who need nothing of it do not pay for it. */
+/* Of a future that only the caller has seen. Apart, so that pools without an observer do not pay for it. */
 __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *future)
 {
+    assert(pool->overseer != NULL && future->owner == &pool->owner);
     if (pool->overseer->measures)
         future->by.came = hora__pool_stamp(pool);
 }
@@ -204,6 +215,7 @@ static void back_out(hora_pool *pool, hora_future *future, enum standing standin
 
 static int put_into_queue(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    assert(pool->work != NULL && future->task.run != NULL);
     enter(pool, future, standing);
     struct hora__posting posting = {.item = future, .books = &pool->books};
     int error = pool->work->offer(pool->queue, &posting);
@@ -230,6 +242,7 @@ int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future)
 
 void hora__pool_unqueue(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     back_out(pool, future, KNOWN);
     hora__pool_unaccept(pool);
 }
@@ -291,6 +304,7 @@ static bool is_staffed(const hora_pool *pool)
 /* The same in a steered pool, where the task has to be let begin first. */
 static int start_steered(hora_pool *pool, hora_future *future, enum standing standing, bool core)
 {
+    assert(pool->admission != NULL);
     int error = hora__steer_begin(pool, future, core);
     if (error < 0)
         return error;
@@ -302,6 +316,7 @@ static int start_steered(hora_pool *pool, hora_future *future, enum standing sta
 
 static int place_steered(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    assert(pool->admission != NULL && pool->kind == NULL);
     if (start_steered(pool, future, standing, true) == 0)
         return 0;
     if (hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING)
@@ -321,6 +336,7 @@ static int place_steered(hora_pool *pool, hora_future *future, enum standing sta
 
 static int place(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    assert(future->task.run != NULL);
     if (pool->kind != NULL)
         return pool->kind->place(pool, future);
     if (pool->admission != NULL)
@@ -352,12 +368,14 @@ static bool is_refusal(int error)
 
 int hora__pool_placed(hora_pool *pool, hora_future *future, int error)
 {
+    assert(error <= 0);
     return is_refusal(error) ? hora__pool_reject(pool, future, error) : error;
 }
 
 /* Others may cancel and drop it at the same time, so its name is copied. Apart, since few pools measure. */
 __attribute__((noinline)) static int execute_measured(hora_pool *pool, hora_future *future)
 {
+    assert(hora__pool_measures(pool));
     struct hora__task_copy own;
     hora__future_copy_task(future, &own);
     hora__pool_comes(pool, &own.task);
@@ -398,6 +416,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
 int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
                           hora_future **ret_future)
 {
+    assert(task->run != NULL && ret_future != NULL);
     struct hora__extra *extra;
     int error = hora__extra_new(pool, terms, &extra);
     if (error < 0)
@@ -410,6 +429,7 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
 
 int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
+    assert(hora__atomic_load(&future->object.references) == 1);
     if (pool->owner.spin > 0)
         future->spins = true;
     if (pool->overseer != NULL)
@@ -438,10 +458,12 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
 
 /* ---- by value ---- */
 
-/* Queue a task without a future, if nobody looks at the queue and it is the queue's turn: whether that was done. It is let in
- * only while the pool is running and has a worker, so unlike a future it never has to be taken back. */
+/* Queue a detached task, if no thread looks at the queue and it is the queue's turn: whether that was done.
+ * It is let in only while the pool is running and has a worker, so unlike a future it never has to be taken
+ * back. */
 static bool post(hora_pool *pool, const hora_task *task)
 {
+    assert(pool->kind == NULL && task->run != NULL);
     int32_t by_value = hora__atomic_load(&pool->by_value);
     if (by_value == HORA__NEVER_BY_VALUE || !is_staffed(pool))
         return false;
@@ -466,6 +488,7 @@ static bool post(hora_pool *pool, const hora_task *task)
 
 static int execute_future(hora_pool *pool, const hora_task *task)
 {
+    assert(task->run != NULL);
     hora_future *future;
     int error = make(pool, task, &future);
     if (error < 0)

@@ -2,6 +2,7 @@
 /* executors.c - the usual pools by name, and submitting to anything that can execute a future */
 #include <hora/executor.h>
 
+#include <assert.h>
 #include <limits.h>
 #include <stddef.h>
 
@@ -77,6 +78,7 @@ int hora_pool_new_cached(const hora_pool_options *options, hora_pool **ret_pool,
 
 static int execute_on_pool(hora_future *future, void *self)
 {
+    assert(self != NULL);
     return hora_pool_execute_future(self, future);
 }
 

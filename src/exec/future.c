@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future.c - the states of a future, and who may change them
  *
- * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked, from run, complete, fail, abort, expire
+ * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked: run, complete, fail, abort, expire
  *                   NEW -> CANCELLED                             cancel
  *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
- * How it works      All transitions are made under the lock, so the transient states are seen only by those who look without it
- *                   (is_done, is_cancelled). The runner is noted under the lock before the body and cleared after it, and a
- *                   cancel interrupts it under the lock: so the interrupt meets this task or nobody, never the
- *                   thread's next task. The thread that makes a future for a pool writes to it without the lock until
- *                   it has been put into a queue or handed to a worker (born_enqueued): nobody else can see it before.
- *                   An owner's entry ends together with the run, under the same lock; from then on the future is done,
- *                   and its owner has no part in it. After a transition out of NEW, with the lock free: waiting
- *                   threads are woken, listeners called, and the argument dropped, unless the body is still running;
- *                   then its thread does that when it ends. conclude.c does the latter two.
+ * How it works      All transitions are made under the lock, so the transient states are seen only by those
+ *                   who look without it (is_done, is_cancelled). The runner is noted under the lock before
+ *                   the body and cleared after it, and a cancel interrupts it under the lock: so the
+ *                   interrupt meets this task or none, never the thread's next task. The thread that makes a
+ *                   future for a pool writes to it without the lock until it has been put into a queue or
+ *                   handed to a worker (born_enqueued): no other thread can see it before. An owner's entry
+ *                   ends together with the run, under the same lock; from then on the future is done, and its
+ *                   owner has no part in it. After a transition out of NEW, with the lock free: waiting
+ *                   threads are woken, listeners called, and the argument dropped, unless the body is still
+ *                   running; then its thread does that when it ends. conclude.c does the latter two.
  * Invariants        I1 once out of NEW, the outcome never changes.
  *                   I2 task.drop is called exactly once, with no lock held, and not while the body runs.
  *                   I3 a result is dropped or taken, exactly once.
  *                   I4 threads wait only while the state is NEW.
- *                   I5 the name may be part of the argument, so nothing reads it after task.drop. The thread that is going to drop
- *                      the task replaces the name by a copy before that, under the lock, and before the state is final unless
- *                      the body is still running. So the runner, and the thread that has completed the future, read the name
- *                      without the lock; all others read it under the lock.
+ *                   I5 the name may be part of the argument, so nothing reads it after task.drop. The thread
+ *                      that is going to drop the task replaces the name by a copy before that, under the
+ *                      lock, and before the state is final unless the body is still running. So the runner,
+ *                      and the thread that has completed the future, read the name without the lock; all
+ *                      others read it under the lock.
  * Locks             object.lock (rank OBJECT); thread->lock is taken under it, to interrupt. */
 #include "exec/future.h"
 
@@ -58,6 +60,7 @@ static void drop_result(hora_future *future, void *result)
 
 int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
 {
+    assert(task != NULL);
     int error = hora__object_init(&future->object, clock, hora__future_destroy);
     if (error == 0)
         hora__future_init_rest(future, task, in_caller_memory);
@@ -74,6 +77,7 @@ int hora__future_init_beside(hora_future *future, const hora_task *task, const s
 
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     hora_future *future = hora__spares_get(HORA__KEPT_PLAIN, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
@@ -106,6 +110,7 @@ int hora__future_new_beside(const hora_task *task, const struct hora__object *ot
 int hora__future_new_bound(const hora_task *task, const hora_clock *clock, struct hora__extra *extra,
                            hora_future **ret_future)
 {
+    assert(extra != NULL);
     struct hora__bound *bound = hora__alloc(1, sizeof *bound);
     if (bound == NULL)
         return HORA_ENOMEM;
@@ -136,6 +141,7 @@ int hora_future_new_promise(void (*drop_result_fn)(void *result), hora_future **
 
 void hora__future_unborn(hora_future *future)
 {
+    assert(hora__atomic_load(&future->object.references) >= 1 && future->runner == NULL);
     hora__atomic_init(&future->object.references, 1);
     future->owner = NULL;
     future->entries = 0;
@@ -143,6 +149,7 @@ void hora__future_unborn(hora_future *future)
 
 void hora__future_forget(hora_future *future)
 {
+    assert(hora__atomic_load(&future->object.references) == 1);
     future->owes_drop = false;
     (void)hora_future_unref(future);
 }
@@ -184,12 +191,13 @@ static inline void begin(struct completion *after)
 
 static void set_state(hora_future *future, enum hora__future_state state)
 {
+    assert(hora__mutex_held(&future->object.lock) && state != HORA__FUTURE_NEW);
     HORA__ORDER_FAULT(FUTURE_STATE_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&future->state, (int32_t)state); /* who must not miss it looks under the lock */
 }
 
-/* I5: the caller is going to drop the task, unless it runs or has been dropped. From now on the name is a copy, or NULL if
- * there is no memory for one. */
+/* I5: the caller is going to drop the task, unless it runs or has been dropped. From now on the name is a
+ * copy, or NULL if there is no memory for one. */
 static void keep_name_locked(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->task.drop != NULL);
@@ -211,7 +219,7 @@ static void announce_locked(hora_future *future, struct completion *after)
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
     if (future->event != NULL)
         hora__event_set(future->event, true);
-    after->has_listeners = future->listeners != NULL;                /* whoever comes later is called at once */
+    after->has_listeners = future->listeners != NULL;                /* a later one is called at once */
     after->drops_task = future->owes_drop && future->runner == NULL; /* I2 */
     if (after->drops_task)
         future->owes_drop = false;
@@ -220,6 +228,7 @@ static void announce_locked(hora_future *future, struct completion *after)
 /* With the lock free. The caller has a reference that outlives this. */
 static inline void finish(hora_future *future, struct completion *after)
 {
+    assert(!hora__mutex_held(&future->object.lock) && hora__future_state(future) != HORA__FUTURE_NEW);
     hora__wakes_flush(&after->wakes);
     bool drops = after->drops_task && future->task.drop != NULL;
     if (after->has_listeners || drops)
@@ -229,6 +238,7 @@ static inline void finish(hora_future *future, struct completion *after)
 /* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
 static bool settle_locked(hora_future *future, void *result, int failure, struct completion *after)
 {
+    assert(hora__mutex_held(&future->object.lock));
     if (is_done(future))
         return false; /* I1 */
     set_state(future, HORA__FUTURE_COMPLETING);
@@ -270,6 +280,7 @@ int hora_future_fail(hora_future *future, int code)
 
 bool hora__future_abort(hora_future *future, int why)
 {
+    assert(why != 0);
     struct completion after;
     begin(&after);
     hora__mutex_lock(&future->object.lock);
@@ -293,14 +304,17 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
         future->owner = NULL;
 }
 
-/* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's pool. */
+/* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's
+ * pool. */
 __attribute__((noinline)) static void tell_witness_locked(const hora_future *future, struct hora__witness *witness)
 {
+    assert(hora__mutex_held(&future->object.lock));
     witness->came = !is_done(future) && future->owner == witness->owner ? future->by.came : HORA_NEVER;
 }
 
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
+    assert(thread == hora__thread_existing() && future->task.run != NULL);
     hora__mutex_lock(&future->object.lock);
     bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
     if (runs) {
@@ -320,6 +334,7 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
                     const struct hora__queue_owner *owner, const struct hora__judge *judge)
 {
+    assert(thread == hora__thread_existing());
     struct completion after;
     begin(&after);
     hora__mutex_lock(&future->object.lock);
@@ -339,7 +354,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
         judge->cannot_go_on(judge->context); /* before code of the user sees that */
     if (!settled || failure != 0)
-        drop_result(future, result); /* I3: nobody will see it */
+        drop_result(future, result); /* I3: no caller will see it */
     if (settled)
         finish(future, &after);
     else if (drops_late && future->task.drop != NULL && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
@@ -350,6 +365,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
 /* Run it in any thread; if it succeeds, that means `success`. */
 static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_new)
 {
+    assert(success == HORA__SUCCEEDS || success == HORA__GOES_ON);
     hora_thread *thread;
     int error = check(future);
     if (error == 0)
@@ -382,9 +398,10 @@ int hora_future_run_and_reset(hora_future *future)
     return ran < 0 ? ran : ran == 1 && stays_new;
 }
 
-/* Apart, so that a thread which nobody watches does not pay for it. */
+/* Apart, so that threads without an observer do not pay for it. */
 __attribute__((noinline)) static int call_watched(hora_future *future, struct hora__witness *witness, void **ret_result)
 {
+    assert(witness != NULL && !hora__mutex_held(&future->object.lock));
     int code = witness->kind->begins(witness, future, &future->task);
     if (code != 0)
         return code;
@@ -408,6 +425,7 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
 
 bool hora__future_run_judged(hora_future *future, hora_thread *thread, const struct hora__judge *judge)
 {
+    assert(judge->begins != NULL && judge->ends != NULL);
     if (!begin_run(future, thread, NULL))
         return false;
     if (!judge->begins(future, judge->context))
@@ -438,6 +456,7 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 
 static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct completion *after)
 {
+    assert(hora__mutex_held(&future->object.lock));
     if (is_done(future))
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
@@ -476,11 +495,13 @@ hora_cancel hora__future_expire(hora_future *future)
     return settled ? what : HORA_CANCEL_TOO_LATE;
 }
 
-/* It has been cancelled before it ran: who must be asked to take it out of a queue, kept alive by a reference; NULL: nobody. That entry has
- * no other owner then: whether it is taken out or a worker has it already, who has it finds that it is done. If it is out at
- * once, that is told; then the caller has the reference of the entry. */
+/* It has been cancelled before it ran: the owner that must be asked to take it out of a queue, kept alive by
+ * a reference; NULL: none. That entry has no other owner then. Whether it is taken out or a worker has it
+ * already, the thread that has it finds that it is done. If it is out at once, *ret_is_out says so; then the
+ * caller has the reference of the entry. */
 HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *future, bool *ret_is_out)
 {
+    assert(hora__mutex_held(&future->object.lock));
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
@@ -493,14 +514,16 @@ HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *futur
 
 static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     struct hora__object *object = owner->object;
     owner->cancelled(owner, future);
     hora__object_leave(object);
 }
 
-/* With the lock: whether it waits for its owner, and nobody but that one has to be told that it is cancelled. */
+/* With the lock: whether it waits for its owner, and only the owner has to be told that it is cancelled. */
 HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
+    assert(hora__mutex_held(&future->object.lock));
     return !is_done(future) && future->runner == NULL &&
            (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) && future->listeners == NULL &&
            future->event == NULL && future->task.drop == NULL && future->owner != NULL &&
@@ -510,6 +533,7 @@ HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 /* Cancel one of these, and unlock: as cancel_noticed, without what is not needed. */
 static hora_cancel cancel_unnoticed(hora_future *future)
 {
+    assert(hora__mutex_held(&future->object.lock) && future->owner != NULL);
     bool is_out = false;
     if (!HORA__FAULT(CANCEL_TELLS_TOO_LATE))
         set_state(future, HORA__FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
@@ -528,6 +552,7 @@ static hora_cancel cancel_unnoticed(hora_future *future)
 /* Cancel any, and unlock. */
 __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future, bool interrupt)
 {
+    assert(hora__mutex_held(&future->object.lock));
     struct completion after;
     begin(&after);
     hora_cancel what = cancel_locked(future, interrupt, &after);
@@ -563,6 +588,7 @@ int hora_future_cancel(hora_future *future, bool interrupt)
 
 void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner, int64_t came)
 {
+    assert(owner != NULL);
     hora__mutex_lock(&future->object.lock);
     if (future->owner == NULL)
         future->owner = owner;
@@ -582,8 +608,8 @@ void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner)
 
 /* ---- in memory of the caller ----
  *
- * The caller has the memory back once the last reference is gone. The thread that gives that one back resolves a waiter on
- * the caller's stack, as the last thing it does, and touches the future no more. */
+ * The caller has the memory back once the last reference is gone. The thread that gives that one back
+ * resolves a waiter on the caller's stack, as the last thing it does, and touches the future no more. */
 
 int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_future **ret_future)
 {
@@ -598,6 +624,7 @@ int hora_future_init(hora_future_storage *storage, const hora_task *task, hora_f
 
 void hora__future_gone(struct hora__waiter *reclaimer)
 {
+    assert(reclaimer != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__waiter_resolve(reclaimer, 0, &wakes);
@@ -607,15 +634,16 @@ void hora__future_gone(struct hora__waiter *reclaimer)
 /* Note who wants the memory back. HORA_EDEADLK if the task itself asks. */
 static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora__waiter *waiter)
 {
+    assert(future->in_caller_memory);
     hora__mutex_lock(&future->object.lock);
     bool self = future->runner == thread;
-    bool nobody_will = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
+    bool is_unowned = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
     if (!self)
         ((struct hora__lodger *)future)->reclaimer = waiter;
     hora__mutex_unlock(&future->object.lock);
     if (self)
         return HORA_EDEADLK;
-    if (nobody_will)
+    if (is_unowned)
         (void)hora_future_cancel(future, false);
     return 0;
 }
@@ -661,6 +689,7 @@ void hora__future_unlock_name(hora_future *future)
 
 void hora__future_copy_task(hora_future *future, struct hora__task_copy *ret_copy)
 {
+    assert(ret_copy != NULL);
     const char *name = hora__future_lock_name(future);
     ret_copy->task = future->task;
     if (name != NULL && future->task.drop != NULL) {

@@ -31,16 +31,18 @@ struct hora__listener {
     bool allocated;              /* to be freed after the call */
 };
 
-/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows nothing
- * more of pools. */
+/* Who lends a queue to futures: what a waiting or cancelling thread may ask of it. src/exec/future.c knows
+ * nothing more of pools. */
 struct hora__queue_owner {
     struct hora__object *object; /* kept alive while it is asked */
-    /* The future has been cancelled, and has parted from this owner: if an entry of it is in the queue, take that out and end it. */
+    /* The future has been cancelled, and has parted from this owner: if an entry of it is in the queue, take
+     * that out and end it. */
     void (*cancelled)(struct hora__queue_owner *owner, hora_future *future);
-    /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry has ended. The reference of the
-     * entry is the caller's. NULL: never. */
+    /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry
+     * has ended. The reference of the entry is the caller's. NULL: never. */
     bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
-    /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not count that. */
+    /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not
+     * count that. */
     void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
     /* No worker is there, see below: try to start one if a task is queued. Whether there is still none. */
     bool (*rescue)(struct hora__queue_owner *owner);
@@ -89,7 +91,8 @@ enum hora__future_kind {
     HORA__FUTURE_BOUND,     /* a struct hora__bound */
 };
 
-/* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that is. */
+/* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that
+ * is. */
 struct hora_future {
     struct hora__object object; /* its references are the future's */
     hora__atomic state;         /* an enum hora__future_state; written under the lock, read by anyone */
@@ -108,7 +111,7 @@ struct hora_future {
     union {
         struct {
             bool owes_drop : 1;        /* task.drop has not been called */
-            bool has_result : 1;       /* there is a result that nobody has taken */
+            bool has_result : 1;       /* there is a result that no caller has taken */
             bool listed : 1;           /* it is in a hora_future_list */
             bool limit_interrupts : 1; /* its run was interrupted because a time was over */
             bool nudged : 1;           /* since a worker has tried to run it that is about to wait for it */
@@ -127,12 +130,12 @@ struct hora_future {
         int64_t came; /* NEW, in a pool that measures: when it was accepted; see overseer.h */
     } by;
     hora_thread *runner;              /* the thread that runs the task, borrowed; NULL: none */
-    struct hora__queue_owner *owner;  /* who is going to run it; NULL: nobody */
+    struct hora__queue_owner *owner;  /* the pool that is going to run it; NULL: none */
     struct hora__list waiters;        /* while it is NEW; later its place among those that a thread has to conclude */
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
     hora_task task;                   /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
-    hora_future *next;                /* in a hora_future_list; of whoever has the list */
-    struct hora__event *event;        /* readable when it is done; NULL: nobody has asked for it */
+    hora_future *next;                /* in a hora_future_list; of the list's owner */
+    struct hora__event *event;        /* readable when it is done; NULL: not asked for */
 };
 
 HORA__INLINE enum hora__future_state hora__future_state(const hora_future *future)
@@ -150,7 +153,8 @@ struct hora__bound {
 /* A future in memory of the caller. */
 struct hora__lodger {
     hora_future future;
-    struct hora__waiter *reclaimer; /* who wants the memory back; NULL: nobody; guarded by the future's lock */
+    struct hora__waiter
+        *reclaimer; /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
 };
 
 /* Initialise a future in memory with any contents; in that of a caller there is room for a lodger. */
@@ -185,7 +189,8 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
         ((struct hora__lodger *)future)->reclaimer = NULL;
 }
 
-/* The last reference is gone: release everything, the memory included. For futures that are part of something larger. */
+/* The last reference is gone: release everything, the memory included. For futures that are part of something
+ * larger. */
 void hora__future_destroy(struct hora__object *object);
 
 /* It would run code of the user when it is destroyed: whether its destructor is called again for that, now or
@@ -216,8 +221,9 @@ HORA__INLINE void hora__future_release(hora_future *future)
  * thread, which does it then. With no lock held. */
 void hora__future_conclude(hora_future *future, bool calls, bool drops);
 
-/* A thread leaves what it concludes for a while, to run something else that may end futures; what was noted so far is
- * concluded with that. And: it goes on. And: it was ended in a callback: what was noted is concluded now. */
+/* Three steps of a thread that concludes. It interrupts that, to run something else that may end futures;
+ * futures noted so far are concluded with those. It resumes. It was ended in a callback: noted futures are
+ * concluded now. */
 bool hora__conclude_interrupt(hora_thread *thread);
 void hora__conclude_resume(hora_thread *thread, bool concludes);
 void hora__conclude_at_end(hora_thread *thread);
@@ -245,16 +251,17 @@ __attribute__((warn_unused_result)) int hora__future_new_beside(const hora_task 
 __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,
                                                                struct hora__extra *extra, hora_future **ret_future);
 
-/* Give back the only reference to a future that nobody else has seen: the task is the caller's again, so it is not dropped. */
+/* Give back the only reference to a future that only the caller has seen: the task is the caller's again, and
+ * is not dropped. */
 void hora__future_forget(hora_future *future);
 
-/* The owner is going to run the future: it stands in its queue, or a worker has it. And: the owner is through with one such
- * entry. In between the future is not given up, even if for a moment it is neither queued nor running. `came` is when, for an owner who
- * wants to know. */
+/* The owner is going to run the future: it stands in its queue, or a worker has it. The second function: the
+ * owner is through with one such entry. In between the future is not given up, even if for a moment it is
+ * neither queued nor running. `came` is when it came, for an owner that measures. */
 void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner, int64_t came);
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
-/* The same as the first, for a future that nobody but the caller has seen: with so many references from now on. */
+/* The same as the first, for a future that only the caller has seen: with so many references from now on. */
 HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
 {
     assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
@@ -266,21 +273,21 @@ HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__q
 /* It found no place: as if that had not been called. */
 void hora__future_unborn(hora_future *future);
 
-/* Fail it without a run: HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED. Whether that is the outcome. Not if it runs:
- * then that was another entry of it, which goes on. */
+/* Fail it without a run: HORA_EREJECTED, HORA_EABANDONED or HORA_EEXPIRED. Whether that is the outcome. Not
+ * if it runs: then that was another entry of it, which goes on. */
 bool hora__future_abort(hora_future *future, int why);
 
-/* Fail it with HORA_EEXPIRED; if it runs, interrupt it, and let its outcome not count. HORA_CANCEL_REMOVED: it did not run. An entry in a queue is
- * the caller's to take out. */
+/* Fail it with HORA_EEXPIRED; if it runs, interrupt it, and let its outcome not count. HORA_CANCEL_REMOVED:
+ * it did not run. An entry in a queue is the caller's to take out. */
 __attribute__((warn_unused_result)) hora_cancel hora__future_expire(hora_future *future);
 
-/* The thread that runs it was interrupted for its sake, or has not been yet; by that thread. And: whether it was interrupted, because of that, or because it was
- * cancelled or has expired. */
+/* The thread that runs it was interrupted for its sake, or has not been yet; by that thread. And: whether it
+ * was interrupted, because of that, or because it was cancelled or has expired. */
 void hora__future_note_interrupt(hora_future *future, bool interrupted);
 bool hora__future_was_interrupted(hora_future *future);
 
-/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it has run.
- * Whether it ran. */
+/* Run it in the calling thread, whose record is given, for an owner that is through with this entry when it
+ * has run. Whether it ran. */
 __attribute__((noinline)) bool hora__future_run(hora_future *future, hora_thread *thread,
                                                 struct hora__queue_owner *owner); /* once: see probe.h */
 
@@ -295,36 +302,37 @@ struct hora__judge {
     void *context;
 };
 
-/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let it
- * begin, and it has not been cancelled meanwhile. The owner's entry does not end with it. */
+/* Run it in the calling thread, whose record is given. Whether the judge said that it goes on, or did not let
+ * it begin, and it has not been cancelled meanwhile. The owner's entry does not end with it. */
 __attribute__((noinline)) bool hora__future_run_judged(hora_future *future, hora_thread *thread,
                                                        const struct hora__judge *judge);
 
-/* The calling thread, which was given an entry of it by the owner, is about to end: close the books of the entry, unless it has left already. It
- * fails, unless it has ended before, or another thread runs it. */
+/* The calling thread, which was given an entry of it by the owner, is about to end: close the books of the
+ * entry, unless it has left already. It fails, unless it has ended before, or another thread runs it. */
 void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *owner, bool has_left);
 
 /* Register a listener that the caller provides; called at once if it is done. */
 void hora__future_listen(hora_future *future, struct hora__listener *listener);
 
-/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its time has not
- * come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
+/* If the calling thread is a worker and the future stands in its pool's queue, take it out and run it. If its
+ * time has not come yet, returns when, by the pool's clock, to try again; else HORA_FOREVER. */
 hora_ns hora__help(hora_future *future, hora_thread *thread);
 
-/* Note what the calling thread, which is a worker or runs a future, is about to wait for. HORA_EDEADLK if that would never
- * end. In either case hora__end_waiting follows. */
+/* Note what the calling thread, which is a worker or runs a future, is about to wait for. HORA_EDEADLK if
+ * that would never end. In either case hora__end_waiting follows. */
 __attribute__((warn_unused_result)) int hora__begin_waiting(hora_future *future, hora_thread *thread);
 void hora__end_waiting(hora_thread *thread);
 
 /* Its time has changed: those who wait for it may be able to help sooner, or only later. */
 void hora__future_nudge(hora_future *future);
 
-/* Takes the future's lock, and returns the name of its task, which another thread may drop otherwise; and releases the lock. */
+/* Takes the future's lock, and returns the name of its task, which another thread may drop otherwise; and
+ * releases the lock. */
 const char *hora__future_lock_name(hora_future *future);
 void hora__future_unlock_name(hora_future *future);
 
-/* A copy of a future's task, for callers that cannot rule out that another thread drops the task at the same time. Its name is in
- * the copy if it may go with the argument, cut to whole characters that fit. */
+/* A copy of a future's task, for callers that cannot rule out that another thread drops the task at the same
+ * time. Its name is in the copy if it may go with the argument, cut to whole characters that fit. */
 struct hora__task_copy {
     hora_task task;
     char name[HORA__NAME_SIZE];

@@ -2,16 +2,16 @@
 /* future_get.c - waiting for a future, looking at its outcome, and being told of it
  *
  * Precedence        done, then interrupted, then timed out.
- * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs it itself: to sleep
- *                   would cost the pool the thread that is to run it, and with a single one would never end.
- *                   That is done to a certain depth only, since each level needs stack: beyond it the worker
- *                   waits.
- * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this one in turn, never
- *                   ends; nor does one for a task in the queue of a pool all of whose workers do so. Each
- *                   thread notes what it waits for before it looks at what those wait for that could run it
- *                   (begin_waiting); so of two that close a ring at the same time at least one sees it. Every thread
- *                   of a ring is a worker, or runs a future that another one waits for: so the others need
- *                   not note anything. */
+ * Helping           A worker that waits for a task which stands in its own pool's queue takes it out and runs
+ *                   it itself: to sleep would cost the pool the thread that is to run it, and with a single
+ *                   one would never end. That is done to a certain depth only, since each level needs stack:
+ *                   beyond it the worker waits.
+ * Deadlock          An untimed wait for a task that runs on this very thread, or on one that waits for this
+ *                   one in turn, never ends; nor does one for a task in the queue of a pool all of whose
+ *                   workers do so. Each thread notes what it waits for before it looks at what those wait for
+ *                   that could run it (begin_waiting); so of two that close a ring at the same time at least
+ *                   one sees it. Every thread of a ring is a worker, or runs a future that another one waits
+ *                   for: so the others need not note anything. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -47,8 +47,8 @@ void hora__future_nudge(hora_future *future)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&future->object.lock);
     future->nudged = true;
-    bool is_done =
-        hora__future_state(future) != HORA__FUTURE_NEW; /* then nobody waits, and the list may be part of another one */
+    bool is_done = hora__future_state(future) !=
+                   HORA__FUTURE_NEW; /* then no thread waits, and the list may be part of another one */
     for (struct hora__list *link = future->waiters.next; !is_done && link != &future->waiters; link = link->next)
         hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
     hora__mutex_unlock(&future->object.lock);
@@ -58,6 +58,7 @@ void hora__future_nudge(hora_future *future)
 /* The state after COMPLETING: that lasts only while another thread holds the lock. */
 static enum hora__future_state past_completing(hora_future *future, enum hora__future_state state)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     if (state != HORA__FUTURE_COMPLETING)
         return state;
     hora__mutex_lock(&future->object.lock);
@@ -66,7 +67,8 @@ static enum hora__future_state past_completing(hora_future *future, enum hora__f
     return state;
 }
 
-/* Result and failure are written before the state says so, and never again: who has seen the state needs no lock. */
+/* Result and failure are written before the state says so, and never again: who has seen the state needs no
+ * lock. */
 int hora__future_outcome(hora_future *future)
 {
     enum hora__future_state state = hora__future_state(future);
@@ -95,10 +97,10 @@ static int answer(hora_future *future, void **ret_result)
 
 /* ---- waits that never end ----
  *
- * A thread that waits for a future waits for the thread that runs it; or, if it is queued, for any worker of its pool. It
- * waits for ever if each thread that it may wait for in this way, directly or not, waits itself, without a limit. What
- * other threads may still do, like cancelling a future, is not considered. Locks are taken one at a time: a future's, then
- * a thread's. Each step holds a reference to what it looks at. */
+ * A thread that waits for a future waits for the thread that runs it; or, if it is queued, for any worker of
+ * its pool. It waits for ever if each thread that it may wait for in this way, directly or not, waits itself,
+ * without a limit. What other threads may still do, like cancelling a future, is not considered. Locks are
+ * taken one at a time: a future's, then a thread's. Each step holds a reference to what it looks at. */
 
 /* More threads than these are not looked at: that would cost more than it is likely to tell. */
 enum { MOST_THREADS = 32 };
@@ -115,6 +117,7 @@ static hora_future *awaited_by(hora_thread *thread, uint32_t *ret_wait)
 
 static void note(hora_thread *thread, hora_future *future)
 {
+    assert(thread == hora__thread_existing());
     hora__mutex_lock(&thread->lock);
     thread->waiting_for = future;
     thread->waits++;
@@ -142,6 +145,7 @@ static bool has(const struct knot *knot, const hora_thread *thread)
 /* One that has to be looked at. Takes over a reference. Whether there is room for it. */
 static bool add(struct knot *knot, hora_thread *thread)
 {
+    assert(knot->count >= 1 && knot->count <= MOST_THREADS);
     bool known = has(knot, thread);
     if (known || knot->count == MOST_THREADS) {
         (void)hora_thread_unref(thread);
@@ -202,6 +206,7 @@ static bool add_those_who_could_run(struct knot *knot, hora_future *future, bool
 /* Look at each thread, and at those that it waits for: whether all of them wait. */
 static bool all_wait(struct knot *knot)
 {
+    assert(knot->count == 1);
     for (int i = 0; i < knot->count; i++) {
         knot->members[i].awaited = awaited_by(knot->members[i].thread, &knot->members[i].wait);
         if (knot->members[i].awaited == NULL || !add_those_who_could_run(knot, knot->members[i].awaited, true))
@@ -214,6 +219,7 @@ static bool all_wait(struct knot *knot)
  * moment between the two looks in which all of the threads waited for each other. */
 static bool still_wait(struct knot *knot)
 {
+    assert(knot->count >= 1);
     for (int i = 0; i < knot->count; i++)
         if (!add_those_who_could_run(knot, knot->members[i].awaited, false))
             return false;
@@ -230,6 +236,7 @@ static bool still_wait(struct knot *knot)
 
 int hora__begin_waiting(hora_future *future, hora_thread *thread)
 {
+    assert(thread->worker != NULL || thread->runs > 0);
     struct knot knot;
     note(thread, future);
     knot.count = 1;
@@ -249,6 +256,7 @@ void hora__end_waiting(hora_thread *thread)
 
 hora_ns hora__help(hora_future *future, hora_thread *thread)
 {
+    assert(thread == hora__thread_existing());
     struct hora__worker *worker = thread->worker;
     if (worker == NULL)
         return HORA_FOREVER;
@@ -262,12 +270,14 @@ hora_ns hora__help(hora_future *future, hora_thread *thread)
 /* With the lock: whether no worker of its pool is there, which is to run it. */
 static bool is_unattended_locked(const hora_future *future)
 {
+    assert(hora__mutex_held(&future->object.lock));
     return future->owner != NULL && hora__atomic_load(&future->owner->workers) == 0;
 }
 
 /* HORA_EAGAIN: there is something to do first, see wait. `attended`: that has been looked at. */
 static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline, bool attended)
 {
+    assert(thread == hora__thread_existing());
     hora__mutex_lock(&future->object.lock);
     if (hora__future_state(future) != HORA__FUTURE_NEW) {
         hora__mutex_unlock(&future->object.lock);
@@ -281,10 +291,11 @@ static int wait_until(hora_future *future, hora_thread *thread, hora_ns deadline
     return hora__object_wait_locked(&future->object, &future->waiters, thread, deadline);
 }
 
-/* Look for a while, if the pool is one that wants it so: whether the future is done. Also without this all goes well, so what ends it needs
- * no care. */
+/* Look for a while, if the pool is one that wants it so: whether the future is done. Also without this all
+ * goes well, so what ends it needs no care. */
 static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
+    assert(future->spins && thread->worker == NULL);
     hora__mutex_lock(&future->object.lock);
     hora_ns time = future->owner != NULL ? future->owner->spin : 0;
     hora__mutex_unlock(&future->object.lock);
@@ -318,6 +329,7 @@ __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pa
 /* Wait, and help when that is possible: a task of a scheduler cannot be run before its time. */
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
+    assert(timeout > 0);
     hora_ns deadline = hora__clock_deadline(future->object.clock, timeout);
     if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
         return 0;
@@ -327,7 +339,8 @@ static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
         hora_ns help_at = thread->worker != NULL ? hora__help(future, thread) : HORA_FOREVER;
         hora_ns look_at = help_at < attend_at ? help_at : attend_at;
         hora_ns until = look_at < deadline ? look_at : deadline;
-        /* Without a limit other threads have to see what this one waits for, if they may wait for it in turn. */
+        /* Without a limit other threads have to see what this one waits for, if they may wait for it in
+         * turn. */
         bool is_noted = until == HORA_FOREVER && (thread->runs != 0 || thread->worker != NULL);
         int error = is_noted ? hora__begin_waiting(future, thread) : 0;
         if (error == 0)
@@ -424,6 +437,7 @@ const hora_task *hora_future_task(const hora_future *future)
 
 static int make_event_locked(hora_future *future)
 {
+    assert(hora__mutex_held(&future->object.lock) && future->event == NULL);
     struct hora__event *event = hora__alloc(1, sizeof *event);
     int error = event == NULL ? HORA_ENOMEM : hora__event_init(event);
     if (error < 0) {

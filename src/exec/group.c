@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c - futures that are waited for, and cancelled, together
  *
- * How it works      Each pending future has a member on the group's list and a listener that takes it off. The last
- *                   one to leave releases the waiting threads.
+ * How it works      Each pending future has a member on the group's list and a listener that takes it off.
+ *                   The last one to leave releases the waiting threads.
  * Invariants        I1 threads wait only while a member is pending.
  *                   I2 the descriptor is readable exactly while none is.
- * Locks             object.lock (rank OBJECT), never together with a future's. A listener touches the group last when it lets the
- *                   lock go; so whoever has seen the group empty may free it.
+ * Locks             object.lock (rank OBJECT), never together with a future's. A listener touches the group
+ *                   last when it lets the lock go; so a thread that has seen the group empty may free it.
  * Precedence        interrupted, then empty, then timed out. */
 #include <hora/group.h>
 
@@ -101,13 +101,16 @@ int hora_group_free(hora_group *group)
 
 static void show_locked(hora_group *group)
 {
+    assert(hora__mutex_held(&group->object.lock));
     hora_ns from = group->members.count == 0 ? HORA__READY_NOW : HORA_FOREVER;
     hora__ready_fd_set(&group->ready, group->object.clock, from); /* I2 */
 }
 
-/* Cancel what a walk finds, and give the visit to the group back. Returns how many this call has cancelled. */
+/* Cancel what a walk finds, and give the visit to the group back. Returns how many this call has
+ * cancelled. */
 static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
 {
+    assert(!hora__mutex_held(&group->object.lock));
     int cancelled = 0;
     hora_future *future;
     while ((future = hora__walk_next(&group->members, &walk)) != NULL) {
@@ -117,14 +120,17 @@ static int cancel_all(hora_group *group, struct hora__walk walk, bool interrupt)
     return cancelled;
 }
 
-/* Whether the failure of a member cancels those that are pending: not while that is going on, since those fail by it. */
+/* Whether the failure of a member cancels those that are pending: not while that is going on, since those
+ * fail by it. */
 static bool cancels_locked(const hora_group *group, bool failed)
 {
+    assert(hora__mutex_held(&group->object.lock));
     return failed && group->cancel_on_failure && !group->is_cancelling && group->members.count > 0;
 }
 
 static void cancel_others(hora_group *group, struct hora__walk walk)
 {
+    assert(!hora__mutex_held(&group->object.lock));
     (void)cancel_all(group, walk, true);
     hora__mutex_lock(&group->object.lock);
     group->is_cancelling = false;
@@ -135,6 +141,7 @@ static void cancel_others(hora_group *group, struct hora__walk walk)
 /* Listener: a member leaves. */
 static void member_done(hora_future *future, void *context)
 {
+    assert(future == ((struct group_member *)context)->member.future);
     struct group_member *leaving = context;
     hora_group *group = leaving->group;
     bool failed = hora__future_outcome(future) != 0;
@@ -176,6 +183,7 @@ static struct group_member *member_new(hora_group *group)
 /* The member becomes pending; it may leave before this returns. Takes over a reference. */
 static void join(hora_group *group, struct group_member *added, hora_future *future)
 {
+    assert(added->group == group && future != NULL);
     added->member.future = future;
     hora__mutex_lock(&group->object.lock);
     hora__members_add_locked(&group->members, &added->member);
@@ -236,7 +244,8 @@ int hora_group_cancel(hora_group *group, bool interrupt)
 
 /* ---- waiting ---- */
 
-/* A worker that is about to wait: run what stands in its own pool's queue. HORA_EDEADLK if a member waits for the caller. */
+/* A worker that is about to wait: run what stands in its own pool's queue. HORA_EDEADLK if a member waits for
+ * the caller. */
 static int help(hora_group *group, hora_thread *thread, bool may_hang)
 {
     int error = 0;

@@ -4,6 +4,7 @@
  * Globals    the number of pools made so far, for their names, as in the JDK; it is only ever counted up. */
 #include "exec/options.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -15,6 +16,7 @@
 
 int hora__pool_max_threads(const hora_pool_options *options)
 {
+    assert(options->core_threads >= 0);
     if (options->max_threads != 0)
         return options->max_threads;
     return options->core_threads > 0 ? options->core_threads : 1;
@@ -149,6 +151,7 @@ int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, h
 
 void hora__pool_name(char *name, size_t size, const char *given)
 {
+    assert(size > 0);
     if (given != NULL)
         (void)snprintf(name, size, "%s-", given);
     else

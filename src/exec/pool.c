@@ -3,14 +3,16 @@
  *
  * States            RUNNING -> SHUTDOWN             hora_pool_shutdown
  *                   RUNNING, SHUTDOWN -> STOP       hora_pool_shutdown_now
- *                   SHUTDOWN, STOP -> TIDYING       hora__pool_try_terminate, when there is neither worker nor (SHUTDOWN) task
+ *                   SHUTDOWN, STOP -> TIDYING       hora__pool_try_terminate, when there is neither a worker
+ *                                                   nor, in SHUTDOWN, a task
  *                   TIDYING -> TERMINATED           the same, after the terminated hook
- * How it works      State and number of workers are one word, so "no worker and shut down" is seen as one fact, by one
- *                   thread. Whatever may have made it true ends with try_terminate; if only idle workers are in the way, it wakes
- *                   one, which ends, and does the same.
+ * How it works      State and number of workers are one word, so "no worker and shut down" is seen as one
+ *                   fact, by one thread. Whatever may have made it true ends with try_terminate; if only idle
+ *                   workers are in the way, it wakes one, which ends, and does the same.
  * Invariants        I1 the state never goes back.
  *                   I2 TIDYING is entered once, with count 0; from then on no worker is added.
- *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed back + expired.
+ *                   I3 when TERMINATED: accepted = done + failed + cancelled + rejected + abandoned + handed
+ *                      back + expired.
  * Locks             object.lock (rank OBJECT), never together with a queue's or a future's. */
 #include "exec/pool.h"
 
@@ -35,6 +37,7 @@ static enum hora__run_state state_of(const hora_pool *pool)
 
 bool hora__pool_queue_is_empty(hora_pool *pool)
 {
+    assert(pool->queue != NULL);
     return hora__queue_count(pool->queue) <=
            0; /* a poll without an answer would not do: a delay queue may have undue tasks */
 }
@@ -43,6 +46,7 @@ bool hora__pool_queue_is_empty(hora_pool *pool)
 
 static int find_workers_locked(hora_pool *pool, hora_thread **threads, int most)
 {
+    assert(hora__mutex_held(&pool->object.lock) && most > 0);
     int count = 0;
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         const struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
@@ -90,6 +94,7 @@ static void destroy(struct hora__object *object)
 
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     hora__future_dequeued(future, &pool->owner);
     hora__pool_end(pool, hora__ending_of(future));
     (void)hora_future_unref(future);
@@ -118,6 +123,7 @@ static void unref_future(void *item)
 
 static int make_queue(hora_pool *pool, const hora_pool_options *options)
 {
+    assert(pool->queue == NULL && pool->admission == NULL);
     pool->queue = options->queue;
     if (pool->queue != NULL)
         return pool->kind != NULL ? 0 : hora__queue_lend(pool->queue, ref_future, unref_future);
@@ -140,9 +146,10 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     return error;
 }
 
-/* Whether executed tasks can do without: nobody is shown them before, while or after they run. */
+/* Whether executed tasks can do without futures: no hook sees them before, while or after they run. */
 static bool needs_no_futures(const hora_pool *pool)
 {
+    assert(pool->work != NULL);
     return pool->owns_queue && pool->work->show != NULL && pool->kind == NULL && pool->before == NULL &&
            pool->after == NULL && !hora__pool_needs_futures(pool);
 }
@@ -198,7 +205,8 @@ static void init_lists(hora_pool *pool)
 int hora__pool_make(const hora_pool_options *options, size_t size, const struct hora__pool_kind *kind,
                     hora_pool **ret_pool)
 {
-    hora_thread *thread; /* whoever makes a pool has what it takes to wait, and so to free it, also without memory */
+    assert(size >= sizeof(hora_pool));
+    hora_thread *thread; /* made now: then the caller can wait for the pool, and free it, also without memory */
     int error = hora__thread_current(&thread);
     if (error < 0)
         return error;
@@ -264,6 +272,7 @@ int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, hora_e
 /* I3 */
 static bool books_are_right_locked(const hora_pool *pool)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     int64_t sum = 0;
     for (int i = 0; i < HORA__ENDINGS; i++)
         sum += hora__pool_endings_locked(pool, (enum hora__ending)i);
@@ -273,6 +282,7 @@ static bool books_are_right_locked(const hora_pool *pool)
 /* SHUTDOWN, STOP -> TIDYING -> TERMINATED */
 static void terminate(hora_pool *pool)
 {
+    assert(state_of(pool) == HORA__TIDYING);
     hora__atomic_store(&pool->tidier, hora__thread_id());
     if (pool->terminated != NULL)
         pool->terminated(pool, pool->arg);
@@ -288,9 +298,11 @@ static void terminate(hora_pool *pool)
 
 enum tidying { BEGINS, MUST_LOOK_AGAIN, MUST_WAIT };
 
-/* I2. Workers that were written off do not count any more, but have to end first; who writes one off does both under the lock. */
+/* I2. Workers that were written off do not count any more, but have to end first; who writes one off does
+ * both under the lock. */
 static enum tidying begin_tidying(hora_pool *pool, int32_t control)
 {
+    assert(hora__count_of(control) == 0);
     if (pool->overseer == NULL)
         return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
     hora__mutex_lock(&pool->object.lock);
@@ -327,6 +339,7 @@ void hora__pool_try_terminate(hora_pool *pool)
 /* Raise the state; the count stays. */
 static void advance_state(hora_pool *pool, enum hora__run_state target)
 {
+    assert(target == HORA__SHUTDOWN || target == HORA__STOP);
     for (;;) {
         int32_t control = hora__atomic_load(&pool->control);
         if (hora__state_of(control) >= target) /* I1 */
@@ -362,15 +375,18 @@ int hora_pool_shutdown(hora_pool *pool)
     return 0;
 }
 
-/* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is empty. */
+/* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is
+ * empty. */
 static void *strip(hora_pool *pool, struct hora__cell *ret_cell)
 {
+    assert(ret_cell != NULL);
     void *entry = pool->admission != NULL ? NULL : hora__queue_poll(pool->queue, ret_cell); /* nothing is to begin */
     return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_cell);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
 {
+    assert(list->count >= 0 && *end != NULL);
     future->next = NULL;
     **end = future;
     *end = &future->next;
@@ -379,6 +395,7 @@ static void append(hora_future_list *list, hora_future ***end, hora_future *futu
 
 static void abandon(hora_pool *pool, hora_future *future)
 {
+    assert(state_of(pool) >= HORA__STOP);
     (void)hora__future_abort(future, HORA_EABANDONED);
     enum hora__ending ending = hora__ending_of(future);
     hora__future_dequeued(future, &pool->owner);
@@ -406,6 +423,7 @@ static void delist(hora_future *future)
 
 static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *list, hora_future ***end)
 {
+    assert(state_of(pool) >= HORA__STOP);
     hora__future_dequeued(future, &pool->owner);
     if (enlist(future))
         append(list, end, future);
@@ -417,6 +435,7 @@ static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *li
 /* Empty the queue. */
 static void strip_all(hora_pool *pool, hora_future_list *ret_list)
 {
+    assert(state_of(pool) >= HORA__STOP);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     hora_future **end = &list.first;
     struct hora__cell cell = {.run = NULL};
@@ -484,11 +503,13 @@ bool hora__pool_needs_caller(const hora_pool *pool)
 
 static bool is_terminated_locked(hora_pool *pool)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     return state_of(pool) == HORA__TERMINATED;
 }
 
 static bool is_quiet_locked(hora_pool *pool)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     return hora__books_are_even(&pool->books);
 }
 
@@ -508,6 +529,7 @@ struct condition {
 static int wait_once(hora_pool *pool, const struct condition *condition, hora_thread *thread, hora_ns timeout,
                      hora_ns until)
 {
+    assert(condition->list != NULL);
     int error = 0;
     hora__mutex_lock(&pool->object.lock);
     if (!condition->is_so_locked(pool)) {
@@ -610,10 +632,11 @@ int hora_pool_close_for(hora_pool *pool, hora_ns timeout)
     return HORA_ETIMEDOUT;
 }
 
-/* What the end of a pool still has to wait for; NULL: nothing. A task may have left the queue and not yet be in the books:
- * whoever cancels one does first the one, then the other. */
+/* What the end of a pool still has to wait for; NULL: nothing. A task may have left the queue and not yet be
+ * in the books: a thread that cancels one does first the one, then the other. */
 static struct hora__list *still_to_come_locked(hora_pool *pool)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     if (pool->alive > 0)
         return &pool->reapers;
     if (!is_terminated_locked(pool))
@@ -621,9 +644,11 @@ static struct hora__list *still_to_come_locked(hora_pool *pool)
     return is_quiet_locked(pool) ? NULL : &pool->quiescers;
 }
 
-/* Wait for all threads to reach their last step. Interrupts are kept for later: the memory is in use until then. */
+/* Wait for all threads to reach their last step. Interrupts are kept for later: the memory is in use until
+ * then. */
 static int await_threads(hora_pool *pool)
 {
+    assert(state_of(pool) >= HORA__STOP);
     hora_thread *thread;
     bool interrupted = false;
     int error = hora__thread_current(&thread);

@@ -13,7 +13,8 @@
 #include "exec/worker.h"
 #include "sync/ready_fd.h"
 
-/* Run states in their order. The control word holds one of them above the number of workers, so that both change together. */
+/* Run states in their order. The control word holds one of them above the number of workers, so that both
+ * change together. */
 enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING, HORA__TERMINATED };
 
 /* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
@@ -34,20 +35,23 @@ struct hora__pool_kind {
     int (*place)(hora_pool *pool, hora_future *future);
     /* A worker has been woken because the clocks have parted. */
     void (*look)(hora_pool *pool);
-    /* What the worker that has taken an entry is to run: a future, with a reference, whose books it closes afterwards; NULL: nothing, the
-     * entry has gone back. */
+    /* What the worker that has taken an entry is to run: a future, with a reference, whose books it closes
+     * afterwards; NULL: nothing, the entry has gone back. */
     hora_future *(*admit)(hora_pool *pool, hora_future *future);
     /* Run it. Whether it is to go back into the queue. */
     bool (*run)(hora_pool *pool, hora_future *future, hora_thread *thread);
-    /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended the thread that ran it. */
+    /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended
+     * the thread that ran it. */
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
-    /* Put an entry back; false: it could not be, and has ended instead. has_just_ended: its run has succeeded, and that is
-     * not noted yet; see struct hora__series_run. */
+    /* Put an entry back; false: it could not be, and has ended instead. has_just_ended: its run has
+     * succeeded, and that is not noted yet; see struct hora__series_run. */
     bool (*put_back)(hora_pool *pool, hora_future *future, bool has_just_ended);
-    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a steered pool, another one that has to
-     * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
+    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a
+     * steered pool, another one that has to go before it: INT64_MIN if that was done, else from what time of
+     * the pool's clock on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
-    /* Of a steered pool: a worker is through with what it had taken; see hora__admission_queue_ended. It may have been put back. */
+    /* Of a steered pool: a worker is through with what it had taken; see hora__admission_queue_ended. It may have
+     * been put back. */
     void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
@@ -58,7 +62,8 @@ struct hora__pool_kind {
     /* The calling thread is a worker that begins; ends: what it notes of timers can be seen in between. */
     void (*worker_begins)(hora_pool *pool, struct hora__timer_run *run);
     void (*worker_ends)(hora_pool *pool, struct hora__timer_run *run);
-    /* Run the timer that the worker has taken: whether the worker goes on. And: the timer's function, or a hook, has ended the thread. */
+    /* Run the timer that the worker has taken: whether the worker goes on. The second function: the timer's
+     * function, or a hook, has ended the thread. */
     bool (*run_timer)(struct hora__worker *worker);
     void (*abandon_timer)(struct hora__worker *worker);
     /* The timer that the worker had taken has run: forget it. Taking the next task does so as well. */
@@ -128,7 +133,8 @@ struct hora_pool {
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
     hora__counter refused;                /* tasks that were not accepted */
 
-    /* What changes with each task lies apart from what is only read: else each change would slow down all who read. */
+    /* What changes with each task lies apart from what is only read: else each change would slow down all who
+     * read. */
     char apart[HORA__CACHE_LINE];
     struct hora__books books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
     char apart_too[HORA__CACHE_LINE];
@@ -150,7 +156,8 @@ static inline int32_t hora__control(enum hora__run_state state, int count)
     return (int32_t)state << HORA__COUNT_BITS | count;
 }
 
-/* What decides on the number of workers, as of now; each may change at any moment, and who changes it wakes the idle workers. */
+/* What decides on the number of workers, as of now; each may change at any moment, and who changes it wakes
+ * the idle workers. */
 struct hora__bounds {
     int core_threads;
     int max_threads;
@@ -170,14 +177,14 @@ static inline bool hora__pool_needs_futures(const hora_pool *pool)
     return pool->overseer != NULL && pool->overseer->needs_futures;
 }
 
-/* Whether somebody wants to know how long tasks wait. And: when it is now, as that is measured. */
+/* Whether the observer measures how long tasks wait. */
 static inline bool hora__pool_measures(const hora_pool *pool)
 {
     return pool->overseer != NULL && pool->overseer->measures;
 }
 
-/* A task comes: before it is placed. And: it did not, after all, if that has ended with an error that is no refusal. What has no name is
- * in the books alone. */
+/* Counts a submission by name, before the task is placed; undone if that ends with an error that is no
+ * refusal. Tasks without a name are in the books alone. */
 void hora__pool_comes(const hora_pool *pool, const hora_task *task);
 void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
 
@@ -192,8 +199,8 @@ static inline int64_t hora__pool_stamp(const hora_pool *pool)
     return hora__overseer_stamp(pool->overseer, pool->object.clock);
 }
 
-/* Whether nobody waits for what is cancelled to be gone. Each of those says so, and then goes through the locks of the queue, under
- * one of which this is asked. */
+/* Whether no thread waits for cancelled tasks to be gone. Such a thread says so, and then goes through the
+ * locks of the queue, under one of which this is asked. */
 static inline bool hora__pool_needs_no_news(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
@@ -205,8 +212,8 @@ static inline void hora__pool_lower_count(hora_pool *pool)
     (void)hora__atomic_add(&pool->control, -1);
 }
 
-/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool; the
- * options have been checked. */
+/* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool;
+ * the options have been checked. */
 __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
                                                         const struct hora__pool_kind *kind, hora_pool **ret_pool);
 
@@ -218,8 +225,8 @@ __attribute__((warn_unused_result)) HORA__INLINE int hora__pool_check(const hora
 
 bool hora__pool_queue_is_empty(hora_pool *pool);
 
-/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by the hand of
- * a worker that has counted it, or otherwise. */
+/* Books: a task is taken on (the queue books those that are put into it); is not, after all; has ended, by
+ * the hand of a worker that has counted it, or otherwise. */
 void hora__pool_accept(hora_pool *pool);
 void hora__pool_unaccept(hora_pool *pool);
 void hora__pool_finish(hora_pool *pool);
@@ -283,34 +290,37 @@ static inline void hora__pool_room(hora_pool *pool)
 /* More threads are allowed, or nothing is accepted any more: let all waiting submitters try. */
 void hora__pool_wake_submitters(hora_pool *pool);
 
-/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. And: take one back
- * out of the books that has been withdrawn and that the caller still has. */
+/* Accept a future and put it into the queue; on error nothing has changed. HORA_EFULL, HORA_ENOMEM. The
+ * second function takes a future back out of the books that has been withdrawn and that the caller still
+ * has. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue(hora_pool *pool, hora_future *future);
 void hora__pool_unqueue(hora_pool *pool, hora_future *future);
 
-/* The same as the first, for a future that nobody but the caller has seen; the entry has a reference of its own. */
+/* The same as the first, for a future that only the caller has seen; the entry has a reference of its own. */
 __attribute__((warn_unused_result)) int hora__pool_enqueue_fresh(hora_pool *pool, hora_future *future);
 
 /* A future has been cancelled: if an entry of it is in the queue, take that out, and end it. */
 void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
 
-/* Somebody will look at the queue: make futures of what is queued without one. From now on all have one. HORA_ENOMEM. */
+/* A thread will look at the queue: make futures of the detached tasks in it. From now on each task has one.
+ * HORA_ENOMEM. */
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
 
-/* A task by value has left the queue, and nobody will run it: it has ended in this way. */
+/* A detached task has left the queue, and will not run: it has ended in this way. */
 void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending);
 
 /* An entry that has been withdrawn has ended. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);
 
-/* Something has been taken out of the queue, and booked, as cancelled: tell those who want to know, but for whoever waits for the end. */
+/* A task has been taken out of the queue, and booked as cancelled: tell watchers, but not threads that wait
+ * for the end. */
 void hora__pool_cancelled(hora_pool *pool);
 
 /* Something has left the queue: a worker that waits for it alone may have to go. */
 void hora__pool_relieve(hora_pool *pool);
 
-/* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but the caller has seen, or apply the
- * rule for those that find no place. */
+/* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but
+ * the caller has seen, or apply the rule for those that find no place. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
                                                               const hora_task_options *terms, hora_future **ret_future);
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reject.c - what becomes of a task that finds no place
+/* reject.c - the rules for a task that finds no place in its pool
  *
- * In the submitting thread, with no lock held. What is dropped is completed as rejected, so that nobody waits for it in vain. */
+ * In the submitting thread, with no lock held. A task that is dropped is completed as rejected, so that no
+ * thread waits for it in vain. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -13,6 +15,7 @@
 /* To those who oversee the pool, once for each task that its threads do not run. */
 static void tell(hora_pool *pool, hora_future *future, const char *why)
 {
+    assert(why != NULL);
     const char *name = hora__future_lock_name(future); /* another thread may drop it at the same time */
     HORA__PROBE(task_rejected, future, name, why);
     (void)name;
@@ -24,6 +27,7 @@ static void tell(hora_pool *pool, hora_future *future, const char *why)
 /* The same, of one that was never accepted. */
 static void refuse(hora_pool *pool, hora_future *future, const char *why)
 {
+    assert(why != NULL);
     hora__counter_add(&pool->refused, 1);
     tell(pool, future, why);
 }
@@ -36,6 +40,7 @@ static bool is_shut_down(const hora_pool *pool)
 /* If it has ended otherwise by now, it was not refused. */
 static int drop(hora_pool *pool, hora_future *future, const char *why)
 {
+    assert(why != NULL);
     if (hora__future_abort(future, HORA_EREJECTED))
         refuse(pool, future, why);
     return 0;
@@ -48,6 +53,7 @@ static const char *drop_reason(const hora_pool *pool)
 
 static int caller_runs(hora_pool *pool, hora_future *future)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     if (is_shut_down(pool))
         return drop(pool, future, drop_reason(pool));
     refuse(pool, future, "no room: the caller runs it");
@@ -84,6 +90,7 @@ static bool has_room(const hora_pool *pool)
 
 static int discard_oldest(hora_pool *pool, hora_future *future)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     bool dropped = true;
     while (!is_shut_down(pool) && (dropped || has_room(pool))) {
         dropped = drop_oldest(pool);
@@ -96,6 +103,7 @@ static int discard_oldest(hora_pool *pool, hora_future *future)
 
 void hora__pool_wake_submitter(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
@@ -105,9 +113,11 @@ void hora__pool_wake_submitter(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* Wait for room once, and try: registering comes before trying, so that room made in between is not missed. */
+/* Wait for room once, and try: registering comes before trying, so that room made in between is not
+ * missed. */
 static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread, hora_ns deadline)
 {
+    assert(hora__atomic_load(&pool->room_waiters) > 0);
     struct hora__waiter waiter;
     hora__waiter_init(&waiter, thread, deadline);
     hora__mutex_lock(&pool->object.lock);
@@ -167,6 +177,7 @@ static int block_told(hora_pool *pool, hora_future *future)
 
 static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, void *arg)
 {
+    assert(handler != NULL);
     refuse(pool, future,
            is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
     int answer = handler(pool, future, arg);
@@ -175,6 +186,7 @@ static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, voi
 
 int hora__pool_reject(hora_pool *pool, hora_future *future, int why)
 {
+    assert(why == HORA_EFULL || why == HORA_ESHUTDOWN);
     hora__mutex_lock(&pool->object.lock);
     hora_reject rule = pool->reject;
     hora_reject_fn handler = pool->reject_handler;

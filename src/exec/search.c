@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - how workers, and users of a pool's own queue, take tasks from a work source
  *
- * How it works      A taker looks under the lock. If it finds nothing and there is time, it goes to the takers' list and
- *                   sleeps until it is told to look (work_source.c) or, in a source with due times, until a task is due
- *                   (standby.c). A worker that has run a task takes the next without waiting, and what others offer to
- *                   all without the lock (backlog.h).
- * Races             An interrupt, a time-out and a call to look may meet. All are decided under the lock: a taker that
- *                   leaves the list settles the source, so that a task it was called for finds another taker. */
+ * How it works      A taker looks under the lock. If it finds nothing and there is time, it goes to the
+ *                   takers' list and sleeps until it is told to look (work_source.c) or, in a source with due
+ *                   times, until a task is due (standby.c). A worker that has run a task takes the next
+ *                   without waiting, and what others offer to all without the lock (backlog.h).
+ * Races             An interrupt, a time-out and a call to look may meet. All are decided under the lock: a
+ *                   taker that leaves the list settles the source, so that a task it was called for finds
+ *                   another taker. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -184,9 +185,9 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     return outcome;
 }
 
-/* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked, and with the
- * lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a task that comes later is
- * seen by the count. */
+/* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked,
+ * and with the lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a
+ * task that comes later is seen by the count. */
 static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
                        void **ret_item, struct hora__wakes *wakes)
 {
@@ -259,8 +260,8 @@ static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_
     return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_cell);
 }
 
-/* Others may have been offered something: then there is no need to disturb them. Called with the lock, and returns with
- * it unless there was something to claim. */
+/* Others may have been offered something: then there is no need to disturb them. Called with the lock, and
+ * returns with it unless there was something to claim. */
 static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                                struct hora__books *books)
 {
@@ -274,8 +275,8 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
     return item;
 }
 
-/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants that here. A
- * worker that has yet to put something back does so first. */
+/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants
+ * that here. A worker that has yet to put something back does so first. */
 static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, struct hora__books *books)
 {
     if (hold->activity == NULL || hora__cell_owes_return(cell))

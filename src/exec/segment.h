@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - a part of a backlog: an array of elements and detached tasks, from which workers can take without a lock
+/* segment.h - a part of a backlog: an array of elements and detached tasks, from which workers can take
+ * without a lock
  *
- * Slots             Each task goes from the cache of one processor to that of another, and that is its main cost. So a slot is
- *                   small: an element, or the argument of a task and the number of its form. The form is the rest of the task.
- *                   Tasks from one place of a program share one, so a segment knows only some forms, and most posts find
- *                   theirs.
- * How it works      A thread with the queue's lock offers a segment: the entries from one index up to another, the limit. Each
- *                   holder claims the next entry by adding 1 to a word that has both. Recall takes back the entries that have
- *                   not been claimed, by exchanging the word for one in which the limit is 0: so each entry is either claimed,
- *                   by one holder, or recalled. A claim beyond the limit is void, and its holder goes to the queue's lock.
- * Holding           A holder that has claimed an entry goes on to read it, and other holders may claim without knowing of a
- *                   recall. So a segment is neither reused nor freed while it is held. To hold a segment and to let it go needs
- *                   the queue's lock, once for many entries.
+ * Slots             Each task goes from the cache of one processor to that of another, and that is its main
+ *                   cost. So a slot is small: an element, or the argument of a task and the number of its
+ *                   form. The form is the rest of the task. Tasks from one place of a program share one, so a
+ *                   segment knows only some forms, and most posts find theirs.
+ * How it works      A thread with the queue's lock offers a segment: the entries from one index up to
+ *                   another, the limit. Each holder claims the next entry by adding 1 to a word that has
+ *                   both. Recall takes back the entries that have not been claimed, by exchanging the word
+ *                   for one in which the limit is 0: so each entry is either claimed, by one holder, or
+ *                   recalled. A claim beyond the limit is void, and its holder goes to the queue's lock.
+ * Holding           A holder that has claimed an entry goes on to read it, and other holders may claim
+ *                   without knowing of a recall. So a segment is neither reused nor freed while it is held.
+ *                   To hold a segment and to let it go needs the queue's lock, once for many entries.
  * Invariants        I1 only holders make claims and read claimed entries.
  *                   I2 entries that are offered or have been claimed do not change.
- *                   I3 the index in the word is beyond the limit by at most the number of holders: a holder with a void claim
- *                      goes to the queue's lock, where the word is written anew or the segment let go, before it tries again. */
+ *                   I3 the index in the word is beyond the limit by at most the number of holders: a holder
+ *                      with a void claim goes to the queue's lock, where the word is written anew or the
+ *                      segment let go, before it tries again. */
 #ifndef HORA_EXEC_SEGMENT_H
 #define HORA_EXEC_SEGMENT_H
 
@@ -90,8 +93,8 @@ static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
            form->drop == task->drop && form->drop_result == task->drop_result;
 }
 
-/* The number of a task's form in a segment that nobody takes from, if it is there or there is room for it; 0: it is not. `guess` is tried first,
- * a number of this segment, or 0. */
+/* The number of a task's form in a segment that no thread takes from, if it is there or there is room for it;
+ * 0: it is not. `guess` is tried first, a number of this segment, or 0. */
 static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
 {
     if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
@@ -120,7 +123,7 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
     return ret_cell;
 }
 
-/* Copy what stands in one place to another, where nobody takes from; false: there is no room for its form. */
+/* Copy an entry to another index, from which no thread takes; false: there is no room for its form. */
 static inline bool hora__segment_copy(struct hora__segment *to, int to_index, const struct hora__segment *from,
                                       int from_index)
 {
@@ -154,7 +157,8 @@ static inline int hora__segment_recall(struct hora__segment *segment)
     return index < limit ? index : limit;
 }
 
-/* By a holder, without the lock: the index of an entry that is now the caller's; -1: there is none, go to the queue's lock. */
+/* By a holder, without the lock: the index of an entry that is now the caller's; -1: there is none, go to the
+ * queue's lock. */
 static inline int hora__segment_claim(struct hora__segment *segment)
 {
     for (;;) {
@@ -181,7 +185,8 @@ struct hora__place {
 /* A segment that ends early, since there is no room for another form, has one entry in so many slots. */
 enum { HORA__FORM_SPREAD = HORA__SLOTS / HORA__FORMS };
 
-/* What stands there, if it is a place where something can stand, which it is unless it is the end of the chain. */
+/* What stands there, if it is a place where something can stand, which it is unless it is the end of the
+ * chain. */
 static inline struct hora__slot *hora__place_slot(struct hora__place *place)
 {
     if (place->index == HORA__SLOTS)
@@ -198,7 +203,8 @@ static inline int hora__place_leave_holes(struct hora__place *place)
     return count;
 }
 
-/* On to the next segment: the one that is read from, or one before it, where nothing is left that needs its forms. */
+/* On to the next segment: the one that is read from, or one before it, where nothing is left that needs its
+ * forms. */
 static inline void hora__place_step(struct hora__place *to, const struct hora__segment *reads)
 {
     *to = (struct hora__place){to->segment->next, 0};
@@ -207,8 +213,9 @@ static inline void hora__place_step(struct hora__place *to, const struct hora__s
         to->segment->form_count = 0;
 }
 
-/* Move an entry towards the front of its chain, to a place or, if that one's segment has no room for its form, to the beginning of the
- * next; the place is then the one behind it. All that is before the entry has been moved already. Returns how many holes that leaves. */
+/* Move an entry towards the front of its chain, to a place or, if that one's segment has no room for its
+ * form, to the beginning of the next; the place is then the one behind it. All that is before the entry has
+ * been moved already. Returns how many holes that leaves. */
 static inline int hora__place_move(struct hora__place *to, const struct hora__place *from)
 {
     int holes = 0;
@@ -225,8 +232,8 @@ static inline int hora__place_move(struct hora__place *to, const struct hora__pl
 
 /* ---- segments that are kept ---- */
 
-/* They were in use a moment ago, so there is never more memory than was needed at the same time. Each time that there is nothing to take,
- * one of PARTS parts of what is beyond FEW is freed. */
+/* They were in use a moment ago, so there is never more memory than was needed at the same time. Each time
+ * that there is nothing to take, one of PARTS parts of what is beyond FEW is freed. */
 enum { HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), HORA__SEGMENTS_FEW = HORA__KEPT(16, 1), HORA__SEGMENTS_PARTS = 8 };
 
 struct hora__spare_segments {

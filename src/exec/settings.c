@@ -35,6 +35,7 @@ static int count_of(const hora_pool *pool)
 /* More core threads: start as many as have work, and stop when the queue is empty. */
 static void start_more(hora_pool *pool, int more)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     int queued = hora__queue_count(pool->queue);
     for (int i = 0; i < more && i < queued; i++)
         if (hora__worker_add(pool, NULL, true) < 0 || hora__pool_queue_is_empty(pool))
@@ -240,6 +241,7 @@ const char *hora__pool_state_name(hora_pool_state state)
 
 static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t *endings)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
         stats->active += hora__worker_is_active(worker) ? 1 : 0;
@@ -253,6 +255,7 @@ static void read_workers_locked(hora_pool *pool, hora_pool_stats *stats, int64_t
 
 static void read_settings_locked(const hora_pool *pool, hora_pool_stats *stats)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     stats->core_threads = hora__atomic_load(&pool->core_threads);
     stats->max_threads = hora__atomic_load(&pool->max_threads);
     stats->keep_alive = pool->keep_alive;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spares.c - see spares.h
  *
- * How much          A thread keeps at most 2 * BATCH blocks. A depot keeps at most MOST batches, about 12 MB: whatever
- *                   is in it was in use a moment ago, and whoever needs a block takes it there before asking the
- *                   system; so there is never more memory than was needed at the same time. Each time that a worker
- *                   finds nothing to do, it frees one of PARTS parts of what is beyond KEPT batches.
- * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or frees a batch too few. So it
- *                   could be relaxed, and no fault of order is planted.
- * Invariants        I1 a batch is a chain of BATCH blocks; in a depot, the other link of its first one is the next batch.
+ * How much          A thread keeps at most 2 * BATCH blocks. A depot keeps at most MOST batches, about 12 MB.
+ *                   All of it was in use a moment ago, and a thread that needs a block takes it there before
+ *                   it asks the system; so there is never more memory than was needed at the same time. Each
+ *                   time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
+ *                   KEPT batches.
+ * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or
+ *                   frees a batch too few. So it could be relaxed, and no fault of order is planted.
+ * Invariants        I1 a batch is a chain of BATCH blocks; in a depot, the other link of its first one is the
+ *                      next batch.
  *                   I2 depot->count is the number of batches that hang on depot->first. */
 #include "exec/spares.h"
 
@@ -30,6 +32,7 @@ int hora__depot_init(struct hora__depot *depot, enum hora__keepsake what)
 
 static void put_batch(struct hora__depot *depot, void *batch)
 {
+    assert(batch != NULL);
     hora__mutex_lock(&depot->lock);
     hora__block_links(batch)->other = depot->first;
     depot->first = batch;
@@ -40,6 +43,7 @@ static void put_batch(struct hora__depot *depot, void *batch)
 /* NULL: there is none, or not more than `but`. */
 static void *take_batch(struct hora__depot *depot, int but)
 {
+    assert(but >= 0);
     if (hora__atomic_load(&depot->count) <= but)
         return NULL;
     hora__mutex_lock(&depot->lock);
@@ -54,6 +58,7 @@ static void *take_batch(struct hora__depot *depot, int but)
 
 static bool free_batch(struct hora__depot *depot, int but)
 {
+    assert(but >= 0);
     struct hora__blocks blocks = {.first = take_batch(depot, but), .count = BATCH};
     if (blocks.first == NULL)
         return false;
@@ -95,12 +100,14 @@ void hora__depot_supply(struct hora__depot *depot)
 
 void *hora__spares_get(enum hora__keepsake what, size_t size)
 {
+    assert(size >= sizeof(struct hora__links));
     void *block = hora__spares_own(what);
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
 __attribute__((noinline)) void *hora__depot_get_more(struct hora__depot *depot, size_t size)
 {
+    assert(size >= sizeof(struct hora__links));
     hora__depot_supply(depot);
     return hora__spares_get(depot->what, size);
 }
@@ -108,6 +115,7 @@ __attribute__((noinline)) void *hora__depot_get_more(struct hora__depot *depot, 
 /* A worker has too many: bring BATCH of them to its pool. */
 static void bring(struct hora__depot *depot, struct hora__blocks *spares)
 {
+    assert(spares->count == 2 * BATCH);
     struct hora__blocks batch = {NULL, 0};
     while (batch.count < BATCH)
         hora__blocks_push(&batch, hora__blocks_pop(spares)); /* I1 */
@@ -120,6 +128,7 @@ static void bring(struct hora__depot *depot, struct hora__blocks *spares)
 /* Where the thread can bring what it has too much of; NULL: nowhere. */
 static struct hora__depot *depot_of(const hora_thread *thread, enum hora__keepsake what)
 {
+    assert(thread == hora__thread_existing());
     struct hora__depot *depot = thread->worker != NULL ? &thread->worker->pool->depot : NULL;
     return depot != NULL && depot->what == what ? depot : NULL;
 }
@@ -127,6 +136,7 @@ static struct hora__depot *depot_of(const hora_thread *thread, enum hora__keepsa
 /* The thread has a batch already. */
 __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__keepsake what, void *block)
 {
+    assert(block != NULL);
     struct hora__depot *depot = depot_of(thread, what);
     struct hora__blocks *spares = &thread->spares[what];
     if (depot == NULL) {
@@ -140,6 +150,7 @@ __attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__k
 
 void hora__spares_put(enum hora__keepsake what, void *block)
 {
+    assert(block != NULL);
     hora_thread *thread = hora__keeps_memory() ? hora__thread_existing() : NULL;
     if (thread == NULL)
         hora__free(block);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work_source.c - what all work sources of pools have in common: settling, removing, looking, booking
  *
- * How it works      A work source hands nothing over: to wake a thread for each task costs far more than the task.
- *                   Instead one waiting taker, the searcher, is told to look. As long as it is on its way no other taker
- *                   is woken, however much is put meanwhile. When it looks it ceases to be the searcher first, and if
- *                   more is left than it takes, it tells the next. So workers that are awake take what there is, and
- *                   more of them wake only as fast as they find work. For a source with due times see standby.c.
- * Spinning          A taker may go on looking for a time before it goes to the list. It counts as a searcher, so no
- *                   other taker is woken meanwhile; like one it ceases to be that before it looks with the lock.
+ * How it works      A work source hands nothing over: to wake a thread for each task costs far more than the
+ *                   task. Instead one waiting taker, the searcher, is told to look. As long as it is on its
+ *                   way no other taker is woken, however much is put meanwhile. When it looks it ceases to be
+ *                   the searcher first, and if more is left than it takes, it tells the next. So workers that
+ *                   are awake take what there is, and more of them wake only as fast as they find work. For a
+ *                   source with due times see standby.c.
+ * Spinning          A taker may go on looking for a time before it goes to the list. It counts as a searcher,
+ *                   so no other taker is woken meanwhile; like one it ceases to be that before it looks with
+ *                   the lock.
  * Invariants        With the lock free, besides I1, I4 and I5 of settle.c:
- *                   I2 no taker waits while a task can be taken, or there is a searcher or a taker that spins; with an
- *                      inbox and none of these, posters are told that a taker has to be woken (expect). For a source with
- *                      due times see standby.c.
+ *                   I2 no taker waits while a task can be taken, or there is a searcher or a taker that
+ *                      spins; with an inbox and none of these, posters are told that a taker has to be woken
+ *                      (expect). For a source with due times see standby.c.
  *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */
 #include "exec/work_source.h"
 
@@ -22,8 +24,8 @@
 
 /* ---- settling ---- */
 
-/* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they have
- * posted: either that look sees it, or they see that a taker has to be woken. */
+/* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they
+ * have posted: either that look sees it, or they see that a taker has to be woken. */
 static void call_searcher(hora_queue *queue, struct hora__work_source *source, const struct hora__work_kind *kind,
                           struct hora__wakes *wakes)
 {

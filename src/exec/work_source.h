@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work_source.h - where a pool takes its tasks from
  *
- * A pool takes tasks from a queue, and hora_pool_queue shows that queue to users. Four kinds of queue are a pool's own:
- * the backlog, with and without a bound (backlog.c), the admission queue (steered.c) and the timer queue of a scheduler
- * (src/sched). Each of them is a struct hora__work_source, whose first member is the queue. Their takers are not handed
- * tasks: one of them at a time is told to look (work_source.c), and a worker that is awake takes what there is without
- * waking others (search.c). A queue that waits like a public one, among them all that users hand to a pool, has no
- * struct of its own: `adapter` in work_source.c lets the pool use it.
+ * A pool takes tasks from a queue, and hora_pool_queue shows that queue to users. Four kinds of queue are a
+ * pool's own: the backlog, with and without a bound (backlog.c), the admission queue (steered.c) and the
+ * timer queue of a scheduler (src/sched). Each of them is a struct hora__work_source, whose first member is
+ * the queue. Their takers are not handed tasks: one of them at a time is told to look (work_source.c), and a
+ * worker that is awake takes what there is without waking others (search.c). A queue that waits like a public
+ * one, among them all that users hand to a pool, has no struct of its own: `adapter` in work_source.c lets
+ * the pool use it.
  *
- * Tasks             stand in a work source as futures, or as detached tasks, which have no future. Callers that take
- *                   without a cell to copy a detached task to must have the source shown first.
- * Books             count the tasks of a pool. They change under the locks of its queue, which each task needs anyway. */
+ * Tasks             stand in a work source as futures, or as detached tasks, which have no future. Callers
+ *                   that take without a cell to copy a detached task to must have the source shown first.
+ * Books             count the tasks of a pool. They change under the locks of its queue, which each task
+ *                   needs anyway. */
 #ifndef HORA_EXEC_WORK_SOURCE_H
 #define HORA_EXEC_WORK_SOURCE_H
 
@@ -36,10 +38,11 @@ struct hora__books {
     const struct hora__branch *branches[HORA__BRANCHES_MOST];
 };
 
-/* How many tasks were accepted; were cancelled; have ended. Counts of finished, cancelled and withdrawn tasks are
- * published when they change, and observed here. Each such task was accepted before, in the order of happens-before: by
- * the thread that has finished it, or by one that had a lock of the queue before. So a thread that reads how many have
- * ended before it reads how many were accepted never reads a smaller number for the latter. */
+/* How many tasks were accepted; were cancelled; have ended. Counts of finished, cancelled and withdrawn tasks
+ * are published when they change, and observed here. Each such task was accepted before, in the order of
+ * happens-before: by the thread that has finished it, or by one that had a lock of the queue before. So a
+ * thread that reads how many have ended before it reads how many were accepted never reads a smaller number
+ * for the latter. */
 static inline int64_t hora__books_accepted(const struct hora__books *books)
 {
     int64_t sum = hora__counter_read(&books->accepted);
@@ -69,18 +72,20 @@ static inline int64_t hora__books_finished(const struct hora__books *books)
 
 static inline bool hora__books_are_even(const struct hora__books *books)
 {
-    /* Both only grow, and this is read first, with acquire. So each task that was accepted before one that counts as
-     * finished here counts as accepted below. If the two are even, then all tasks accepted by some moment had ended by
-     * it, and no task that the caller knows to be accepted is missing. With relaxed loads, or the other way round, a
-     * task that submits another one before it ends could count as finished, and the other not yet as accepted. */
+    /* Both only grow, and this is read first, with acquire. So each task that was accepted before one that
+     * counts as finished here counts as accepted below. If the two are even, then all tasks accepted by some
+     * moment had ended by it, and no task that the caller knows to be accepted is missing. With relaxed
+     * loads, or the other way round, a task that submits another one before it ends could count as finished,
+     * and the other not yet as accepted. */
     int64_t finished = hora__books_finished(books);
     return finished == hora__books_accepted(books);
 }
 
 /* ---- tasks ---- */
 
-/* A worker of a scheduler notes here which timer it has taken, from the moment in which the timer leaves the queue until
- * its function and all hooks around it have returned. The timer's memory may be gone by then: only its address is used. */
+/* A worker of a scheduler notes here which timer it has taken, from the moment in which the timer leaves the
+ * queue until its function and all hooks around it have returned. The timer's memory may be gone by then:
+ * only its address is used. */
 struct hora__timer_run {
     struct hora__list link;     /* among those of the scheduler's workers; guarded by the queue's lock, as `timer` */
     const void *timer;          /* NULL: it runs none. Written by the worker alone */
@@ -121,9 +126,9 @@ static inline bool hora__cell_has_timer(const struct hora__cell *cell)
     return cell->run != NULL && cell->run->timer != NULL;
 }
 
-/* What is offered: an element, or a detached task. A detached task has no address by which it could be taken back.
- * Instead the source looks at a word of the owner while it lets the task in: an owner that changes the word and then
- * looks into the queue sees all detached tasks that will ever come. */
+/* What is offered: an element, or a detached task. A detached task has no address by which it could be taken
+ * back. Instead the source looks at a word of the owner while it lets the task in: an owner that changes the
+ * word and then looks into the queue sees all detached tasks that will ever come. */
 struct hora__posting {
     const hora_task *task;    /* NULL: an element, */
     void *item;               /* this one */
@@ -143,7 +148,8 @@ struct hora__maker {
 struct hora__hold {
     struct hora__segment *segment; /* from which it may take without the lock; NULL: none */
     int finished;                  /* tasks that it has dealt with, and that are not in the books yet */
-    /* Set to 0 before the last of them is booked, if there is no other task to take; NULL: the worker books that one. */
+    /* Set to 0 before the last of them is booked, if there is no other task to take; NULL: the worker books
+     * that one. */
     hora__atomic *activity;
     hora_thread *thread; /* with `activity`: the worker's own record */
     /* With `activity`: asked with the queue's lock held, after the worker has become idle; whether it may wait for the
@@ -157,27 +163,29 @@ typedef bool (*hora__visit_fn)(void *item, const hora_task *task, void *arg);
 
 /* ---- kinds ---- */
 
-/* The operations of a work source. Those that take a lock themselves are marked; the others are called with that of the
- * queue. */
+/* The operations of a work source. Those that take a lock themselves are marked; the others are called with
+ * that of the queue. */
 struct hora__work_kind {
     struct hora__queue_behaviour behaviour; /* of public calls. All NULL: those of the queue itself */
-    /* Takes locks. Accept an element or a detached task, and wake a worker if one has to look. HORA_EFULL, HORA_ENOMEM,
-     * HORA_ECLOSED. HORA_ENOTSUP: no detached tasks, or not any more. */
+    /* Takes locks. Accept an element or a detached task, and wake a worker if one has to look. HORA_EFULL,
+     * HORA_ENOMEM, HORA_ECLOSED. HORA_ENOTSUP: no detached tasks, or not any more. */
     int (*offer)(hora_queue *queue, const struct hora__posting *posting);
     /* As pop of the container; a detached task is copied to *ret_cell, and that address returned. */
     void *(*take)(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes);
     /* The same of the first task, whether it can be taken yet or not. */
     void *(*take_first)(hora_queue *queue, struct hora__cell *ret_cell);
-    /* Sources with an inbox, else NULL: tell posters that no taker looks before this time by itself. HORA_FOREVER: none does; INT64_MIN:
-     * one is on its way, and need not be told. Whether something has come before that has to be looked at. */
+    /* Sources with an inbox, else NULL: tell posters that no taker looks before this time by itself.
+     * HORA_FOREVER: none does; INT64_MIN: one is on its way, and need not be told. Whether something has come
+     * before that has to be looked at. */
     bool (*expect)(hora_queue *queue, hora_ns until);
-    /* Sources with due times: when the task after the first can be taken, if that is known without effort; else
-     * HORA_FOREVER. NULL: it never is. */
+    /* Sources with due times: when the task after the first can be taken, if that is known without effort;
+     * else HORA_FOREVER. NULL: it never is. */
     hora_ns (*second_due)(hora_queue *queue);
-    /* Visit elements and detached tasks in their order, as long as `visit` says so. A source that does not know its
-     * order shows the first few. */
+    /* Visit elements and detached tasks in their order, as long as `visit` says so. A source that does not
+     * know its order shows the first few. */
     void (*visit)(hora_queue *queue, hora__visit_fn visit, void *arg);
-    /* Make elements of all detached tasks; from then on none is let in. On error, that of `make`, some may be left. */
+    /* Make elements of all detached tasks; from then on none is let in. On error, that of `make`, some may be
+     * left. */
     int (*show)(hora_queue *queue, const struct hora__maker *maker);
     bool claims;     /* workers may take without the lock: see backlog.h */
     bool is_ordered; /* visit visits all tasks, in their order. Of the adapter: see hora__work_is_ordered */
@@ -231,15 +239,15 @@ void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora
 void *hora__work_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg);
 
-/* Settle a work source, not an adapted queue: something has been posted that a sleeping worker has to look at, or more
- * tasks may begin. */
+/* Settle a work source, not an adapted queue: something has been posted that a sleeping worker has to look
+ * at, or more tasks may begin. */
 void hora__queue_look(hora_queue *queue);
 
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
-/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A detached task is copied to
- * *ret_cell, whose address is then returned. */
+/* Remove the first element, whether it can be taken yet or not; NULL: there is none. A detached task is
+ * copied to *ret_cell, whose address is then returned. */
 void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
 
 /* See `show` of struct hora__work_kind. */
@@ -250,13 +258,15 @@ __attribute__((warn_unused_result)) int hora__queue_survey(hora_queue *queue, ho
 
 enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTHING };
 
-/* Book something. In any case what happens in the books after this is ordered after what the caller did before. */
+/* Book something. In any case what happens in the books after this is ordered after what the caller did
+ * before. */
 void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
 
 /* ---- taking: search.c. A detached task is copied to *ret_cell, whose address is then returned ---- */
 
-/* If there is a task, take it; NULL: there is none, and the caller has not waited, or in vain (hold->outcome). Tasks that the caller has finished are booked now and then, but the
- * last of them only with success, or after the caller's activity has ended. */
+/* If there is a task, take it; NULL: there is none, and the caller has not waited, or in vain
+ * (hold->outcome). Tasks that the caller has finished are booked now and then, but the last of them only with
+ * success, or after the caller's activity has ended. */
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books);
 
@@ -275,8 +285,8 @@ void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell);
 /* See that a taker wakes up for the first task, also if it comes in by way of the inbox. */
 void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes);
 
-/* The caller's own waiter, which is on the takers' list, found no task that can be taken, and is about to sleep: decide
- * until when. */
+/* The caller's own waiter, which is on the takers' list, found no task that can be taken, and is about to
+ * sleep: decide until when. */
 void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
 /* Until when it sleeps. Of any source. */

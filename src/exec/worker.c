@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c - the life of a worker: start, get a task (see get_task.c), run it, end, be replaced
  *
- * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count lowered -> off the
- *                   list -> perhaps replaced -> on the ended list -> joined by the next that ends, or by hora_pool_free.
+ * Life              added (count raised, on the list) -> thread started -> loop: get task, run it -> count
+ *                   lowered -> off the list -> perhaps replaced -> on the ended list -> joined by the next
+ *                   that ends, or by hora_pool_free.
  * Activity          IDLE       waits for work, or looks whether it is to wait
  *                   ACTIVE     runs a task, hooks included, or takes the next one without waiting
  *                   DISTURBED  is being interrupted because it was IDLE
- *                   Interrupts that only mean "look again" must not reach a task. Who sends one holds the pool's lock
- *                   and turns IDLE to DISTURBED and back; a worker that finds itself DISTURBED when it wants to become
- *                   ACTIVE waits for the lock. Then it clears its interrupt flag, so nothing left over from before
- *                   reaches the task.
- * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue for the next one, which is not
- *                   for each; the last one only with the next in hand. If there is none, the worker first becomes
- *                   IDLE: when the books say that nothing is left to do, nobody is active. A plain worker does both in the visit in which it
- *                   finds nothing (hold.activity).
+ *                   Interrupts that only mean "look again" must not reach a task. The thread that sends one
+ *                   holds the pool's lock and turns IDLE to DISTURBED and back; a worker that finds itself
+ *                   DISTURBED when it wants to become ACTIVE waits for the lock. Then it clears its interrupt flag, so
+ *                   nothing left over from before reaches the task.
+ * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue
+ *                   for the next one, which is not for each; the last one only with the next in hand. If
+ *                   there is none, the worker first becomes IDLE: when the books say that nothing is left to
+ *                   do, no worker is active. A plain worker does both in the visit in which it finds nothing
+ *                   (hold.activity).
  * Invariants        I1 the count in the control word is that of workers that will still look for tasks.
  *                   I2 every worker that is added is, in the end, taken off the list and joined exactly once.
  *                   I3 a task that was accepted ends in exactly one way, also if it ends its thread.
@@ -76,14 +78,16 @@ void hora__workers_interrupt_all_locked(hora_pool *pool)
 
 static void become_active(struct hora__worker *worker)
 {
+    assert(worker->thread == hora__thread_existing());
     bool active = hora__worker_is_active(worker); /* from the start, with a first task */
     while (!active && !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__ACTIVE)) {
-        hora__mutex_lock(&worker->pool->object.lock); /* whoever disturbs has it */
+        hora__mutex_lock(&worker->pool->object.lock); /* a thread that disturbs has it */
         hora__mutex_unlock(&worker->pool->object.lock);
     }
     if (HORA__FAULT(POOL_INTERRUPT_LEAKS))
         return;
-    /* From STOP on the task is to find its flag set; before, to find it clear. The state may change in between. */
+    /* From STOP on the task is to find its flag set; before, to find it clear. The state may change in
+     * between. */
     bool stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     if (!stopping) {
         (void)hora__thread_take_interrupt(worker->thread);
@@ -95,12 +99,13 @@ static void become_active(struct hora__worker *worker)
 
 /* ---- a worker that is stuck ----
  *
- * hora cannot end a thread. So a worker that is written off stays on the list, with the task that it runs, and only the
- * count forgets it: then the pool may start another one. When its task returns after all, it ends instead of taking the
- * next. `run` is the number of a run in which the worker can be written off. The thread that writes it off turns it to
- * WRITTEN_OFF, and the worker turns it to something else when the run has ended: exactly one of them succeeds. A pool does
- * not terminate before the workers that are written off have ended; that, the count and `written_off` change together under
- * the pool's lock: see begin_tidying in pool.c. */
+ * hora cannot end a thread. So a worker that is written off stays on the list, with the task that it runs,
+ * and only the count forgets it: then the pool may start another one. When its task returns after all, it
+ * ends instead of taking the next. `run` is the number of a run in which the worker can be written off. The
+ * thread that writes it off turns it to WRITTEN_OFF, and the worker turns it to something else when the run
+ * has ended: exactly one of them succeeds. A pool does not terminate before the workers that are written off
+ * have ended; that, the count and `written_off` change together under the pool's lock: see begin_tidying in
+ * pool.c. */
 
 enum { WRITTEN_OFF = -1 };
 
@@ -121,6 +126,7 @@ void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run)
 
 static struct hora__worker *find_locked(hora_pool *pool, int number)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
         struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
         if (worker->number == number)
@@ -152,6 +158,7 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
 
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 {
+    assert((int)ending >= 0 && ending < HORA__ENDINGS);
     hora__counter_add_alone(&worker->completed, 1);
     hora__counter_add_alone_publish(&worker->endings[ending], 1); /* who sees it sees that it was accepted */
     worker->hold.finished++; /* what follows may be code of the user, which may end the thread */
@@ -160,6 +167,7 @@ void hora__worker_count(struct hora__worker *worker, enum hora__ending ending)
 /* The task of an entry has been dealt with by this worker, and the future knows it: count it and let go. */
 static void close_entry(struct hora__worker *worker, hora_future *future, enum hora__ending ending)
 {
+    assert(future != NULL);
     hora__worker_count(worker, ending);
     (void)hora_future_unref(future);
 }
@@ -183,15 +191,18 @@ static void pay_look(struct hora__worker *worker)
 
 static void book_end(struct hora__worker *worker)
 {
+    assert(worker->hold.finished >= 0);
     if (worker->owes_look)
         pay_look(worker);
     if (worker->hold.finished > 0 || worker->hold.segment != NULL)
         hora__pool_leave_queue(worker->pool, &worker->hold);
 }
 
-/* What the kind of the pool makes of it. Whether the future is to be queued again; else its entry has ended. */
+/* What the kind of the pool makes of it. Whether the future is to be queued again; else its entry has
+ * ended. */
 static bool run_by_kind(struct hora__worker *worker, hora_future *future)
 {
+    assert(worker->pool->kind != NULL && worker->current == future);
     hora_pool *pool = worker->pool;
     bool goes_back = pool->kind->run(pool, future, worker->thread);
     if (!goes_back) {
@@ -212,14 +223,17 @@ static hora_run_info run_info(hora_future *future)
 
 static void tell_after(hora_pool *pool, hora_future *future, int code)
 {
+    assert(pool->after != NULL);
     hora_run_info run = run_info(future);
     run.code = code;
     pool->after(pool, &run, pool->arg);
 }
 
-/* Whether the before hook let it run; if not, the worker is to end. And whether the future is to be queued again. */
+/* Whether the before hook let it run; if not, the worker is to end. And whether the future is to be queued
+ * again. */
 static bool run_with_hooks(struct hora__worker *worker, hora_future *future, bool *ret_goes_back)
 {
+    assert(worker->current == future);
     hora_pool *pool = worker->pool;
     *ret_goes_back = false;
     worker->has_left = false;
@@ -246,9 +260,11 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* Of a worker that is not plain: in the others nobody lingers, for what is queued there can be taken at once. */
+/* Of a worker that is not plain. In the pools of plain workers no last worker lingers, since each queued task
+ * can be taken at once. */
 static void took_next(struct hora__worker *worker)
 {
+    assert(!worker->is_plain);
     hora_pool *pool = worker->pool;
     worker->owes_look = false; /* who takes settles */
     if (pool->kind != NULL || pool->admission != NULL)
@@ -319,6 +335,7 @@ static void *take_next(struct hora__worker *worker)
 /* Run a future; whether the worker goes on. */
 static bool run_future(struct hora__worker *worker, hora_future *future)
 {
+    assert(worker->current == NULL && future->task.run != NULL);
     worker->current = future;
     bool goes_back;
     bool goes_on = run_with_hooks(worker, future, &goes_back);
@@ -395,7 +412,7 @@ static void abandon_current(struct hora__worker *worker)
 /* A task that is run while another one of the same worker waits for it. */
 struct hora__nested {
     struct hora__worker *worker;
-    hora_future *outer;               /* NULL: a task by value, which nobody can interrupt but the pool */
+    hora_future *outer;               /* NULL: a detached task, which only the pool can interrupt */
     bool outer_has_left;              /* what the worker's has_left says of it */
     const struct hora__nested *below; /* if the outer one is nested, too */
 };
@@ -408,7 +425,8 @@ static void run_nested(void *arg)
     assert(!goes_back);
 }
 
-/* It has ended the thread: its own books are closed here, those of the outer one by whoever guards that. */
+/* It has ended the thread: its own books are closed here, those of the outer task by the guard of that
+ * one. */
 static void nested_ends(void *arg)
 {
     const struct hora__nested *nested = arg;
@@ -420,9 +438,11 @@ static void nested_ends(void *arg)
     nested->worker->nested = nested->below;
 }
 
-/* An interrupt that was meant for the nested task must not reach those that wait for it; one that was meant for them must. */
+/* An interrupt that was meant for the nested task must not reach those that wait for it; one that was meant
+ * for them must. */
 static void clear_interrupt_of(hora_future *future, const struct hora__nested *nested)
 {
+    assert(nested->worker->thread == hora__thread_existing());
     const struct hora__worker *worker = nested->worker;
     if (!hora__future_was_interrupted(future) || !hora__thread_take_interrupt(worker->thread))
         return;
@@ -433,9 +453,11 @@ static void clear_interrupt_of(hora_future *future, const struct hora__nested *n
         (void)hora_thread_interrupt(worker->thread);
 }
 
-/* Take a future out of the queue, to run it out of turn, or another one that has to go before it: as take_out of struct hora__pool_kind. */
+/* Take a future out of the queue, to run it out of turn, or another one that has to go before it: as take_out
+ * of struct hora__pool_kind. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     *ret_future = future;
     if (pool->kind != NULL)
         return pool->kind->take_out(pool, future, ret_future);
@@ -446,6 +468,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 
 static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
 {
+    assert(worker->depth >= 0);
     struct hora__nested nested = {worker, worker->current, worker->has_left, worker->nested};
     worker->current = future;
     worker->nested = &nested;
@@ -470,6 +493,7 @@ enum { DEEPEST = 64 };
 
 static bool may_go_deeper(const struct hora__worker *worker)
 {
+    assert(worker->depth >= 0);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t used = here < worker->stack ? worker->stack - here : here - worker->stack;
     size_t size = worker->pool->stack_size; /* 0: it is not known, but likely large */
@@ -512,6 +536,7 @@ static void replace(hora_pool *pool, bool abrupt)
 /* Sleep for so long, or until the pool stops. */
 static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
 {
+    assert(pause > 0);
     hora_ns deadline = hora__clock_deadline(pool->object.clock, pause);
     hora__mutex_lock(&pool->object.lock);
     if (hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP) {
@@ -540,6 +565,7 @@ static void linger_until_replaced(const struct hora__worker *worker)
 
 static void leave_list(struct hora__worker *worker)
 {
+    assert(worker->current == NULL);
     hora_pool *pool = worker->pool;
     hora__mutex_lock(&pool->object.lock);
     pool->completed += hora__counter_read(&worker->completed);
@@ -555,6 +581,7 @@ static void leave_list(struct hora__worker *worker)
 
 void hora__worker_free(struct hora__worker *worker)
 {
+    assert(worker->thread == NULL);
     if (worker->witness != NULL)
         worker->pool->overseer->kind->dismiss(worker->pool->overseer, worker->witness);
     hora__free(worker);
@@ -591,6 +618,7 @@ void hora__workers_reap(hora_pool *pool)
 /* The last step: from here on the thread touches nothing of the pool. */
 static void last_step(struct hora__worker *worker)
 {
+    assert(worker->thread == hora__thread_existing() && worker->hold.finished == 0);
     hora_pool *pool = worker->pool;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -616,6 +644,7 @@ static void last_step(struct hora__worker *worker)
 
 static void process_exit(struct hora__worker *worker, bool abrupt)
 {
+    assert(worker->hold.segment == NULL);
     hora_pool *pool = worker->pool;
     bool replaced = hora__worker_is_written_off(worker);
     if (abrupt && !replaced)
@@ -668,6 +697,7 @@ static void thread_ends(void *arg)
 /* A thread of hora takes the record that was prepared for it; one that a factory made may have its own. */
 static void take_record(struct hora__worker *worker)
 {
+    assert(worker->prepared != NULL);
     hora_pool *pool = worker->pool;
     worker->adopted = hora__thread_adopt(worker->prepared);
     worker->prepared = NULL;

@@ -27,15 +27,15 @@ enum hora__task_stage {
 };
 
 struct hora__worker {
-    struct hora__list link;        /* in the pool's workers or ended list; guarded by the pool's lock */
-    struct hora_pool *pool;        /* immutable */
-    int number;                    /* the pool counts its workers from 1; immutable once it is listed */
-    bool is_plain;                 /* nobody watches it, and its pool is neither a scheduler nor steered; immutable */
-    bool is_simple;                /* nobody watches it, and its pool is not steered; immutable */
-    bool owes_look;                /* of a steered pool: what it has ended may let others begin; its own */
-    bool adopted;                  /* it took the record that was prepared; its own */
-    bool attached;                 /* it is attached to the pool's virtual clock; its own */
-    struct hora__witness *witness; /* NULL: nobody watches it; immutable */
+    struct hora__list link; /* in the pool's workers or ended list; guarded by the pool's lock */
+    struct hora_pool *pool; /* immutable */
+    int number;             /* the pool counts its workers from 1; immutable once it is listed */
+    bool is_plain;  /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
+    bool is_simple; /* it has no observer, and its pool has no admission control; immutable */
+    bool owes_look; /* of a steered pool: what it has ended may let others begin; its own */
+    bool adopted;   /* it took the record that was prepared; its own */
+    bool attached;  /* it is attached to the pool's virtual clock; its own */
+    struct hora__witness *witness; /* its observer; NULL: none; immutable */
     hora_thread *prepared;         /* a record for a thread that has none; its own once it runs */
     hora_thread *thread;           /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;            /* the task that it starts with, a reference; its own once it runs */
@@ -63,27 +63,30 @@ struct hora__worker {
 /* What it does now; see worker.c. */
 enum hora__activity { HORA__IDLE = 0, HORA__ACTIVE, HORA__DISTURBED }; /* 0: see struct hora__hold */
 
-/* What the thread of a worker runs. And: nobody knows the worker any more, and it has no thread. */
+/* What the thread of a worker runs. The second function frees a worker that is on no list and has no
+ * thread. */
 void hora__worker_begin(void *arg);
 void hora__worker_free(struct hora__worker *worker);
 
-/* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is core_threads, else
- * max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could be started. */
+/* Start a worker, with a first task (a reference that passes on success) or without. `core`: the bound is
+ * core_threads, else max_threads. HORA_EFULL (the bound), HORA_ESHUTDOWN, HORA_ENOMEM, or why no thread could
+ * be started. */
 int hora__worker_add(struct hora_pool *pool, hora_future *first, bool core);
 
 /* ---- worker.c ---- */
 
-/* A run begins, or goes on after one within it, in which the worker can be written off: its number, > 0; 0: in which it cannot. By the worker. */
+/* A run begins, or goes on after one within it, in which the worker can be written off: its number, > 0; 0:
+ * in which it cannot. By the worker. */
 void hora__worker_can_be_written_off(struct hora__worker *worker, int32_t run);
 
-/* If the worker of this number is still in this run: it takes no other task, and does not count any more; another one is started. Whether that
- * was done. */
+/* If the worker of this number is still in this run: it takes no other task, and does not count any more;
+ * another one is started. Whether that was done. */
 bool hora__worker_write_off(struct hora_pool *pool, int number, int32_t run);
 
 bool hora__worker_is_written_off(const struct hora__worker *worker);
 
-/* The next task: a future, with the reference of its entry, or &worker->taken; NULL: the worker is to end, and its count has
- * been lowered. */
+/* The next task: a future, with the reference of its entry, or &worker->taken; NULL: the worker is to end,
+ * and its count has been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
 
 /* As may_wait of struct hora__hold: whether the worker stays, whatever comes, and nobody waits for the pool to be idle. */
@@ -121,8 +124,9 @@ void hora__workers_reap(struct hora_pool *pool);
 /* The pool as the owner of its queue. */
 struct hora__queue_owner *hora__worker_owner(const struct hora__worker *worker);
 
-/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there, and run
- * it. If it is too early for that, returns the time of the pool's clock to try again; else HORA_FOREVER. */
+/* The calling thread is this worker, in a task that waits: take the future out of the queue, if it is there,
+ * and run it. If it is too early for that, returns the time of the pool's clock to try again; else
+ * HORA_FOREVER. */
 hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future);
 
 #endif

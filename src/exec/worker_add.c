@@ -44,15 +44,16 @@ static int raise_count(hora_pool *pool, bool has_first, bool core)
     }
 }
 
-/* Put the worker on the list, unless the pool has been shut down since. */
 /* How threads are made; start is NULL: by hora itself. */
 struct factory {
     hora_thread_factory_fn start;
     void *arg;
 };
 
+/* Put the worker on the list, unless the pool has been shut down since. */
 static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *ret_factory)
 {
+    assert(worker->pool == pool && worker->thread == NULL);
     hora__mutex_lock(&pool->object.lock);
     enum hora__run_state state = hora__state_of(hora__atomic_load(&pool->control));
     bool allowed = state == HORA__RUNNING || (state < HORA__STOP && worker->first == NULL);
@@ -70,6 +71,7 @@ static int enlist(hora_pool *pool, struct hora__worker *worker, struct factory *
 
 static void delist(hora_pool *pool, struct hora__worker *worker)
 {
+    assert(worker->pool == pool);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
@@ -85,6 +87,7 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
 /* Some of those that are alive may be about to end, and some that are counted may never start. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started)
 {
+    assert(hora__mutex_held(&pool->object.lock) && started >= 0);
     int count = hora__count_of(hora__atomic_load(&pool->control));
     int size = started < count ? started : count;
     if (size > pool->largest)
@@ -102,15 +105,17 @@ static void note_start(hora_pool *pool)
 
 static void note_thread_failure(hora_pool *pool, int error)
 {
+    assert(error < 0);
     hora__mutex_lock(&pool->object.lock);
     pool->thread_failures++;
     pool->thread_error = error;
     hora__mutex_unlock(&pool->object.lock);
 }
 
-/* After all of it has been taken back: whoever is told may wait for the end of the pool. */
+/* After all of it has been taken back: the observer may wait for the end of the pool. */
 static void tell_thread_failure(const hora_pool *pool, int error)
 {
+    assert(error < 0);
     HORA__PROBE(thread_failed, pool, error);
     if (pool->overseer != NULL)
         pool->overseer->kind->thread_failed(pool->overseer, error);
@@ -118,6 +123,7 @@ static void tell_thread_failure(const hora_pool *pool, int error)
 
 static int start_thread(hora_pool *pool, struct hora__worker *worker, const struct factory *factory)
 {
+    assert(worker->number > 0 && worker->prepared != NULL);
     char name[48];
     (void)snprintf(name, sizeof name, "%s%d", pool->name, worker->number);
     hora_virtual_clock *virtual_clock = pool->object.clock->source;
@@ -160,6 +166,7 @@ bool hora__pool_rescue(hora_pool *pool)
  * time. */
 static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct hora__wakes *wakes)
 {
+    assert(soon != HORA_FOREVER);
     for (struct hora__list *link = list->next; link != list; link = link->next) {
         struct hora__waiter *waiter = HORA__LIST_ENTRY(link, struct hora__waiter, link);
         if (waiter->deadline > soon)
@@ -183,7 +190,7 @@ static void tell_if_stranded(hora_pool *pool)
     hora__wakes_flush(&wakes);
 }
 
-/* While the count was raised, somebody may have queued a task and seen that there is a worker, which now there is not. */
+/* While the count was raised, a submitter may have queued a task and seen a worker that now is not there. */
 static void stand_in(hora_pool *pool)
 {
     int32_t control = hora__atomic_load(&pool->control);
@@ -225,6 +232,7 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
 /* Enlist and start it; if that fails nothing of it is left but the worker itself. */
 static int launch(hora_pool *pool, struct hora__worker *worker, bool *ret_thread_failed)
 {
+    assert(worker->pool == pool);
     struct factory factory;
     int error = enlist(pool, worker, &factory);
     if (error < 0)

@@ -25,6 +25,7 @@ static struct array_queue *array_of(hora_queue *queue)
 /* Where the i-th element stands. */
 static void **slot(struct array_queue *array, int i)
 {
+    assert(i >= 0 && i < array->base.capacity);
     assert(i >= 0 && i < array->base.capacity && array->head < array->base.capacity); /* I1 */
     int to_end = array->base.capacity - array->head;
     return &array->ring[i < to_end ? array->head + i : i - to_end]; /* I2 */
@@ -32,6 +33,7 @@ static void **slot(struct array_queue *array, int i)
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     (void)wakes;
     if (queue->size == queue->capacity)
         return HORA_EFULL;
@@ -58,6 +60,7 @@ static void *strip(hora_queue *queue)
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     return strip(queue);
 }
@@ -73,6 +76,7 @@ static void close_gap(struct array_queue *array, int gap)
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     for (int i = 0; i < queue->size; i++) {
         if (*slot(array_of(queue), i) != item)
             continue;
@@ -85,12 +89,14 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 
 static void each(hora_queue *queue, hora__each_fn visit, void *arg)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     for (int i = 0; i < queue->size && visit(*slot(array_of(queue), i), arg); i++) {
     }
 }
 
 static void destroy(hora_queue *queue)
 {
+    assert(queue->size == 0);
     hora__free(array_of(queue)->ring);
     hora__free(array_of(queue));
 }

@@ -157,6 +157,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
 /* Remove all elements into items[] if there is room for them; else only say how many there are. */
 static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
 {
+    assert(room >= 0 && (items != NULL || room == 0));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
@@ -194,7 +195,8 @@ int hora_queue_clear(hora_queue *queue)
         return error;
     if (queue->drop == NULL)
         return discard_all(queue);
-    /* All leave at once, under the lock; the destructor runs without it. So memory is needed to hold them meanwhile. */
+    /* All leave at once, under the lock; the destructor runs without it. So memory is needed to hold them
+     * meanwhile. */
     void **items = NULL;
     int size;
     for (int room = 0; (error = strip_all(queue, items, room, &size)) == 0 && size > room; room = size) {
@@ -212,6 +214,7 @@ int hora_queue_clear(hora_queue *queue)
 /* Copy all elements if there is room for them; returns how many there are. */
 static int copy_held(hora_queue *queue, void **items, int room)
 {
+    assert(room >= 0 && (items != NULL || room == 0));
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;

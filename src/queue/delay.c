@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delay.c - the queue whose elements can be taken once they are due
  *
- * There are two kinds. If the due times are given when putting, timed.c has the rest. If each element is asked (`remaining`), the answer
- * at the time of insertion is noted, but only for the order (and not even for that with a `compare` callback): whether
- * an element is due, the element itself is asked. How threads wait for the first element is the business of queue.c. */
+ * There are two kinds. If the due times are given when putting, timed.c has the rest. If each element is
+ * asked (`remaining`), the answer at the time of insertion is noted, but only for the order (and not even for
+ * that with a `compare` callback): whether an element is due, the element itself is asked. How threads wait
+ * for the first element is the business of queue.c. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -19,8 +21,8 @@ static int compare_due(const struct hora__heap_entry *a, const struct hora__heap
     return (a->due > b->due) - (a->due < b->due);
 }
 
-/* The clock is read first: time that passes before the element answers makes the sum too early, and whoever sleeps until
- * then asks again; the other way round it would be too late. */
+/* The clock is read first: time that passes before the element answers makes the sum too early, and a thread
+ * that sleeps until then asks again; the other way round it would be too late. */
 static hora_ns due_by_asking(hora_queue *queue, const void *item, hora_ns *ret_remaining)
 {
     const struct hora__heaped_queue *heaped = hora__heaped_of(queue);
@@ -31,6 +33,7 @@ static hora_ns due_by_asking(hora_queue *queue, const void *item, hora_ns *ret_r
 
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
+    assert(queue->size > 0);
     const struct hora__heap_entry *first = &hora__heaped_of(queue)->heap.entries[0];
     *ret_element = first->sequence;
     hora_ns remaining;
@@ -41,6 +44,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 /* An element is asked for what it says now; a due time computed from an earlier answer will not do. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct hora__heaped_queue *heaped = hora__heaped_of(queue);
     hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
@@ -53,6 +57,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     hora_ns remaining;
     put->due = due_by_asking(queue, put->item, &remaining);
     return hora__heaped_push(queue, put, wakes);

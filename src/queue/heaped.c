@@ -25,6 +25,7 @@ int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct ho
 /* Small heaps double, large ones grow by half, none beyond HORA_UNBOUNDED. */
 static int larger(int capacity)
 {
+    assert(capacity >= 0);
     int by = capacity < 64 ? capacity + 2 : capacity / 2;
     return capacity > HORA_UNBOUNDED - by ? HORA_UNBOUNDED : capacity + by;
 }
@@ -43,6 +44,7 @@ static int grow(struct hora__heap *heap)
 
 int hora__heaped_push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     (void)wakes;
     struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     int error = heap->size < heap->capacity ? 0 : grow(heap);
@@ -74,6 +76,7 @@ void *hora__heaped_strip(hora_queue *queue)
 
 bool hora__heaped_find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     int i = hora__heap_find(heap, item);
     if (i >= 0 && remove) {
@@ -85,6 +88,7 @@ bool hora__heaped_find(hora_queue *queue, const void *item, bool remove)
 
 void hora__heaped_copy(hora_queue *queue, void **items, int max)
 {
+    assert(hora__mutex_held(&queue->object.lock) && max > 0);
     const struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     for (int i = 0; i < heap->size && i < max; i++)
         items[i] = heap->entries[i].item;
@@ -92,6 +96,7 @@ void hora__heaped_copy(hora_queue *queue, void **items, int max)
 
 void hora__heaped_destroy(hora_queue *queue)
 {
+    assert(queue->size == 0);
     assert(hora__heaped_of(queue)->heap.size == 0);
     hora__free(hora__heaped_of(queue)->heap.entries);
     hora__free(hora__heaped_of(queue));

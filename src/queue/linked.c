@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linked.c - the queue of linked nodes, one per element, with or without a bound
  *
- * How it works  A node is allocated before the lock is taken, and travels with its put also while that waits for room; so
- *               letting a waiting put in cannot fail.
+ * How it works  A node is allocated before the lock is taken, and travels with its put also while that waits
+ *               for room; so letting a waiting put in cannot fail.
  * Invariants    I1 the nodes form a chain from first; its length is size; the last node's next is NULL.
  *               I2 end points to the pointer where the next node will hang: &first if the queue is empty. */
 #include <assert.h>
@@ -31,6 +31,7 @@ static struct linked_queue *linked_of(hora_queue *queue)
 
 static int prepare(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->memory == NULL);
     (void)queue;
     put->memory = hora__alloc(1, sizeof(struct node));
     return put->memory == NULL ? HORA_ENOMEM : 0;
@@ -38,6 +39,7 @@ static int prepare(hora_queue *queue, struct hora__put *put)
 
 static void discard(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->memory != NULL);
     (void)queue;
     if (!HORA__FAULT(LINKED_LEAKS_NODE_WHEN_FULL))
         hora__free(put->memory);
@@ -46,6 +48,7 @@ static void discard(hora_queue *queue, struct hora__put *put)
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->memory != NULL);
     (void)wakes;
     if (queue->size == queue->capacity)
         return HORA_EFULL;
@@ -70,6 +73,7 @@ static void *peek(hora_queue *queue)
 /* Take the node out that hangs at *at. */
 static void *unlink_at(struct linked_queue *linked, struct node **at)
 {
+    assert(*at != NULL && linked->base.size > 0);
     struct node *node = *at;
     void *item = node->item;
     *at = node->next;
@@ -88,12 +92,14 @@ static void *strip(hora_queue *queue)
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     return strip(queue);
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct linked_queue *linked = linked_of(queue);
     for (struct node **at = &linked->first; *at != NULL; at = &(*at)->next) {
         if ((*at)->item != item)
@@ -107,12 +113,14 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 
 static void each(hora_queue *queue, hora__each_fn visit, void *arg)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     for (const struct node *node = linked_of(queue)->first; node != NULL && visit(node->item, arg);)
         node = node->next;
 }
 
 static void destroy(hora_queue *queue)
 {
+    assert(queue->size == 0);
     assert(linked_of(queue)->first == NULL);
     hora__free(linked_of(queue));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* priority.c - the queue whose least element leaves first */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/reason.h"
@@ -7,6 +8,7 @@
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     if (heap->size == 0)

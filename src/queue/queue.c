@@ -12,6 +12,7 @@
 
 static int refuse_option(const char *field, hora_error *reason)
 {
+    assert(field != NULL);
     return hora__refuse(reason, HORA_EINVAL, field, "%s has no effect in this kind of queue", field);
 }
 
@@ -105,8 +106,8 @@ int hora_queue_free(hora_queue *queue)
     if (is_used)
         return HORA_EBUSY;
 
-    /* Only threads that were resolved are still inside, and they do not touch the elements. So no lock is needed, and the
-     * destructor must not run under one. */
+    /* Only threads that were resolved are still inside, and they do not touch the elements. So no lock is
+     * needed, and the destructor must not run under one. */
     void *item;
     while ((item = queue->kind->strip(queue)) != NULL)
         if (queue->drop != NULL)
@@ -162,6 +163,7 @@ void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), voi
 
 int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
 {
+    assert(ref != NULL && unref != NULL);
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.h - what the public queues have in common, and what each of them adds
  *
- * A kind of queue is a sequential container with a few operations. All of them but prepare and discard are called with
- * the queue's lock held, and none of them knows threads: queue.c, settle.c and transfer.c add the waiting. The
- * synchronous queue is the exception: its container is the list of waiting threads.
+ * A kind of queue is a sequential container with a few operations. All of them but prepare and discard are
+ * called with the queue's lock held, and none of them knows threads: queue.c, settle.c and transfer.c add the
+ * waiting. The synchronous queue is the exception: its container is the list of waiting threads.
  *
- * A pool's own queue is a container, too, so that users can look at it through hora_pool_queue. But its workers wait in
- * another way, and its tasks may still stand in front of the container. Public calls reach what differs through
- * `behaviour`; src/queue knows nothing else of pools. See src/exec/work_source.h. */
+ * A pool's own queue is a container, too, so that users can look at it through hora_pool_queue. But its
+ * workers wait in another way, and its tasks may still stand in front of the container. Public calls reach
+ * what differs through `behaviour`; src/queue knows nothing else of pools. See src/exec/work_source.h. */
 #ifndef HORA_QUEUE_QUEUE_H
 #define HORA_QUEUE_QUEUE_H
 
@@ -48,8 +48,8 @@ struct hora__queue_inbox {
     void (*seal)(hora_queue *queue);
     /* Without the lock: whether no thread holds a lock of the inbox at this moment. */
     bool (*is_free)(hora_queue *queue);
-    /* For elements that become due, else NULL: tell those who post which elements a waiting taker has to hear of.
-     * Whether such an element was in the inbox; it is in the container now. */
+    /* For elements that become due, else NULL: tell those who post which elements a waiting taker has to hear
+     * of. Whether such an element was in the inbox; it is in the container now. */
     bool (*guard)(hora_queue *queue);
 };
 
@@ -58,8 +58,8 @@ struct hora__queue_kind {
     /* Make, and give back, memory that a put needs before it has the lock. Both NULL: none. HORA_ENOMEM. */
     int (*prepare)(hora_queue *queue, struct hora__put *put);
     void (*discard)(hora_queue *queue, struct hora__put *put);
-    /* Insert, taking over put->memory. 0, HORA_EFULL, HORA_ENOMEM or, for an element that does not belong here,
-     * HORA_EINVAL; on error nothing has changed. */
+    /* Insert, taking over put->memory. 0, HORA_EFULL, HORA_ENOMEM or, for an element that does not belong
+     * here, HORA_EINVAL; on error nothing has changed. */
     int (*push)(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes);
     /* Remove the first element that can be taken now; NULL: there is none. */
     void *(*pop)(hora_queue *queue, struct hora__wakes *wakes);
@@ -69,12 +69,12 @@ struct hora__queue_kind {
     void *(*strip)(hora_queue *queue);
     /* Whether an element is there; removes its first occurrence if told so. */
     bool (*find)(hora_queue *queue, const void *item, bool remove);
-    /* One of these: write the first `max` elements, in the order in which they leave; or, for kinds that know that order
-     * without memory for it, visit the elements until `visit` returns false. */
+    /* One of these: write the first `max` elements, in the order in which they leave; or, for kinds that know
+     * that order without memory for it, visit the elements until `visit` returns false. */
     void (*copy)(hora_queue *queue, void **items, int max);
     void (*each)(hora_queue *queue, hora__each_fn visit, void *arg);
-    /* When the first element can be taken, HORA_FOREVER if never, and a number that tells it from all others; called
-     * only with elements. NULL: always at once. */
+    /* When the first element can be taken, HORA_FOREVER if never, and a number that tells it from all others;
+     * called only with elements. NULL: always at once. */
     hora_ns (*next_due)(hora_queue *queue, uint64_t *ret_element);
     /* Release the container, which is empty, and the queue's memory. */
     void (*destroy)(hora_queue *queue);
@@ -160,12 +160,13 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
 
 /* ---- keeping the invariants: settle.c; with the lock held ---- */
 
-/* After any change: let in putters that wait for room, serve takers, choose a leader, and show in the descriptor whether
- * something can be taken. `self` is the caller's own waiter on the takers' list, or NULL. */
+/* After any change: let in putters that wait for room, serve takers, choose a leader, and show in the
+ * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or
+ * NULL. */
 void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
-/* The same after one element was put or removed, but cheaper. It leaves elements that have become due meanwhile to the
- * leader, which wakes up for them, and reads no clock unless the leader has to be woken. */
+/* The same after one element was put or removed, but cheaper. It leaves elements that have become due
+ * meanwhile to the leader, which wakes up for them, and reads no clock unless the leader has to be woken. */
 void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes);
 
 /* Two parts of settling: putters, and the descriptor. */
@@ -206,8 +207,8 @@ int hora__queue_listed(hora_queue *queue);
 
 /* ---- in the hands of a pool: queue.c ---- */
 
-/* A pool takes the caller's queue for its own: from now on its elements are counted. HORA_EBUSY: another pool has it. The
- * second function gives it back. */
+/* A pool takes the caller's queue for its own: from now on its elements are counted. HORA_EBUSY: another pool
+ * has it. The second function gives it back. */
 __attribute__((warn_unused_result)) int hora__queue_lend(hora_queue *queue, void *(*ref)(void *item),
                                                          void (*unref)(void *item));
 void hora__queue_give_back(hora_queue *queue);

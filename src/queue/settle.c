@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settle.c - what must hold whenever a queue's lock is free
  *
- * What it is for    Every operation changes the container and then settles. Waiting threads are served here and nowhere
- *                   else (but for the synchronous queue, whose container they are), so order and hand-over are
- *                   decided in one place.
- * How it works      An element goes straight to the longest waiting taker, and the room that a take leaves goes straight
- *                   to the longest waiting putter. Each is woken once, with the outcome, and no thread that comes later
- *                   can overtake it. In a delay queue elements become available as time passes, so one thread has to
- *                   wake up for the first of them: the leader, a taker that sleeps until that element is due. The other
- *                   takers sleep until they are served or made leader. A pool's own queue settles in its own way: see
- *                   src/exec/work_source.c.
+ * What it is for    Every operation changes the container and then settles. Waiting threads are served here
+ *                   and nowhere else (but for the synchronous queue, whose container they are), so order and
+ *                   hand-over are decided in one place.
+ * How it works      An element goes straight to the longest waiting taker, and the room that a take leaves
+ *                   goes straight to the longest waiting putter. Each is woken once, with the outcome, and no
+ *                   thread that comes later can overtake it. In a delay queue elements become available as
+ *                   time passes, so one thread has to wake up for the first of them: the leader, a taker that
+ *                   sleeps until that element is due. The other takers sleep until they are served or made
+ *                   leader. A pool's own queue settles in its own way: see src/exec/work_source.c.
  * Invariants        With the lock free:
  *                   I1 no putter waits while there is room.
  *                   I2 no taker waits while an element can be taken (delay queue: as of the last look).
- *                   I3 if a delay queue has an element with a due time, and a taker would wait that long, then
- *                      there is a leader, and it does not sleep beyond the due time of the first element.
+ *                   I3 if a delay queue has an element with a due time, and a taker would wait that long,
+ *                      then there is a leader, and it does not sleep beyond the due time of the first
+ *                      element.
  *                   I4 the leader is on the takers' list.
- *                   I5 the descriptor, if made, is readable exactly while something can be taken or the queue is closed. */
+ *                   I5 the descriptor, if made, is readable exactly while something can be taken or the queue
+ *                      is closed. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -70,8 +72,8 @@ static void lead(hora_queue *queue, struct hora__waiter *taker, hora_ns due, uin
         hora__waiter_nudge(taker, wakes);
 }
 
-/* The longest waiting taker that does not give up before the time, since another one would be of no use as a leader;
- * NULL: there is none. */
+/* The longest waiting taker that does not give up before the time, since another one would be of no use as a
+ * leader; NULL: there is none. */
 static struct hora__waiter *first_to_last_until(const hora_queue *queue, hora_ns due)
 {
     for (struct hora__list *link = queue->takers.next; link != &queue->takers; link = link->next) {
@@ -159,8 +161,8 @@ void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hor
     while (queue->kind->inbox != NULL && queue->kind->inbox->guard(queue));
 }
 
-/* Whether the leader, which there is, looks not later than when the first element can be taken. Then I2 and I3 hold,
- * whatever was put or removed. */
+/* Whether the leader, which there is, looks not later than when the first element can be taken. Then I2 and
+ * I3 hold, whatever was put or removed. */
 static bool leader_suffices(hora_queue *queue)
 {
     uint64_t element;

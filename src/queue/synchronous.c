@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* synchronous.c - the queue without room: an element passes from a waiting thread to one that comes
  *
- * How it works  Its elements are those of the waiting putters, and it takes only what a waiting taker wants at once. So
- *               pushing is handing to a taker, and popping is relieving a putter.
+ * How it works  Its elements are those of the waiting putters, and it takes only what a waiting taker wants
+ *               at once. So pushing is handing to a taker, and popping is relieving a putter.
  * Invariants    I1 not both lists have waiters: each who comes first looks at the other list, under the lock.
  *               I2 size is 0. */
 #include <assert.h>
@@ -12,9 +12,10 @@
 #include "queue/queue.h"
 #include "sys/alloc.h"
 
-/* The waiter that is served next; NULL: nobody waits. */
+/* The waiter that is served next; NULL: no thread waits. */
 static struct hora__queue_waiter *next_of(const hora_queue *queue, const struct hora__list *list)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->capacity == 0);
     struct hora__waiter *waiter = queue->serves_latest ? hora__waiters_last(list) : hora__waiters_first(list);
     return waiter != NULL ? HORA__LIST_ENTRY(waiter, struct hora__queue_waiter, waiter) : NULL;
 }
@@ -32,6 +33,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__queue_waiter *putter = next_of(queue, &queue->putters);
     if (putter == NULL)
         return NULL;
@@ -64,6 +66,7 @@ static void copy(hora_queue *queue, void **items, int max)
 
 static void destroy(hora_queue *queue)
 {
+    assert(queue->size == 0);
     hora__free(queue);
 }
 

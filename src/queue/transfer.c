@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c - putting and taking, with and without waiting
  *
- * How it works      Try under the lock; if that fails and there is time, wait on one of the queue's two lists. A waiter
- *                   that is resolved has its outcome and leaves without another look at the queue. A waiter that wakes
- *                   because of an interrupt or of the time takes the lock, and if it is still on its list, takes itself
- *                   off. So an element is handed over exactly if its two sides both return success.
- * Races             An interrupt or time-out may meet a hand-over. Both are decided under the lock: if the hand-over was
- *                   first, it counts, and the interrupt stays pending. */
+ * How it works      Try under the lock; if that fails and there is time, wait on one of the queue's two
+ *                   lists. A waiter that is resolved has its outcome and leaves without another look at the
+ *                   queue. A waiter that wakes because of an interrupt or of the time takes the lock, and if
+ *                   it is still on its list, takes itself off. So an element is handed over exactly if its
+ *                   two sides both return success.
+ * Races             An interrupt or time-out may meet a hand-over. Both are decided under the lock: if the
+ *                   hand-over was first, it counts, and the interrupt stays pending. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -52,6 +53,7 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
 
 int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->item != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     int error = hora__queue_enter(queue);
@@ -65,6 +67,7 @@ int hora__queue_put_now(hora_queue *queue, struct hora__put *put)
 /* A putter woke by itself: take it off the list, unless it has been let in after all. */
 static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, enum hora__wake wake)
 {
+    assert(wake == HORA__WAKE_TIME || wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_NUDGED);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
@@ -85,6 +88,7 @@ static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, e
 /* Wait for room; called with the lock, returns without it. */
 static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put *put, hora_ns deadline)
 {
+    assert(hora__mutex_held(&queue->object.lock) && deadline > 0);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     struct hora__queue_waiter self = {.put = *put};
@@ -117,6 +121,7 @@ static int put_prepared(hora_queue *queue, struct hora__put *put, hora_thread *t
 /* Put, waiting at most for timeout if there is a thread to wait. */
 static int put(hora_queue *queue, struct hora__put *what, hora_thread *thread, hora_ns timeout)
 {
+    assert(what->item != NULL);
     if (queue->kind->prepare != NULL) {
         int error = queue->kind->prepare(queue, what);
         if (error < 0)
@@ -161,7 +166,8 @@ int hora_queue_offer(hora_queue *queue, void *item)
 
 /* ---- taking ---- */
 
-/* Whether there is nothing to settle after an element was taken: no thread waits, and no descriptor shows the state. */
+/* Whether there is nothing to settle after an element was taken: no thread waits, and no descriptor shows the
+ * state. */
 static bool is_alone(const hora_queue *queue)
 {
     return hora__list_is_empty(&queue->takers) && hora__list_is_empty(&queue->putters) &&
@@ -221,6 +227,7 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
 /* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
 static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     bool leads = queue->leader == self && queue->leader_until < self->deadline;
     hora_ns until = leads ? queue->leader_until : self->deadline;
     hora__queue_exit(queue, wakes);
@@ -238,6 +245,7 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, void **ret_item,
                         struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->behaviour == NULL);
     struct hora__queue_waiter self = {.item = NULL};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
