@@ -386,8 +386,8 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule_with(hora_scheduler *schedul
  * Returns 1 if rules have changed, 0 if not. Every waiting task whose trigger has a zone recomputes its next
  * time, also if other code has refreshed that zone; a running task does so after its run. A time that, by the
  * new rules, has passed since the last run counts as missed. A next run that was set explicitly (`at`,
- * `delay`, hora_future_reschedule), or that follows a back-off pause, is kept. Call this when the zone
- * database has been updated, or periodically.
+ * `initial_delay`, hora_future_reschedule), or that follows a back-off pause, is kept. Call this when the
+ * zone database has been updated, or periodically.
  *
  * Refresh before new rules take effect. A later refresh changes the local time of past runs: the new rules
  * place the planned time of the last run at a different local time, and the next run is the first one after
