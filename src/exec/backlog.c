@@ -337,7 +337,7 @@ static void collect(hora_queue *queue)
 
 static int grow_inbox(struct backlog *backlog)
 {
-    assert(hora__mutex_held(&backlog->inbox_lock) && backlog->inbox_end.index == SLOTS);
+    assert(hora__mutex_held(&backlog->inbox_lock));
     struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
     if (segment == NULL)
         return HORA_ENOMEM;

@@ -22,6 +22,7 @@
 /* Unfinished went to or from zero: show it. */
 static void show_idleness(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->object.lock);
@@ -195,6 +196,7 @@ __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *
 /* The future becomes the pool's to run, with the reference of the entry. */
 static void enter(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    assert(future->task.run != NULL);
     if (standing == KNOWN) {
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
@@ -208,6 +210,7 @@ static void enter(hora_pool *pool, hora_future *future, enum standing standing)
 /* It found no place, or was taken back: as if it had not entered. */
 static void back_out(hora_pool *pool, hora_future *future, enum standing standing)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     hora__future_dequeued(future, &pool->owner);
     if (has_own_reference(standing))
         (void)hora_future_unref(future);

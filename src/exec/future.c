@@ -175,19 +175,12 @@ static int check(const hora_future *future)
 
 /* ---- out of NEW ---- */
 
-/* What remains to be done after a transition, once the lock is free. */
+/* What remains to be done after a transition, once the lock is free. Valid once announce_locked has filled it in. */
 struct completion {
     struct hora__wakes wakes;
     bool has_listeners;
     bool drops_task;
 };
-
-/* The array of threads to wake is left as it is. */
-static inline void begin(struct completion *after)
-{
-    after->wakes.count = 0;
-    after->has_listeners = after->drops_task = false;
-}
 
 static void set_state(hora_future *future, enum hora__future_state state)
 {
@@ -216,6 +209,7 @@ static void keep_name_locked(hora_future *future)
 static void announce_locked(hora_future *future, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
+    hora__wakes_init(&after->wakes);
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
     if (future->event != NULL)
         hora__event_set(future->event, true);
@@ -255,7 +249,6 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
 static bool settle(hora_future *future, void *result, int failure)
 {
     struct completion after;
-    begin(&after);
     hora__mutex_lock(&future->object.lock);
     bool settled = settle_locked(future, result, failure, &after);
     hora__mutex_unlock(&future->object.lock);
@@ -282,7 +275,6 @@ bool hora__future_abort(hora_future *future, int why)
 {
     assert(why != 0);
     struct completion after;
-    begin(&after);
     hora__mutex_lock(&future->object.lock);
     bool settled = future->runner == NULL && settle_locked(future, NULL, why, &after);
     hora__mutex_unlock(&future->object.lock);
@@ -336,7 +328,6 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
 {
     assert(thread == hora__thread_existing());
     struct completion after;
-    begin(&after);
     hora__mutex_lock(&future->object.lock);
     if (future->runner == thread)
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
@@ -481,7 +472,6 @@ static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct com
 hora_cancel hora__future_expire(hora_future *future)
 {
     struct completion after;
-    begin(&after);
     hora__mutex_lock(&future->object.lock);
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_INTERRUPTED;
     bool settled = settle_locked(future, NULL, HORA_EEXPIRED, &after);
@@ -554,15 +544,15 @@ __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future,
 {
     assert(hora__mutex_held(&future->object.lock));
     struct completion after;
-    begin(&after);
     hora_cancel what = cancel_locked(future, interrupt, &after);
     bool is_out = false;
     struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
-    bool tells_user = after.has_listeners || (after.drops_task && future->task.drop != NULL);
+    bool is_new = what != HORA_CANCEL_TOO_LATE;
+    bool tells_user = is_new && (after.has_listeners || (after.drops_task && future->task.drop != NULL));
     if (tells_user)
         (void)hora_future_ref(future); /* for that may give the caller's reference back */
     hora__mutex_unlock(&future->object.lock);
-    if (what != HORA_CANCEL_TOO_LATE)
+    if (is_new)
         finish(future, &after);
     if (owner != NULL)
         leave_queue(future, owner);

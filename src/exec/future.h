@@ -79,6 +79,7 @@ enum hora__future_state {
 
 static inline hora_ns hora__rescue_pause(hora_ns before)
 {
+    assert(before >= 0);
     hora_ns pause = before == 0 ? HORA__RESCUE_PAUSE_LEAST : 2 * before;
     return pause < HORA__RESCUE_PAUSE_MOST ? pause : HORA__RESCUE_PAUSE_MOST;
 }
@@ -168,6 +169,7 @@ __attribute__((warn_unused_result)) int hora__future_init_beside(hora_future *fu
 /* All but the object; for what is part of something larger. */
 HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *task, bool in_caller_memory)
 {
+    assert(task != NULL);
     hora__atomic_init(&future->state, HORA__FUTURE_NEW);
     future->kind = HORA__FUTURE_PLAIN;
     future->first_flags = 0;

@@ -71,6 +71,7 @@ static enum hora__future_state past_completing(hora_future *future, enum hora__f
  * lock. */
 int hora__future_outcome(hora_future *future)
 {
+    assert(future != NULL);
     enum hora__future_state state = hora__future_state(future);
     if (state == HORA__FUTURE_NORMAL)
         return 0; /* as a rule */
@@ -136,6 +137,7 @@ struct knot {
 
 static bool has(const struct knot *knot, const hora_thread *thread)
 {
+    assert(knot->count <= MOST_THREADS);
     for (int i = 0; i < knot->count; i++)
         if (knot->members[i].thread == thread)
             return true;
@@ -168,6 +170,7 @@ static void release(struct knot *knot)
  * in whose queue it is. How many; -1: it is done, or others could, or they are too many. */
 static int find_those_who_could_run(hora_future *future, hora_thread **threads)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     hora__mutex_lock(&future->object.lock);
     bool is_new = !hora_future_is_done(future);
     hora_thread *runner = is_new ? hora_thread_ref(future->runner) : NULL;
@@ -311,6 +314,7 @@ static bool is_done_soon(hora_future *future, hora_thread *thread, hora_ns timeo
  * pause that grows; HORA_FOREVER: there is no need to. */
 __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pause)
 {
+    assert(*pause >= 0);
     hora__mutex_lock(&future->object.lock);
     struct hora__queue_owner *owner = is_unattended_locked(future) ? future->owner : NULL;
     if (owner != NULL)

@@ -172,6 +172,7 @@ static void member_done(hora_future *future, void *context)
 
 static struct group_member *member_new(hora_group *group)
 {
+    assert(group != NULL);
     struct group_member *added = hora__alloc(1, sizeof *added);
     if (added != NULL) {
         added->member.listener = (struct hora__listener){.done = member_done, .context = added};
@@ -248,6 +249,7 @@ int hora_group_cancel(hora_group *group, bool interrupt)
  * the caller. */
 static int help(hora_group *group, hora_thread *thread, bool may_hang)
 {
+    assert(thread == hora__thread_existing());
     int error = 0;
     hora_future *future;
     hora__mutex_lock(&group->object.lock);

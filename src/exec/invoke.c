@@ -39,6 +39,7 @@ static bool is_valid(const hora_executor *executor, const hora_task *const *task
 /* The time that is left until the deadline. */
 static hora_ns remaining(const struct batch *batch)
 {
+    assert(batch->executor != NULL);
     if (batch->deadline == HORA_FOREVER)
         return HORA_FOREVER;
     return hora__ns_sub(batch->deadline, hora_clock_now(batch->executor->clock));
@@ -46,6 +47,7 @@ static hora_ns remaining(const struct batch *batch)
 
 static struct batch begin(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout)
 {
+    assert(is_valid(executor, tasks, count));
     const hora_clock *clock = hora__clock_or_default(executor->clock);
     return (struct batch){
         .executor = executor, .tasks = tasks, .count = count, .deadline = hora__clock_deadline(clock, timeout)};
@@ -54,12 +56,14 @@ static struct batch begin(const hora_executor *executor, const hora_task *const 
 /* The last first: those are still queued, and are not to begin because a thread has become free. */
 static void cancel_all(const struct batch *batch)
 {
+    assert(batch->made >= 0 && batch->made <= batch->count);
     for (int i = batch->made - 1; i >= 0; i--)
         (void)hora_future_cancel(batch->futures[i], true);
 }
 
 static void release_all(struct batch *batch)
 {
+    assert(batch->made >= 0 && batch->made <= batch->count);
     for (int i = 0; i < batch->made; i++)
         (void)hora_future_unref(batch->futures[i]);
 }
@@ -67,6 +71,7 @@ static void release_all(struct batch *batch)
 /* Drop the tasks that have no future. */
 static void drop_rest(const struct batch *batch)
 {
+    assert(batch->made >= 0);
     for (int i = batch->made; i < batch->count; i++)
         if (batch->tasks[i]->drop != NULL)
             batch->tasks[i]->drop(batch->tasks[i]->arg);
@@ -76,6 +81,7 @@ static void drop_rest(const struct batch *batch)
 
 static int make_all(struct batch *batch)
 {
+    assert(batch->made == 0 && batch->futures != NULL);
     for (; batch->made < batch->count; batch->made++) {
         int error = hora__future_new(batch->tasks[batch->made], batch->executor->clock, &batch->futures[batch->made]);
         if (error < 0)
@@ -87,6 +93,7 @@ static int make_all(struct batch *batch)
 /* Execute them until the time is over. */
 static int execute_all(const struct batch *batch, bool *ret_over)
 {
+    assert(batch->made == batch->count);
     for (int i = 0; i < batch->count; i++) {
         *ret_over = remaining(batch) <= 0;
         if (*ret_over)
@@ -108,6 +115,7 @@ static bool is_outcome(int answer)
 /* Wait for them until the time is over. */
 static int await_all(const struct batch *batch, bool *ret_over)
 {
+    assert(batch->made == batch->count);
     for (int i = 0; i < batch->count; i++) {
         int answer = hora_future_get_for(batch->futures[i], remaining(batch), NULL);
         *ret_over = answer == HORA_ETIMEDOUT;

@@ -59,6 +59,7 @@ static int find_workers_locked(hora_pool *pool, hora_thread **threads, int most)
 /* As find_workers of struct hora__queue_owner. */
 static int find_workers(struct hora__queue_owner *owner, hora_thread **threads, int most)
 {
+    assert(most > 0);
     hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
     struct hora__bounds bounds = hora__pool_bounds(pool);
     int bound = pool->kind == NULL ? bounds.max_threads : bounds.core_threads > 0 ? bounds.core_threads : 1;
@@ -103,11 +104,13 @@ void hora__pool_entry_ended(hora_pool *pool, hora_future *future)
 
 static bool rescue(struct hora__queue_owner *owner)
 {
+    assert(owner->object != NULL);
     return hora__pool_rescue(HORA__LIST_ENTRY(owner, struct hora_pool, owner));
 }
 
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
+    assert(future->owner != owner);
     hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 
@@ -156,6 +159,7 @@ static bool needs_no_futures(const hora_pool *pool)
 
 static void copy_options(hora_pool *pool, const hora_pool_options *options)
 {
+    assert(options->core_threads >= 0 && pool->queue == NULL);
     hora__atomic_init(&pool->core_threads, options->core_threads);
     hora__atomic_init(&pool->max_threads, hora__pool_max_threads(options));
     hora__atomic_init(&pool->core_time_out, options->core_time_out ? 1 : 0);
@@ -406,6 +410,7 @@ static void abandon(hora_pool *pool, hora_future *future)
 /* Before it is put into a list: whether it is in none yet. And after it was taken out. */
 static bool enlist(hora_future *future)
 {
+    assert(!hora__mutex_held(&future->object.lock));
     hora__mutex_lock(&future->object.lock);
     bool is_new = !future->listed;
     future->listed = true;
@@ -558,6 +563,7 @@ static uint32_t read_strandings(hora_pool *pool)
  * time to time. */
 static int wait_for(hora_pool *pool, struct condition *condition, hora_ns timeout)
 {
+    assert(condition->is_so_locked != NULL && condition->list != NULL);
     hora_thread *thread;
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(pool->object.clock, timeout) : 0;
     hora_ns pause = 0;

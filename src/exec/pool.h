@@ -143,6 +143,7 @@ struct hora_pool {
 
 static inline enum hora__run_state hora__state_of(int32_t control)
 {
+    assert(control >= 0);
     return (enum hora__run_state)(control >> HORA__COUNT_BITS);
 }
 
@@ -153,6 +154,7 @@ static inline int hora__count_of(int32_t control)
 
 static inline int32_t hora__control(enum hora__run_state state, int count)
 {
+    assert(count >= 0 && count <= HORA__WORKERS_MAX);
     return (int32_t)state << HORA__COUNT_BITS | count;
 }
 

@@ -29,6 +29,7 @@ struct taker {
 /* The next task that can be taken; NULL: there is none. */
 static void *remove_next(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
     return cell != NULL ? hora__work_kind_of(queue)->take(queue, cell, wakes) : queue->kind->pop(queue, wakes);
 }
 
@@ -57,15 +58,18 @@ static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *
         source->searcher = NULL; /* before looking: a thread that puts something now must wake a taker */
     if (kind->claims)
         hora__backlog_recall(queue);
+    bool is_timed = queue->kind->next_due != NULL;
     bool is_empty = false;
-    if (queue->size == 0 && source->searcher == NULL && queue->kind->next_due == NULL && kind->expect != NULL)
+    if (queue->size == 0 && source->searcher == NULL && !is_timed && kind->expect != NULL)
         is_empty = !kind->expect(queue, HORA_FOREVER);
     void *item = is_empty ? NULL : remove_next(queue, taker->cell, wakes);
     if (item == NULL) {
-        hora__queue_take_post(queue, self, wakes);
+        if (is_timed)
+            hora__queue_take_post(queue, self, wakes);
         return NULL;
     }
-    hora__queue_resign(queue, self);
+    if (is_timed)
+        hora__queue_resign(queue, self);
     hora__list_remove(&self->link);
     if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
         hora__work_settle(queue, wakes);
@@ -79,7 +83,8 @@ static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
     assert(hora__mutex_held(&queue->object.lock));
-    hora__queue_resign(queue, waiter); /* I4 of settle.c */
+    if (queue->kind->next_due != NULL)
+        hora__queue_resign(queue, waiter); /* I4 of settle.c */
     if (source->searcher == waiter)
         source->searcher = NULL; /* I6 of work_source.c */
     hora__list_remove(&waiter->link);
@@ -91,6 +96,7 @@ enum { STAY_WAITING = 1 };
 static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__wake wake, bool time_is_over,
                              struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__waiter *self = &taker->waiter;
     if (hora__waiter_is_resolved(self))
         return 0; /* the queue was closed */
@@ -128,9 +134,10 @@ static hora_ns take_reading(struct hora__cell *cell)
 /* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
 static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__waiter *self = &taker->waiter;
     const struct hora__work_source *source = hora__work_source_of(queue);
-    hora_ns until = hora__queue_sleeps_until(queue, self);
+    hora_ns until = queue->kind->next_due != NULL ? hora__queue_sleeps_until(queue, self) : self->deadline;
     bool until_the_end = until == self->deadline;
     bool watches = source->watched != NULL && queue->leader == self;
     struct hora__clock_offsets seen = {0};
@@ -167,6 +174,7 @@ static int begin_to_wait(hora_queue *queue, struct taker *self, struct hora__wak
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
                         void **ret_item, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && deadline > 0);
     struct taker self = {.cell = cell};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
@@ -191,6 +199,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
                        void **ret_item, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && timeout > 0);
     struct hora__work_source *source = hora__work_source_of(queue);
     struct hora__spin spin;
     hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
@@ -246,6 +255,7 @@ int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item)
 
 static void book_finished(struct hora__hold *hold, struct hora__books *books, int but)
 {
+    assert(but >= 0 && hold->finished >= 0);
     if (hold->finished > but) {
         HORA__ORDER_FAULT(BOOKS_FINISHED_RELAXED, memory_order_relaxed);
         hora__counter_add_alone_publish(&books->finished, hold->finished - but);
@@ -256,6 +266,7 @@ static void book_finished(struct hora__hold *hold, struct hora__books *books, in
 /* Take without the lock; NULL: nothing is offered any more. */
 static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_cell)
 {
+    assert(hold->segment != NULL);
     int index = hora__segment_claim(hold->segment);
     return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_cell);
 }
@@ -265,6 +276,7 @@ static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_
 static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                                struct hora__books *books)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     if (!hora__work_kind_of(queue)->claims || !hora__backlog_follow(queue, hold))
         return NULL;
     book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
@@ -289,6 +301,7 @@ static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, 
 static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                          struct hora__books *books, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     void *item;
     bool claims = hora__work_kind_of(queue)->claims;
     if (claims)

@@ -97,6 +97,7 @@ static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
  * 0: it is not. `guess` is tried first, a number of this segment, or 0. */
 static inline int hora__segment_form(struct hora__segment *segment, const hora_task *task, int guess)
 {
+    assert(guess >= 0 && guess <= segment->form_count);
     if (guess > 0 && (hora__form_fits(&segment->forms[guess - 1], task) || HORA__FAULT(BACKLOG_FORM_GUESSED)))
         return guess;
     int number = 1;
@@ -114,6 +115,7 @@ static inline int hora__segment_form(struct hora__segment *segment, const hora_t
 /* The element at an index; or the task is copied to *ret_cell, and that address returned. */
 static inline void *hora__segment_read(const struct hora__segment *segment, int index, struct hora__cell *ret_cell)
 {
+    assert(index >= 0 && index < HORA__SLOTS);
     const struct hora__slot *slot = &segment->slots[index];
     if (slot->form == 0)
         return slot->value;
@@ -127,6 +129,7 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
 static inline bool hora__segment_copy(struct hora__segment *to, int to_index, const struct hora__segment *from,
                                       int from_index)
 {
+    assert(to_index >= 0 && to_index < HORA__SLOTS && from_index >= 0 && from_index < HORA__SLOTS);
     struct hora__slot slot = from->slots[from_index];
     if (slot.form > 0 && to != from && !HORA__FAULT(BACKLOG_FORM_STAYS))
         slot.form = (short)hora__segment_form(to, &from->forms[slot.form - 1], 0);
@@ -143,6 +146,7 @@ static inline bool hora__segment_copy(struct hora__segment *to, int to_index, co
 /* With the queue's lock. */
 static inline void hora__segment_offer(struct hora__segment *segment, int from, int limit)
 {
+    assert(from >= 0 && from <= limit && limit <= HORA__SLOTS && segment->holders >= 0);
     HORA__ORDER_FAULT(CLAIMS_OFFERED_RELAXED, memory_order_relaxed);
     hora__atomic_store(&segment->claims, limit << HORA__LIMIT_SHIFT | from);
 }
@@ -197,6 +201,7 @@ static inline struct hora__slot *hora__place_slot(struct hora__place *place)
 /* From here to the end of its segment nothing stands. Returns how many holes these are. */
 static inline int hora__place_leave_holes(struct hora__place *place)
 {
+    assert(place->segment != NULL && place->index <= HORA__SLOTS);
     int count = HORA__SLOTS - place->index;
     for (; place->index < HORA__SLOTS; place->index++)
         hora__slot_set_item(&place->segment->slots[place->index], NULL);
@@ -246,6 +251,7 @@ enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
 
 static inline void hora__spare_segments_keep(struct hora__spare_segments *spares, struct hora__segment *segment)
 {
+    assert(segment->holders == 0 && spares->count >= 0);
     if (spares->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
         hora__free(segment);
         return;

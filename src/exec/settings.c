@@ -23,6 +23,7 @@ static int check_open(hora_pool *pool, hora_error *reason)
 
 static int leave(hora_pool *pool, int result)
 {
+    assert(hora__mutex_held(&pool->object.lock));
     hora__mutex_unlock(&pool->object.lock);
     return result;
 }

@@ -197,9 +197,7 @@ static void take_post(hora_queue *queue, struct hora__waiter *self)
 
 void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock));
-    if (queue->kind->next_due == NULL)
-        return;
+    assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
     learn_leader_grace(queue);
     do {
         take_post(queue, self);

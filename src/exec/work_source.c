@@ -17,6 +17,7 @@
  *                   I6 the searcher is on the takers' list, and has been woken since it last looked. */
 #include "exec/work_source.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -29,6 +30,7 @@
 static void call_searcher(hora_queue *queue, struct hora__work_source *source, const struct hora__work_kind *kind,
                           struct hora__wakes *wakes)
 {
+    assert(queue->kind->next_due == NULL && &source->queue == queue);
     struct hora__waiter *taker = NULL; /* the one that has slept least is the quickest to be there */
     if (source->searcher == NULL && !source->spins)
         taker = hora__waiters_last(&queue->takers);
@@ -49,6 +51,7 @@ static void call_searcher(hora_queue *queue, struct hora__work_source *source, c
 /* The descriptor shows every task, always: so posters have to tell of each. */
 __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct hora__work_kind *kind)
 {
+    assert(queue->ready.kind != HORA__READY_NONE);
     if (queue->kind->next_due == NULL && kind->expect != NULL)
         (void)kind->expect(queue, HORA_FOREVER);
     hora__queue_show_ready(queue);
@@ -78,6 +81,7 @@ void hora__work_close(hora_queue *queue)
 
 void hora__queue_look(hora_queue *queue)
 {
+    assert(queue->behaviour != NULL && !hora__mutex_held(&queue->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
@@ -92,6 +96,7 @@ void hora__queue_look(hora_queue *queue)
 
 int hora__work_put(hora_queue *queue, const struct hora__posting *posting)
 {
+    assert((posting->task != NULL) != (posting->item != NULL));
     if (posting->task != NULL)
         return HORA_ENOTSUP;
     struct hora__put put = {.item = posting->item,
@@ -101,6 +106,7 @@ int hora__work_put(hora_queue *queue, const struct hora__posting *posting)
 
 void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)ret_cell;
     return queue->kind->pop(queue, wakes);
 }
@@ -118,6 +124,7 @@ enum { FEW = 20 };
 
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->kind->copy != NULL);
     void *items[FEW];
     int listed = hora__queue_listed(queue);
     int few = listed < FEW ? listed : FEW;
@@ -142,6 +149,7 @@ static bool visit_one(void *item, void *arg)
 
 static void visit_container(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
+    assert(queue->behaviour == NULL);
     struct visiting visiting = {visit, arg};
     if (queue->kind->each != NULL)
         queue->kind->each(queue, visit_one, &visiting);
@@ -180,6 +188,7 @@ int hora__work_source_init(struct hora__work_source *source, const struct hora__
 
 bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
 {
+    assert(item != NULL && books != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
@@ -198,6 +207,7 @@ bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct ho
 
 void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
 {
+    assert(ret_cell != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
@@ -212,6 +222,7 @@ void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
 
 int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
 {
+    assert(maker->make != NULL);
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
     if (kind->show == NULL)
         return 0;

@@ -289,10 +289,10 @@ void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes);
  * sleep: decide until when. */
 void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
-/* Until when it sleeps. Of any source. */
+/* Until when it sleeps. */
 hora_ns hora__queue_sleeps_until(hora_queue *queue, const struct hora__waiter *self);
 
-/* A taker leaves the list, or is awake and decides anew: it sleeps for no task any more. Of any source. */
+/* A taker leaves the list, or is awake and decides anew: it sleeps for no task any more. */
 void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter);
 
 #endif

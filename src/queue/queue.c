@@ -157,6 +157,7 @@ bool hora_queue_is_closed(const hora_queue *queue)
 
 void hora__queue_count_elements(hora_queue *queue, void *(*ref)(void *item), void (*unref)(void *item))
 {
+    assert((ref == NULL) == (unref == NULL));
     queue->ref = ref;
     queue->unref = unref;
 }

@@ -150,6 +150,7 @@ static struct single *single_of(struct hora__timer_slot slot)
 
 static struct batch *take_kept_locked(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     struct batch *batch = timed->kept;
     if (batch != NULL) {
         hora__memory_wakes((char *)batch + RESTS_FROM, sizeof *batch - RESTS_FROM);
@@ -162,6 +163,7 @@ static struct batch *take_kept_locked(struct timed *timed)
 /* NULL: no memory. */
 static struct batch *new_batch_locked(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     struct batch *batch = take_kept_locked(timed);
     if (batch == NULL)
         batch = hora__alloc_dirty(sizeof *batch);
@@ -172,6 +174,7 @@ static struct batch *new_batch_locked(struct timed *timed)
 
 static void give_back_locked(struct timed *timed, struct batch *batch)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     if (timed->kept_count == (hora__keeps_memory() ? MOST : 1)) {
         hora__free(batch);
         return;
@@ -194,6 +197,7 @@ static void give_back(struct timed *timed, struct batch *batch)
 
 static void append(struct batch *batch, hora_ns due, uint64_t sequence, void *item)
 {
+    assert(!hora__far_batch_is_full(&batch->far));
     struct record *record = &batch->records[batch->far.count];
     *record = (struct record){sequence, item};
     hora__far_batch_append(&batch->far, (struct hora__timer_slot){due, (char *)record}, sequence);
@@ -215,6 +219,7 @@ static void push_single(struct timed *timed, hora_ns due, uint64_t sequence, voi
 
 static void *free_single(struct timed *timed, struct single *single)
 {
+    assert(single >= timed->singles && single < timed->singles + SINGLES);
     void *item = single->item;
     single->item = timed->free_single;
     timed->free_single = single;
@@ -237,6 +242,7 @@ static void pack(struct timed *timed, struct batch *batch)
 /* Make room for so many single elements. */
 static int make_room_for_singles(struct timed *timed, int count)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     if (timed->heap.size + count <= SINGLES)
         return 0;
     hora__mutex_lock(&timed->lane_lock);
@@ -282,6 +288,7 @@ static int size_of(const struct timed *timed)
  * there. */
 static bool set_limit(struct timed *timed, hora_ns limit)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     bool rises = limit > timed->shown;
     bool too_soon = HORA__FAULT(TIMED_LOOKS_TOO_SOON) && hora__atomic64_load(&timed->soonest) < limit;
     if (limit != timed->shown) {
@@ -295,6 +302,7 @@ static bool set_limit(struct timed *timed, hora_ns limit)
 
 static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     timed->lane_soonest = soonest;
     HORA__ORDER_FAULT(TIMED_SOONEST_UNORDERED, memory_order_acq_rel);
     hora__atomic64_publish(&timed->soonest, soonest);
@@ -303,6 +311,7 @@ static void set_soonest_locked(struct timed *timed, hora_ns soonest)
 /* A batch of the lane, which is not empty. */
 static void absorb_batch(struct timed *timed, struct batch *batch)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     int count = batch->far.count;
     if (count >= BATCH_IS_WORTH_IT || make_room_for_singles(timed, count) < 0) {
         hora__far_add_batch(&timed->far, &batch->far); /* I4 */
@@ -316,6 +325,7 @@ static void absorb_batch(struct timed *timed, struct batch *batch)
 
 static struct batch *empty_lane_locked(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     struct batch *chain = timed->lane_first;
     if (chain == NULL && timed->lane_soonest == HORA_FOREVER)
         return NULL; /* nothing changes, so threads that read `soonest` keep its cache line */
@@ -328,6 +338,7 @@ static struct batch *empty_lane_locked(struct timed *timed)
 /* I4 */
 static void set_room(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     bool has_room = hora__far_reserve(&timed->far, RESERVED) == 0 && timed->base.size <= HORA_UNBOUNDED - LANE_MOST - 1;
     if (has_room == timed->has_room)
         return;
@@ -339,6 +350,7 @@ static void set_room(struct timed *timed)
 
 static void absorb_chain(struct timed *timed, struct batch *batch)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     if (batch == NULL)
         return;
     while (batch != NULL) {
@@ -363,6 +375,7 @@ static void absorb(hora_queue *queue)
 /* Whether the element, which is due sooner than all in the lane, may be there as well. */
 static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     hora_ns before = timed->lane_soonest;
     set_soonest_locked(timed, due); /* before looking at the limit */
     HORA__ORDER_FAULT(TIMED_LIMIT_READ_UNORDERED, memory_order_acq_rel);
@@ -375,6 +388,7 @@ static bool may_be_soonest_locked(struct timed *timed, hora_ns due)
 /* The batch that is being filled. NULL: no memory. */
 static struct batch *batch_to_fill_locked(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     struct batch *last = timed->lane_last;
     if (last != NULL && !hora__far_batch_is_full(&last->far))
         return last;
@@ -394,6 +408,7 @@ enum { NOT_HERE = 1 };
 /* 0; NOT_HERE: the element must pass through the queue's lock; or HORA_ENOMEM. */
 static int post_locked(struct timed *timed, void *item, hora_ns due)
 {
+    assert(hora__mutex_held(&timed->lane_lock));
     if (timed->shut || timed->lane_size >= timed->lane_room)
         return NOT_HERE;
     if (due < timed->lane_soonest && !may_be_soonest_locked(timed, due))
@@ -403,6 +418,7 @@ static int post_locked(struct timed *timed, void *item, hora_ns due)
         return HORA_ENOMEM; /* `soonest` is too soon now: the next taker looks in vain, no more */
     append(batch, due, timed->next_sequence++, item);
     timed->lane_size++;
+    assert(due >= timed->lane_soonest); /* I1 */
     return 0;
 }
 
@@ -417,6 +433,7 @@ static int post(struct timed *timed, void *item, hora_ns due)
 /* I5 */
 static void shut(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     hora__mutex_lock(&timed->lane_lock);
     timed->shut = true;
     hora__mutex_unlock(&timed->lane_lock);
@@ -428,6 +445,7 @@ static void shut(struct timed *timed)
 /* Whether the first element is a single one; there must be one. */
 static bool first_is_single(const struct timed *timed)
 {
+    assert(size_of(timed) > 0);
     if (timed->far.size == 0 || timed->heap.size == 0)
         return timed->far.size == 0;
     hora_ns due = timed->heap.slots[0].due;
@@ -454,6 +472,7 @@ static void seal(hora_queue *queue)
 static bool guard(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
+    assert(hora__mutex_held(&queue->object.lock));
     hora_ns until = INT64_MIN;
     if (queue->ready.kind != HORA__READY_NONE && !timed->is_shut && !HORA__FAULT(TIMED_FORGETS_DESCRIPTOR)) {
         shut(timed);
@@ -474,6 +493,7 @@ static bool guard(hora_queue *queue)
 
 static void read_clock(struct timed *timed)
 {
+    assert(hora__mutex_held(&timed->base.object.lock));
     hora_ns now = hora_clock_now(timed->base.object.clock);
     timed->reading = now == HORA_FOREVER ? HORA_FOREVER - 1 : now; /* an element due then never is */
     if (HORA__FAULT(TIMED_READS_UNGUARDED))
@@ -484,6 +504,7 @@ static void read_clock(struct timed *timed)
 
 static bool first_is_due(const struct timed *timed)
 {
+    assert(timed->base.size == size_of(timed)); /* I3 */
     hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
     return timed->base.size > 0 && hora__ns_sub(first_due(timed), grace) <= timed->reading;
 }
@@ -497,6 +518,7 @@ static void *take_single(struct timed *timed, struct single *single)
 /* The first element of the far batches leaves. */
 static void *take_far(struct timed *timed)
 {
+    assert(timed->far.size > 0);
     struct hora__timer_slot slot;
     struct hora__timer_slot next;
     struct hora__far_batch *empty = hora__far_pop(&timed->far, &slot, &next);
@@ -527,6 +549,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
         if (!first_is_due(timed))
             return NULL;
     }
+    assert(timed->shown > timed->reading || HORA__FAULT(TIMED_READS_UNGUARDED)); /* I2 */
     return take_first(timed);
 }
 
@@ -611,6 +634,7 @@ static void look_far(void *context, struct hora__timer_slot slot)
 
 static void look(const struct timed *timed, struct search *search)
 {
+    assert(search->single == NULL && search->mark == NULL);
     for (int i = 0; i < timed->heap.size; i++) {
         struct single *single = single_of(timed->heap.slots[i]);
         if (single->item == search->item && improves(search, timed->heap.slots[i].due, single->node.sequence))
@@ -671,8 +695,10 @@ static void destroy(hora_queue *queue)
     struct timed *timed = timed_of(queue);
     assert(size_of(timed) == 0 && timed->lane_size == 0);
     struct batch *batch;
+    hora__mutex_lock(&timed->lane_lock); /* no other thread is here, but the functions of the lane expect it */
     while ((batch = take_kept_locked(timed)) != NULL)
         hora__free(batch);
+    hora__mutex_unlock(&timed->lane_lock);
     hora__mutex_destroy(&timed->lane_lock);
     hora__far_free(&timed->far);
     hora__free(timed);
@@ -707,7 +733,9 @@ int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue)
     timed->shown = timed->reading + 1;
     timed->is_steady = hora__clock_timeline(options->clock) != HORA__WALL;
     hora__atomic64_publish(&timed->limit, timed->shown);
+    hora__mutex_lock(&timed->lane_lock);
     set_soonest_locked(timed, HORA_FOREVER);
+    hora__mutex_unlock(&timed->lane_lock);
     (void)hora__timer_heap_move(&timed->heap, timed->slots, SINGLES);
     for (int i = 0; i < SINGLES; i++)
         (void)free_single(timed, &timed->singles[i]);

@@ -280,7 +280,7 @@ static bool is_held_up(const struct agenda *agenda)
     return agenda->base.watched != NULL && (agenda->telling || hora__clock_was_set(queue->object.clock, &agenda->seen));
 }
 
-/* Read the clock, and then go through the shards: from then on nothing comes in by them that is due by that reading. */
+/* Read the clock, and then absorb the lanes: from then on nothing comes in by them that is due by that reading. */
 static void look(struct agenda *agenda, struct reading *reading)
 {
     hora_ns now = now_of(reading, agenda->own);

@@ -101,10 +101,10 @@ __attribute__((warn_unused_result)) int hora__agenda_change_ticket(hora_future *
 /* The places where futures are posted count for the books of the pool. */
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books);
 
-/* The shard by way of which what the calling thread schedules is to belong to the agenda. A future begins to belong to it; ends to. */
+/* The lane by which futures of the calling thread hold the timer queue. A future begins to hold it; ends to. */
 uint8_t hora__agenda_shard(hora_queue *queue);
-void hora__agenda_move_in(hora_queue *queue, int shard);
-void hora__agenda_move_out(hora_queue *queue, int shard);
+void hora__agenda_move_in(hora_queue *queue, int lane);
+void hora__agenda_move_out(hora_queue *queue, int lane);
 
 /* Without the lock: post one that runs once, is out, and that nobody else has seen; `now` is when the call that does so began, by the agenda's
  * own clock. Whether it is in; else it has to go the long way. */
@@ -115,7 +115,7 @@ bool hora__agenda_post(hora_queue *queue, struct hora__scheduled *scheduled, hor
 bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                         const struct hora__posting *posting);
 
-/* The same backwards, for one that was cancelled, as long as `may` says so, which is called under the shard's lock. Whether it is out. */
+/* The same backwards, for one that was cancelled, as long as `may` says so, which is called under the lane's lock. Whether it is out. */
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context);
 
 /* What a clock shows on one of its timelines. */
@@ -156,7 +156,7 @@ void hora__agenda_release(hora_queue *queue, struct hora__entry *entry);
 
 /* ---- tasks by value; without the lock ---- */
 
-/* Put a task in, due at a time of the agenda's own clock, without a future; `now` is when the call that does so began. By a shard if that is
+/* Put a task in, due at a time of the agenda's own clock, without a future; `now` is when the call that does so began. By a lane if that is
  * possible, else with the lock. Told is by which number it can be withdrawn. HORA_ENOMEM, HORA_EFULL.
  * HORA_ENOTSUP: the agenda has been shown, or the gate is closed. */
 __attribute__((warn_unused_result)) int hora__agenda_post_task(hora_queue *queue, const struct hora__posting *posting,

@@ -154,6 +154,7 @@ HORA__INLINE bool is_admitted(const struct arrival *arrival)
 /* With the lane's lock: a copy of the task, in the lane's free list. NULL: no memory. */
 static struct hora__detached *copy_task(struct agenda *agenda, struct hora__lane *lane, const hora_task *task)
 {
+    assert(hora__mutex_held(&lane->lock));
     struct hora__detached *detached = hora__detached_new(&lane->free_list, task, agenda->own);
     if (detached != NULL)
         detached->lane = (uint8_t)(lane - agenda->store.lanes->lanes);
@@ -163,6 +164,7 @@ static struct hora__detached *copy_task(struct agenda *agenda, struct hora__lane
 /* Insert into a lane, under its lock. 0, HORA_ENOMEM. */
 HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *lane, uint64_t *ret_number)
 {
+    assert(hora__mutex_held(&lane->lock));
     struct agenda *agenda = arrival->agenda;
     struct hora__lanes *lanes = agenda->store.lanes;
     struct hora__timer *timer = arrival->timer;
@@ -202,6 +204,7 @@ HORA__INLINE int post_by_lane(const struct arrival *arrival, uint64_t *ret_numbe
 static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
     struct agenda *agenda = agenda_of(pool->queue);
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     begin(agenda, timer);
     hora__agenda_insert(agenda, &timer->task.entry, due);
     *ret_number = timer->task.entry.by_due.sequence;
@@ -211,6 +214,7 @@ static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due
 /* The same of a task. HORA_ENOMEM. */
 static int insert_task(struct agenda *agenda, const struct hora__posting *posting, hora_ns due, uint64_t *ret_number)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     struct hora__lane *lane = hora__lanes_enter(agenda->store.lanes);
     struct hora__detached *detached = copy_task(agenda, lane, posting->task);
     hora__lane_leave(lane);
@@ -225,6 +229,7 @@ static int insert_task(struct agenda *agenda, const struct hora__posting *postin
 /* With the lock: make room for one more. HORA_ENOMEM, HORA_EFULL. */
 static int make_place(struct agenda *agenda, struct hora__timer_heap *heap)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     return agenda->base.queue.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timer_heap_make_room(heap);
 }
 
@@ -413,6 +418,7 @@ int hora__agenda_keep_timer_place(hora_pool *pool)
 
 static void give_up_place(struct agenda *agenda)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     hora__timer_heap_reserve(timer_heap(agenda), -1);
     hora__timer_heap_save_room(timer_heap(agenda));
 }
@@ -477,6 +483,7 @@ static void discard(struct agenda *agenda, struct hora__entry *entry)
 /* Numbers are unique. A timer with another number may be anywhere, so it is not looked at. */
 static bool withdraw(struct agenda *agenda, struct hora__timer_heap *heap, uint64_t number)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     for (int i = 0; i < heap->size; i++) {
         struct hora__entry *entry = entry_by_due(hora__slot_node(heap->slots[i]));
         if (entry->by_due.sequence != number || !entry->is_detached)
@@ -503,6 +510,7 @@ bool hora__agenda_withdraw(hora_queue *queue, bool is_timer, uint64_t number)
 
 hora_task hora__agenda_dismiss(hora_queue *queue, struct hora__entry *entry)
 {
+    assert(entry->is_detached && !entry->is_timer);
     struct hora__detached *detached = hora__detached_of(entry);
     detached->run_task = NULL; /* it was a link of the chain */
     hora_task task = hora__detached_task(detached);
@@ -522,6 +530,7 @@ static bool is_task(const struct hora__entry *entry)
 
 static int show(struct agenda *agenda, const struct hora__agenda_maker *maker)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     struct hora__timer_heap *heap = own_heap(agenda);
     int error = 0;
     hora__timer_store_gather(&agenda->store);
@@ -578,6 +587,7 @@ static inline bool unpost(const hora_pool *pool, struct hora__timer *timer)
 static void book_cancelled(hora_queue *queue, struct hora__timer *timer, struct hora__books *books,
                            struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     discard(agenda_of(queue), &timer->task.entry);
     hora__counter_add_alone(&books->cancelled, 1); /* first: a thread that sees all finished finds it counted */
     hora__counter_add_alone_publish(&books->finished, 1);
@@ -632,6 +642,7 @@ void hora__agenda_worker_ends(hora_queue *queue, struct hora__timer_run *run)
 
 void hora__agenda_ran(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct agenda *agenda = agenda_of(queue);
     cell->run->timer = NULL;
     if (agenda->admission != NULL && !HORA__FAULT(TIMER_RUN_COUNTS_ON))
@@ -643,6 +654,7 @@ void hora__agenda_ran(hora_queue *queue, struct hora__cell *cell, struct hora__w
 /* With the lock: whether a worker has the timer. */
 static bool is_with_worker(const struct agenda *agenda, const struct hora__timer *timer)
 {
+    assert(hora__mutex_held(&agenda->base.queue.object.lock));
     for (struct hora__list *link = agenda->runs.next; link != &agenda->runs; link = link->next) {
         const struct hora__timer_run *run = HORA__LIST_ENTRY(link, struct hora__timer_run, link);
         if (run->timer == timer && !(HORA__FAULT(TIMER_STOP_MISSES_TAKEN) && !run->has_begun))
@@ -739,6 +751,7 @@ static bool drop_marked(struct hora__timer_node *node)
 int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                              struct hora__books *books)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct agenda *agenda = agenda_of(queue);
     hora__agenda_absorb(queue);
     int count = agenda->hidden > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN) ? mark(timer_heap(agenda), visit, arg) : 0;

@@ -29,7 +29,7 @@ struct agenda {
     uint8_t timer_line;      /* where timers stand: `own`, or STEERED_TIMERS; immutable */
     struct hora__list guests;
     struct hora__timer_store store;           /* its heap is that of the own line */
-    struct hora__left left[HORA__LANES_MOST]; /* for each shard */
+    struct hora__left left[HORA__LANES_MOST]; /* for each lane */
     struct hora__admission *admission;         /* of a steered scheduler: own_admission. NULL: it is not; immutable */
     struct hora__admission own_admission;
     struct hora__list running; /* of a steered scheduler: guests that have begun */
@@ -159,7 +159,7 @@ bool hora__agenda_is_free(hora_queue *queue);
 
 /* Return the memory of detached tasks that have left, and came in by this lane, to its free list; with the lane's lock. The context is the
  * agenda. */
-void hora__agenda_give_back(void *context, struct hora__lane *shard);
+void hora__agenda_give_back(void *context, struct hora__lane *lane);
 
 /* A detached task that was removed leaves for good: its memory is free, or the caller's again. Returns its address, for callers that want to know
  * that there was one. */

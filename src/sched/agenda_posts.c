@@ -59,7 +59,7 @@ HORA__INLINE bool post(struct agenda *agenda, struct hora__scheduled *scheduled,
                        const struct hora__posting *posting, bool moves_in)
 {
     struct hora__lanes *lanes = agenda->store.lanes;
-    struct hora__lane *lane = &lanes->lanes[scheduled->shard];
+    struct hora__lane *lane = &lanes->lanes[scheduled->lane];
     hora_ns due = scheduled->planned;
     scheduled->entry.place = HORA__WAITS;
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
@@ -94,13 +94,13 @@ bool hora__agenda_house(hora_queue *queue, struct hora__scheduled *scheduled, ho
     assert(scheduled->course == NULL && scheduled->entry.line == agenda->own);
     if (post(agenda, scheduled, now, posting, true))
         return true;
-    hora__lanes_move_in(agenda->store.lanes, scheduled->shard);
+    hora__lanes_move_in(agenda->store.lanes, scheduled->lane);
     return false;
 }
 
 bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
 {
-    struct hora__lane *lane = &agenda_of(scheduled->queue)->store.lanes->lanes[scheduled->shard];
+    struct hora__lane *lane = &agenda_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
@@ -113,10 +113,10 @@ bool hora__agenda_unpost(struct hora__scheduled *scheduled, bool (*may)(const vo
 
 void hora__agenda_open_books(hora_queue *queue, struct hora__books *books)
 {
-    const struct hora__lanes *shards = agenda_of(queue)->store.lanes;
-    books->branch_count = shards->count;
-    for (int i = 0; i < shards->count; i++)
-        books->branches[i] = &shards->lanes[i].branch;
+    const struct hora__lanes *lanes = agenda_of(queue)->store.lanes;
+    books->branch_count = lanes->count;
+    for (int i = 0; i < lanes->count; i++)
+        books->branches[i] = &lanes->lanes[i].branch;
 }
 
 uint8_t hora__agenda_shard(hora_queue *queue)
@@ -124,14 +124,14 @@ uint8_t hora__agenda_shard(hora_queue *queue)
     return (uint8_t)hora__lanes_mine(agenda_of(queue)->store.lanes);
 }
 
-void hora__agenda_move_in(hora_queue *queue, int shard)
+void hora__agenda_move_in(hora_queue *queue, int lane)
 {
-    hora__lanes_move_in(agenda_of(queue)->store.lanes, shard);
+    hora__lanes_move_in(agenda_of(queue)->store.lanes, lane);
 }
 
-void hora__agenda_move_out(hora_queue *queue, int shard)
+void hora__agenda_move_out(hora_queue *queue, int lane)
 {
-    if (hora__lanes_move_out(agenda_of(queue)->store.lanes, shard))
+    if (hora__lanes_move_out(agenda_of(queue)->store.lanes, lane))
         hora__object_leave(&queue->object);
 }
 

@@ -121,7 +121,7 @@ static void destroy(struct hora__object *object)
 {
     struct hora__scheduled *scheduled = HORA__LIST_ENTRY(object, struct hora__scheduled, future.object);
     hora_queue *queue = scheduled->queue;
-    int shard = scheduled->shard;
+    int lane = scheduled->lane;
     if (hora__future_ends_later(&scheduled->future))
         return;
     if (scheduled->course == NULL) {
@@ -130,7 +130,7 @@ static void destroy(struct hora__object *object)
     } else {
         destroy_with_course(scheduled); /* in any case the memory is gone after this */
     }
-    hora__agenda_move_out(queue, shard);
+    hora__agenda_move_out(queue, lane);
 }
 
 static bool needs_course(const struct hora__scheduled_plan *plan)
@@ -203,8 +203,8 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
     }
     init(scheduled, queue, plan);
     scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
-    scheduled->shard = hora__agenda_shard(queue);
-    hora__agenda_move_in(queue, scheduled->shard);
+    scheduled->lane = hora__agenda_shard(queue);
+    hora__agenda_move_in(queue, scheduled->lane);
     *ret_scheduled = scheduled;
     return 0;
 }
@@ -216,7 +216,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
     struct hora__scheduled *scheduled = hora__depot_get(&pool->depot, HORA__KEPT_SCHEDULED, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
-    uint8_t shard = hora__agenda_shard(queue);
+    uint8_t lane = hora__agenda_shard(queue);
     int error = hora__object_prepare_beside(&scheduled->future.object, &queue->object, destroy);
     if (error < 0) {
         hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
@@ -227,7 +227,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
     struct hora__scheduled_plan plan = {
         .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = queue->object.clock->timeline, .planned = planned};
     init(scheduled, queue, &plan);
-    scheduled->shard = shard;
+    scheduled->lane = lane;
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
     hora__clock_acquire(scheduled->future.object.clock);
     *ret_scheduled = scheduled;

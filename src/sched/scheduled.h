@@ -89,8 +89,8 @@ struct hora__scheduled {
     bool paused : 1;
     bool has_begun : 1;  /* without a course: its run has begun, */
     bool is_running : 1; /* and has not ended */
-    uint8_t shard;       /* immutable: by which it belongs to the agenda */
-    uint16_t spot;       /* guarded by the shard's lock: where it stands there, from 1 on; 0: it does not */
+    uint8_t lane;        /* immutable: by which it holds the timer queue */
+    uint16_t spot;       /* guarded by the lane's lock: see hora__node_spot */
     struct hora__entry entry;
 };
 

@@ -167,7 +167,7 @@ static bool needs_no_news(const void *context)
     return hora__pool_needs_no_news(context);
 }
 
-/* As long as it is in the shard the pool cannot end. */
+/* As long as it is in the lane the pool cannot end. */
 static bool unpost(struct hora__queue_owner *owner, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -533,7 +533,7 @@ int hora__scheduler_check(hora_pool *pool, const hora_task *task)
     return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* What runs once, and has a handle: made and posted in one go. If the shard does not let it in, it goes the long way from there. */
+/* What runs once, and has a handle: made and posted in one go. If the lane refuses it, it goes the long way from there. */
 static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns planned,
                            hora_future **ret_future)
 {

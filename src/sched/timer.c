@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer.c - timers in memory of the caller: start, cancel and stop
  *
- * How it works      A timer is put into the agenda as what runs once is, by a shard if possible, and counts as an accepted task; but it has neither
+ * How it works      A timer is put into the agenda as what runs once is, by a lane if possible, and counts as an accepted task; but it has neither
  *                   future nor reference, so there is nothing else to do. timer_run.c runs it. agenda_detached.c says whose the memory
  *                   is when, and how a timer is stopped.
  * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
@@ -10,7 +10,7 @@
  *                   seen, and never looked at again.
  * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
  *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
- * Observed          On a scheduler that shows its timers, or is steered, none goes by way of a shard, and what is measured is counted here. */
+ * Observed          On a scheduler that shows its timers, or is steered, none goes by a lane, and what is measured is counted here. */
 #include <assert.h>
 #include <stddef.h>
 

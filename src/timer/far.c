@@ -82,16 +82,19 @@ static bool is_unsorted(const struct hora__timer_slot *place)
 /* The batch whose first slot stands there, if it is in no order. */
 static struct hora__far_batch *unsorted_at(struct hora__timer_slot *place)
 {
+    assert(is_unsorted(place));
     return (struct hora__far_batch *)((char *)place - offsetof(struct hora__far_batch, first));
 }
 
 static struct hora__far_batch *batch_by_end(struct hora__timer_slot *end)
 {
+    assert(is_end(end));
     return (struct hora__far_batch *)((char *)(end - end->due) - offsetof(struct hora__far_batch, slots));
 }
 
 static void set_end(struct hora__far_batch *batch, int count)
 {
+    assert(count >= 0 && count <= HORA__FAR_BATCH);
     batch->slots[count] = (struct hora__timer_slot){.due = count, .mark = NULL};
 }
 
@@ -105,6 +108,7 @@ struct player {
 /* An absent head is due never, but so may be one that is there. */
 static bool wins_tie(const struct hora__far_match *heads, int a, int b)
 {
+    assert(a != b);
     const struct hora__timer_slot *place = heads[a].place;
     const struct hora__timer_slot *other = heads[b].place;
     return place != NULL && (other == NULL || sequence_of(place) < sequence_of(other));
@@ -128,6 +132,7 @@ static inline struct player player_at(const struct hora__far_match *heads, int i
 /* The i-th head changes; NULL: it is absent. */
 static void play(struct hora__far_batches *far, int i, struct hora__timer_slot *place)
 {
+    assert(i >= 0 && i < far->entrants && far->entrants % 2 == 0); /* I5 */
     struct hora__far_match *heads = far->heads;
     heads[i].head_due = place != NULL ? place->due : INT64_MAX;
     heads[i].place = place;
@@ -149,6 +154,7 @@ static void play(struct hora__far_batches *far, int i, struct hora__timer_slot *
 /* The winner of the i-th match, if those that lead to it have been played. */
 static struct player play_off(const struct hora__far_batches *far, int i)
 {
+    assert(i > 0 && i < far->entrants);
     const struct hora__far_match *heads = far->heads;
     struct player players[2];
     for (int k = 0; k < 2; k++) {
@@ -189,6 +195,7 @@ static void add_head(struct hora__far_batches *far, struct hora__timer_slot *pla
 /* The last head takes the place of the i-th. */
 static void remove_head(struct hora__far_batches *far, int i)
 {
+    assert(i >= 0 && i < far->head_count);
     int last = --far->head_count;
     if (i < last)
         play(far, i, far->heads[last].place);
@@ -199,6 +206,7 @@ static void remove_head(struct hora__far_batches *far, int i)
 
 static int first_head(const struct hora__far_batches *far)
 {
+    assert(far->head_count > 0);
     return far->heads[1].winner;
 }
 
@@ -210,6 +218,7 @@ static void find_first(struct hora__far_batches *far)
 
 int hora__far_reserve(struct hora__far_batches *far, int batches)
 {
+    assert(batches >= 0);
     int needed = far->head_count + batches + 1; /* I5 */
     if (needed <= far->head_capacity)
         return 0;
@@ -286,6 +295,7 @@ static void merge_keys(const uint64_t *from, int length, uint64_t *to)
 /* Returns the memory with the sorted keys: here or there. The count is SHORT times a power of two. */
 static uint64_t *sort_keys(uint64_t *here, uint64_t *there, int count)
 {
+    assert(count >= SHORT && count <= HORA__FAR_KEYS && (count & (count - 1)) == 0);
     for (int i = 0; i < count; i += SHORT)
         order_short(&here[i]);
     for (int width = SHORT; width < count; width *= 2) {
@@ -345,6 +355,7 @@ static const uint64_t *sort_by_comparing(const struct hora__far_batch *batch, ui
 /* Returns the place of the first slot. */
 static struct hora__timer_slot *sort(struct hora__far_batch *batch)
 {
+    assert(batch->count > 0 && batch->count <= HORA__FAR_BATCH); /* I2 */
     struct hora__timer_slot unsorted[HORA__FAR_BATCH];
     uint64_t keys[2][HORA__FAR_KEYS];
     int64_t least;
@@ -377,6 +388,7 @@ void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *
 static void close_open(struct hora__far_batches *far)
 {
     struct hora__far_batch *batch = far->open;
+    assert(batch != NULL && far->size >= batch->count);
     far->open = NULL;
     far->size -= batch->count;
     hora__far_add_batch(far, batch);
@@ -432,6 +444,7 @@ uint64_t hora__far_first_sequence(const struct hora__far_batches *far)
 static struct hora__far_batch *go_on(struct hora__far_batches *far, int i, struct hora__timer_slot *next)
 {
     struct hora__far_batch *empty = NULL;
+    assert(far->size > 0 && i < far->head_count);
     far->size--;
     if (is_end(next)) {
         empty = batch_by_end(next);
@@ -500,6 +513,7 @@ static struct stretch stretch_of(struct hora__timer_slot *place)
 
 static struct stretch open_stretch(const struct hora__far_batches *far)
 {
+    assert(far->open != NULL);
     return (struct stretch){far->open, far->open->slots, far->open->count};
 }
 
@@ -527,6 +541,7 @@ struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hor
     }
     if (!found)
         return NULL;
+    assert(far->swept < far->head_count);
     struct stretch stretch = stretch_of(far->heads[far->swept].place);
     memcpy(slots, stretch.begin, (size_t)stretch.count * sizeof *slots);
     *ret_count = stretch.count;
@@ -556,6 +571,7 @@ void hora__far_each(const struct hora__far_batches *far, void (*visit)(void *con
 static void refill(struct hora__far_batch *batch, int hole)
 {
     int count = batch->count;
+    assert(count > 1 && hole >= 0 && hole < count); /* I2 */
     hora__far_batch_init(batch);
     for (int i = 0; i < count; i++)
         if (i != hole)
@@ -565,6 +581,7 @@ static void refill(struct hora__far_batch *batch, int hole)
 /* Remove the slot at `at` of a stretch of the i-th batch. In a sorted batch the slots before it move up. */
 static struct hora__far_batch *remove_at(struct hora__far_batches *far, int i, struct stretch stretch, int at)
 {
+    assert(at >= 0 && at < stretch.count);
     if (is_unsorted(far->heads[i].place) && stretch.count > 1) {
         refill(stretch.batch, at);
         far->size--;

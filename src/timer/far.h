@@ -14,6 +14,8 @@
 #ifndef HORA_TIMER_FAR_H
 #define HORA_TIMER_FAR_H
 
+#include <assert.h>
+
 #include "timer/heap.h"
 
 /* The simulator has small batches, so that they are full. */
@@ -87,6 +89,7 @@ static inline bool hora__far_batch_is_full(const struct hora__far_batch *batch)
 static inline void hora__far_batch_append(struct hora__far_batch *batch, struct hora__timer_slot slot,
                                           uint64_t sequence)
 {
+    assert(batch->count < HORA__FAR_BATCH && ((uintptr_t)slot.mark & HORA__FAR_UNSORTED) == 0);
     batch->slots[batch->count++] = slot;
     batch->in_sequence &= sequence >= batch->last_sequence;
     batch->last_sequence = sequence;

@@ -54,6 +54,7 @@ void hora__free_list_destroy(struct hora__free_list *list)
 
 static size_t size_of(const struct hora__free_list *list, int size_index)
 {
+    assert(size_index >= 0 && size_index < HORA__FREE_LIST_SIZES);
     return list->least + (size_t)size_index * WORD;
 }
 
@@ -108,6 +109,7 @@ static struct hora__slab *new_slab(struct hora__free_list *list, int size_index)
 
 static void *cut(const struct hora__free_list *list, struct hora__slab *slab)
 {
+    assert(slab->cut < slab->most);
     return (char *)(slab + 1) + (size_t)slab->cut++ * size_of(list, slab->size_index);
 }
 
@@ -134,6 +136,7 @@ void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t
 void hora__free_list_put(struct hora__free_list *list, void *block, uint16_t offset)
 {
     struct hora__slab *slab = (struct hora__slab *)(void *)((char *)block - (size_t)offset * WORD);
+    assert(slab->used > 0 && slab->used <= slab->cut && slab->cut <= slab->most);
     bool was_full = slab->used == slab->most;
     *(void **)block = slab->free;
     slab->free = block;

@@ -111,6 +111,7 @@ void hora__lanes_free(struct hora__lanes *lanes)
 
 int hora__lanes_mine(const struct hora__lanes *lanes)
 {
+    assert((lanes->count & (lanes->count - 1)) == 0);
     return hora__processor() & (lanes->count - 1);
 }
 
@@ -139,6 +140,7 @@ struct hora__lane *hora__lanes_enter(struct hora__lanes *lanes)
 
 void hora__lane_leave(struct hora__lane *lane)
 {
+    assert(lane->count >= 0 && lane->count <= HORA__LANE_ROOM);
     hora__mutex_unlock(&lane->lock);
 }
 
@@ -154,6 +156,7 @@ bool hora__lanes_are_free(struct hora__lanes *lanes)
 
 void hora__lanes_move_in(struct hora__lanes *lanes, int lane)
 {
+    assert(lane >= 0 && lane < lanes->count);
     int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, 1);
     assert(before > 0);
     (void)before;
@@ -161,6 +164,7 @@ void hora__lanes_move_in(struct hora__lanes *lanes, int lane)
 
 bool hora__lanes_move_out(struct hora__lanes *lanes, int lane)
 {
+    assert(lane >= 0 && lane < lanes->count);
     HORA__ORDER_FAULT(SHARD_LEFT_RELAXED, memory_order_relaxed);
     int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, -1);
     assert(before > 0); /* I3 */
@@ -169,6 +173,7 @@ bool hora__lanes_move_out(struct hora__lanes *lanes, int lane)
 
 bool hora__lanes_close(struct hora__lanes *lanes, int lane)
 {
+    assert(lane >= 0 && lane < lanes->count);
     struct hora__lane *left = &lanes->lanes[lane];
     hora__mutex_lock(&left->lock);
     int64_t housed = left->housed;

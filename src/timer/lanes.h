@@ -105,6 +105,7 @@ HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes
 
 HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct hora__lane *lane, hora_ns now)
 {
+    assert(hora__mutex_held(&lane->lock));
     if (!lanes->by_clock && lanes->count == 1)
         return ++lane->last_number;
     if (!lanes->by_clock)
@@ -132,6 +133,7 @@ HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
 /* Whether the lane takes a node with this due time. */
 HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struct hora__lane *lane, hora_ns due)
 {
+    assert(hora__mutex_held(&lane->lock));
     if (lane->count == HORA__LANE_ROOM)
         return false;
     return due > hora__atomic64_load(&lanes->floor) || HORA__FAULT(SHARD_BELOW_FLOOR);
@@ -142,6 +144,7 @@ HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struc
 HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hora__lane *lane,
                                            struct hora__timer_node *node, hora_ns due, hora_ns now)
 {
+    assert(lane->count < HORA__LANE_ROOM && node->index == HORA__NODE_OUT);
     node->sequence = hora__lane_number_locked(lanes, lane, now);
     lane->slots[lane->count++] = hora__slot_untracked(node, due);
     hora__counter_add_alone(&lane->branch.posted, 1);
@@ -150,6 +153,7 @@ HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hor
 HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *lane, struct hora__timer_node *node,
                                  hora_ns due, hora_ns now)
 {
+    assert(lane->count < HORA__LANE_ROOM && node->index == HORA__NODE_OUT);
     node->sequence = hora__lane_number_locked(lanes, lane, now);
     lane->slots[lane->count++] = hora__slot_tracked(node, due);
     *hora__node_spot(node) = (uint16_t)lane->count; /* I1 */
@@ -165,6 +169,7 @@ HORA__INLINE bool hora__lanes_is_ahead(struct hora__lanes *lanes, hora_ns due)
 /* Take a tracked node out of the lane it is in. The last node of the lane moves into its position. */
 HORA__INLINE void hora__lane_take_out(struct hora__lane *lane, struct hora__timer_node *node)
 {
+    assert(hora__mutex_held(&lane->lock));
     uint16_t *spot = hora__node_spot(node);
     int at = *spot;
     assert(at > 0 && at <= lane->count && hora__slot_node(lane->slots[at - 1]) == node); /* I1 */

@@ -52,6 +52,7 @@ void hora__timer_store_set_floor(struct hora__timer_store *store)
 
 void hora__timer_store_promise(struct hora__timer_store *store)
 {
+    ASSERT_LOCKED(store);
     struct hora__timer_heap *heap = store->heap;
     while (HORA__FAST && store->lacking > 0 && hora__timer_heap_make_room(heap) == 0) {
         int room = heap->capacity - heap->size - heap->reserved;
@@ -99,6 +100,7 @@ static void take_in(struct hora__timer_store *store, struct hora__timer_slot slo
 static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane, hora_ns horizon,
                         const struct hora__timer_store_absorber *absorber)
 {
+    assert(hora__mutex_held(&lane->lock));
     bool ahead = false;
     for (int i = 0; i < lane->count; i++) {
         struct hora__timer_slot slot = lane->slots[i];
@@ -136,6 +138,7 @@ bool hora__timer_store_absorb(struct hora__timer_store *store, const struct hora
 /* Slots come into the heap, where they are reserved. */
 static void fetch_slots(struct hora__timer_store *store, const struct hora__timer_slot *slots, int count)
 {
+    assert(count <= store->heap->reserved);        /* I2 */
     hora__timer_heap_reserve(store->heap, -count); /* I2 */
     for (int i = 0; i < count; i++)
         hora__timer_heap_push_untracked(store->heap, hora__slot_node(slots[i]), slots[i].due);
@@ -145,6 +148,7 @@ static void fetch_slots(struct hora__timer_store *store, const struct hora__time
  * recent; else the first. Every few times, those of a batch that has few leave with it. */
 static void fetch(struct hora__timer_store *store)
 {
+    assert(store->far.size > 0);
     struct hora__timer_slot slots[HORA__FAR_BATCH];
     struct hora__timer_slot next;
     int count = hora__far_empty_open(&store->far, slots);

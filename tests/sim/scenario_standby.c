@@ -2,7 +2,7 @@
 /* scenario_standby.c - a scheduler's workers that sleep: leader, standby, searcher
  *
  * Whenever a worker is idle, what is due begins at its time, also if those who were to wake up for it are busy with something else. See
- * src/queue/standby.c; the jobs assert that they are punctual. */
+ * src/exec/standby.c; the jobs assert that they are punctual. */
 #include "jobs.h"
 #include "simulator/sim.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.pml - how those who post into a pool's own queue wake those who wait at it; src/queue/settle.c, transfer.c and backlog.c
+/* backlog.pml - how those who post into a pool's own queue wake those who wait at it; src/exec/work_source.c, search.c and backlog.c
  *
  * A step is one atomic operation of the source, or what it does under the lock of the inbox. The queue's lock is modelled as a lock: what is
  * done under it, and what others see of it without the lock, takes several steps. docs/internals/pool-model.md has the rest. */
@@ -92,7 +92,7 @@ inline settle()
     fi
 }
 
-/* hora__queue_search; whether something was found is in `found` */
+/* search of search.c; whether something was found is in `found` */
 inline search()
 {
     d_step {

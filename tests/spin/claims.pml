@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* claims.pml - how workers take without the lock what one of them has found; src/exec/segment.h, backlog.c and transfer.c
+/* claims.pml - how workers take without the lock what one of them has found; src/exec/segment.h, backlog.c and search.c
  *
  * A step is one atomic operation of the source; what is done under the queue's lock takes several, since claims go on meanwhile. Reading an
  * entry that was claimed is a step of its own. docs/internals/pool-model.md has the rest. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards.pml - how tasks are posted into a scheduler's shards without the agenda's lock
  *
- * That is src/sched/{shards,agenda_posts,agenda}.c, with src/queue/standby.c and src/sched/scheduler.c. A step is one atomic
+ * That is src/sched/{shards,agenda_posts,agenda}.c, with src/exec/standby.c and src/sched/scheduler.c. A step is one atomic
  * operation of the source, or what it does under a lock and nobody can see without. The locks are locks: floor, horizon and
  * gate are written and looked at while others have them. Time passes at any moment. Who posts reads the clock, and adds the
  * delay; anything may happen in between. docs/internals/timed-waiting-model.md has the rest. Sizes, given with -D:
