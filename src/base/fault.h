@@ -160,7 +160,7 @@
     X(SCHEDULER_HELPS_EARLY, "a worker that waits for a task runs it before its time")                   \
     X(SERIES_FORGETS_RETIME, "a series that is re-timed on its way back keeps its old time")             \
     X(SERIES_BEGINS_PAUSED, "a series that is paused after it was admitted begins")                      \
-    X(SERIES_RETURNS_UNSEEN, "a series is put back by a worker that does not look again")                \
+    X(SERIES_RETURNS_UNSEEN, "a series is put back by a worker that sleeps without a time")              \
     X(SERIES_RETURNS_CANCELLED, "a series that is cancelled on its way back is put back")                \
     X(SERIES_RETURNS_AFTER_SHUTDOWN, "a series is put back although the state forbids it")               \
     X(SERIES_RETURN_FORGOTTEN, "a series that no visit puts back is lost")                               \
@@ -214,6 +214,8 @@
     X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something")      \
     X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")          \
     X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                   \
+    X(SEARCH_TAKES_ALONE, "a worker that is awake takes a task and leaves the others to nobody")         \
+    X(WORKER_WAITS_UNASKED, "a worker goes to sleep without a look at what was changed before")          \
     X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                           \
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")               \
     X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")          \

@@ -300,7 +300,8 @@ enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
 struct hora__judge {
     bool (*begins)(hora_future *future, void *context); /* the body is about to run; false: it is not to, after all */
     enum hora__verdict (*ends)(hora_future *future, int code, void *context);
-    void (*cannot_go_on)(void *context); /* `ends` has said GOES_ON, and the future was cancelled before; NULL: no matter */
+    void (*cannot_go_on)(
+        void *context); /* `ends` has said GOES_ON, and the future was cancelled before; NULL: no matter */
     void *context;
 };
 

@@ -40,6 +40,9 @@ struct hora__pool_kind {
     hora_future *(*admit)(hora_pool *pool, hora_future *future);
     /* Run it. Whether it is to go back into the queue. */
     bool (*run)(hora_pool *pool, hora_future *future, hora_thread *thread);
+    /* The same of note->begun, whose run has begun when it was taken. It may have left the end to the next
+     * visit to the queue: then note->ended says so. */
+    bool (*run_begun)(hora_pool *pool, struct hora__series_run *note, hora_thread *thread);
     /* It has failed with this code otherwise than by its body: the before hook refused it, or it has ended
      * the thread that ran it. */
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);

@@ -42,7 +42,8 @@ static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_it
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     hora__work_source_of(queue)->taken++;
-    hora__work_settle(queue, wakes);
+    if (!HORA__FAULT(SEARCH_TAKES_ALONE))
+        hora__work_settle(queue, wakes);
     *ret_item = item;
     return 0;
 }
@@ -122,15 +123,6 @@ static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__
     return HORA_ETIMEDOUT;
 }
 
-/* The clock as it was read in this visit to the queue; HORA_NEVER: it was not. */
-static hora_ns take_reading(struct hora__cell *cell)
-{
-    hora_ns now = cell != NULL ? cell->now : HORA_NEVER;
-    if (cell != NULL)
-        cell->now = HORA_NEVER;
-    return now;
-}
-
 /* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
 static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
 {
@@ -143,34 +135,25 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
     struct hora__clock_offsets seen = {0};
     if (watches)
         seen = *source->watched;
-    hora_ns now = take_reading(taker->cell);
-    hora__queue_exit(queue, wakes);
+    hora_ns now = taker->cell != NULL ? taker->cell->now : HORA_NEVER; /* if the clock was read in this visit */
+    if (taker->cell != NULL)
+        taker->cell->now = HORA_NEVER;
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(wakes);
     enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
                                    : hora__waiter_park_after(self, queue->object.clock, now, until);
     if (wake == HORA__WAKE_RESOLVED)
         return 0;
     hora__mutex_lock(&queue->object.lock);
     int outcome = look_again_locked(queue, taker, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
-    if (outcome != STAY_WAITING)
-        hora__queue_exit(queue, wakes);
+    if (outcome == STAY_WAITING)
+        return outcome;
+    hora__mutex_unlock(&queue->object.lock);
+    hora__wakes_flush(wakes);
     return outcome;
 }
 
-/* A taker is on the list: 0, without the lock, if it has found something after all; else STAY_WAITING. */
-static int begin_to_wait(hora_queue *queue, struct taker *self, struct hora__wakes *wakes)
-{
-    if (queue->kind->next_due != NULL) {
-        hora__queue_take_post(queue, &self->waiter, wakes); /* it has just looked */
-        return STAY_WAITING;
-    }
-    self->item = search(queue, self, wakes);
-    if (self->item == NULL)
-        return STAY_WAITING;
-    hora__queue_exit(queue, wakes);
-    return 0;
-}
-
-/* Wait for a task; called with the lock, returns without it. */
+/* Wait for a task; called with the lock, returns without it. The caller keeps the queue alive. */
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
                         void **ret_item, struct hora__wakes *wakes)
 {
@@ -178,12 +161,16 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     struct taker self = {.cell = cell};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
-    hora__object_visit(&queue->object);
-    int outcome = begin_to_wait(queue, &self, wakes);
+    if (queue->kind->next_due == NULL) {
+        self.item = search(queue, &self, wakes);
+    } else if (!HORA__FAULT(SERIES_RETURNS_UNSEEN)) {
+        hora__queue_take_post(queue, &self.waiter, wakes); /* it has just looked */
+    }
+    int outcome = self.item == NULL ? STAY_WAITING : 0;
+    if (outcome == 0)
+        hora__queue_exit(queue, wakes);
     while (outcome == STAY_WAITING)
         outcome = wait_once(queue, &self, wakes);
-    hora__object_leave(&queue->object);
-
     if (outcome == 0)
         outcome = self.waiter.result;
     if (outcome == 0)
@@ -240,8 +227,12 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_
     error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, ret_cell, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && source->spin > 0 && !source->spins)
         error = spin_locked(queue, thread, timeout, ret_cell, ret_item, &wakes);
-    if (error == HORA_EEMPTY && timeout > 0)
-        return wait_to_take(queue, thread, deadline, ret_cell, ret_item, &wakes);
+    if (error == HORA_EEMPTY && timeout > 0) {
+        hora__object_visit(&queue->object); /* a user's thread may find that the queue is gone */
+        error = wait_to_take(queue, thread, deadline, ret_cell, ret_item, &wakes);
+        hora__object_leave(&queue->object);
+        return error;
+    }
     hora__queue_exit(queue, &wakes);
     return error == HORA_EEMPTY ? HORA_ETIMEDOUT : error;
 }
@@ -277,7 +268,7 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
                                struct hora__books *books)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    if (!hora__work_kind_of(queue)->claims || !hora__backlog_follow(queue, hold))
+    if (!hora__backlog_follow(queue, hold))
         return NULL;
     book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
     hora__mutex_unlock(&queue->object.lock);
@@ -295,7 +286,8 @@ static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, 
         return;
     if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
         hora__atomic_store(hold->activity, 0);
-    book_finished(hold, books, 0);
+    if (hold->finished > 0)
+        book_finished(hold, books, 0);
 }
 
 static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
@@ -316,7 +308,9 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
     return item;
 }
 
-/* Whether a worker that has found nothing waits in the same visit. */
+/* Whether a worker that has found nothing waits in the same visit. If it does not, it looks again before it sleeps, or
+ * leaves because there are too many workers: then those that are idle have been told to look. So it need not settle the
+ * queue for a series that it has put back. */
 static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__cell *cell)
 {
     return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed && !hora__cell_owes_return(cell) &&
@@ -336,13 +330,14 @@ static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct ho
         error = wait_to_take(queue, hold->thread, HORA_FOREVER, cell, &item, wakes);
     else
         hora__queue_exit(queue, wakes);
-    hold->outcome = error;
+    hold->outcome = error; /* the pool keeps its queue as long as it has workers */
     return error == 0 ? item : NULL;
 }
 
 void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
                        struct hora__books *books)
 {
+    const struct hora__work_kind *kind = hora__work_kind_of(queue);
     hold->outcome = 0;
     void *item = hold->segment != NULL ? claim(hold, ret_cell) : NULL;
     if (item != NULL)
@@ -350,15 +345,12 @@ void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    item = claim_with_others(queue, hold, ret_cell, books);
+    item = kind->claims ? claim_with_others(queue, hold, ret_cell, books) : NULL;
     if (item != NULL)
         return item;
-    bool returns = hora__cell_owes_return(ret_cell);
     item = next_locked(queue, hold, ret_cell, books, &wakes);
     if (item == NULL && waits_at_once(queue, hold, ret_cell))
         return wait_for_next(queue, hold, ret_cell, &wakes);
-    if (item == NULL && returns && !HORA__FAULT(SERIES_RETURNS_UNSEEN))
-        hora__work_settle(queue, &wakes); /* the worker may leave without another look */
     hora__queue_exit(queue, &wakes);
     return item;
 }

@@ -5,7 +5,7 @@
  *                   All of it was in use a moment ago, and a thread that needs a block takes it there before
  *                   it asks the system; so there is never more memory than was needed at the same time. Each
  *                   time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
- *                   KEPT batches.
+ *                   HORA__DEPOT_KEEPS batches.
  * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or
  *                   frees a batch too few. So it could be relaxed, and no fault of order is planted.
  * Invariants        I1 a batch is a chain of BATCH blocks; in a depot, the other link of its first one is the
@@ -18,7 +18,7 @@
 
 #include "exec/pool.h"
 
-enum { BATCH = HORA__KEPT(32, 1), KEPT = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
+enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
 
 static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future), "links are written into memory of futures");
 
@@ -73,16 +73,11 @@ void hora__depot_destroy(struct hora__depot *depot)
     hora__mutex_destroy(&depot->lock);
 }
 
-bool hora__pool_is_tidy(const hora_pool *pool)
-{
-    return hora__atomic_load(&pool->depot.count) <= KEPT;
-}
-
 void hora__pool_tidy(hora_pool *pool)
 {
     int count = hora__atomic_load(&pool->depot.count);
-    int excess = count > KEPT ? (count - KEPT + PARTS - 1) / PARTS : 0;
-    while (excess-- > 0 && hora__pool_queue_is_empty(pool) && free_batch(&pool->depot, KEPT)) {
+    int excess = count > HORA__DEPOT_KEEPS ? (count - HORA__DEPOT_KEEPS + PARTS - 1) / PARTS : 0;
+    while (excess-- > 0 && hora__pool_queue_is_empty(pool) && free_batch(&pool->depot, HORA__DEPOT_KEEPS)) {
     }
 }
 

@@ -32,8 +32,8 @@ void hora__depot_supply(struct hora__depot *depot);
 /* A worker has nothing to do: a good time to give back memory, until there is. */
 void hora__pool_tidy(struct hora_pool *pool);
 
-/* Whether it would find nothing to free. */
-bool hora__pool_is_tidy(const struct hora_pool *pool);
+/* So many batches it leaves. */
+enum { HORA__DEPOT_KEEPS = HORA__KEPT(32, 1) };
 
 /* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
 __attribute__((warn_unused_result)) void *hora__spares_get(enum hora__keepsake what, size_t size);

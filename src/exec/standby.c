@@ -64,15 +64,6 @@ static void learn_grace(hora_queue *queue, const struct hora__waiter *waiter)
         source->standby_grace = source->standby_grace > 0 ? 2 * source->standby_grace : LEAST_GRACE;
 }
 
-/* To sleep once costs as much as dozens of short tasks. */
-static void learn_leader_grace(hora_queue *queue)
-{
-    struct hora__work_source *source = hora__work_source_of(queue);
-    bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
-    source->leader_grace = may_be_late && source->taken >= MANY ? LEADER_GRACE : 0;
-    source->taken = 0;
-}
-
 void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
@@ -181,26 +172,22 @@ static void stand_by(hora_queue *queue, struct hora__waiter *self)
     source->standby_until = due;
 }
 
-static void take_post(hora_queue *queue, struct hora__waiter *self)
-{
-    struct hora__work_source *source = hora__work_source_of(queue);
-    uint64_t element;
-    hora__queue_resign(queue, self);
-    hora_ns due = first_due(queue, &element);
-    if (due == HORA_FOREVER)
-        return;
-    if (is_led(queue, due, element) && !source->leader_is_lax)
-        stand_by(queue, self);
-    else if (self->deadline >= due)
-        lead(queue, self, due, element);
-}
-
 void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
-    learn_leader_grace(queue);
+    struct hora__work_source *source = hora__work_source_of(queue);
+    bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
+    /* To sleep once costs as much as dozens of short tasks. */
+    source->leader_grace = may_be_late && source->taken >= MANY ? LEADER_GRACE : 0;
+    source->taken = 0;
     do {
-        take_post(queue, self);
+        uint64_t element;
+        hora__queue_resign(queue, self);
+        hora_ns due = first_due(queue, &element);
+        if (due != HORA_FOREVER && is_led(queue, due, element) && !source->leader_is_lax)
+            stand_by(queue, self);
+        else if (due != HORA_FOREVER && self->deadline >= due)
+            lead(queue, self, due, element);
         cover(queue, wakes); /* if another has to lead */
     } while (finds_more(queue));
 }

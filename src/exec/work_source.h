@@ -110,7 +110,7 @@ struct hora__series_run {
 struct hora__cell {
     int64_t came; /* of its posting */
     hora_task task;
-    struct hora__timer_run *run;     /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    struct hora__timer_run *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
     struct hora__series_run *series; /* a scheduler's worker whose pool is not observed; NULL: another caller */
     hora_ns now;                     /* the clock as `take` has read it last; HORA_NEVER: it has not */
 };

@@ -79,7 +79,7 @@ void hora__workers_interrupt_all_locked(hora_pool *pool)
 static void become_active(struct hora__worker *worker)
 {
     assert(worker->thread == hora__thread_existing());
-    bool active = hora__worker_is_active(worker); /* from the start, with a first task */
+    bool active = hora__atomic_load(&worker->activity) == HORA__ACTIVE; /* from the start, with a first task */
     while (!active && !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__ACTIVE)) {
         hora__mutex_lock(&worker->pool->object.lock); /* a thread that disturbs has it */
         hora__mutex_unlock(&worker->pool->object.lock);
@@ -260,19 +260,6 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* Of a worker that is not plain. In the pools of plain workers no last worker lingers, since each queued task
- * can be taken at once. */
-static void took_next(struct hora__worker *worker)
-{
-    assert(!worker->is_plain);
-    hora_pool *pool = worker->pool;
-    worker->owes_look = false; /* who takes settles */
-    if (pool->kind != NULL || pool->admission != NULL)
-        hora__pool_relieve(pool);
-    if (pool->admission != NULL)
-        hora__steer_staff(pool);
-}
-
 /* The run of a task has ended, and the task is to be queued again; else its entry ends here. has_just_ended: see struct
  * hora__pool_kind. */
 static void put_back(struct hora__worker *worker, hora_future *future, bool has_just_ended)
@@ -303,12 +290,15 @@ bool hora__worker_may_wait(struct hora__hold *hold)
     const hora_pool *pool = worker->pool;
     if (hold->activity == NULL)
         return false;
+    assert(hora__atomic_load(&worker->activity) != HORA__ACTIVE); /* else a change of these words is not told to it */
+    if (HORA__FAULT(WORKER_WAITS_UNASKED))
+        return true;
     int32_t control = hora__atomic_load(&pool->control);
-    struct hora__bounds bounds = hora__pool_bounds(pool);
     int count = hora__count_of(control);
-    bool stays = hora__state_of(control) == HORA__RUNNING && !bounds.core_time_out && count <= bounds.core_threads &&
-                 count <= bounds.max_threads;
-    return stays && hora__atomic_load(&pool->idle_watchers) == 0 && hora__pool_is_tidy(pool);
+    bool stays = hora__state_of(control) == HORA__RUNNING && hora__atomic_load(&pool->core_time_out) == 0 &&
+                 count <= hora__atomic_load(&pool->core_threads) && count <= hora__atomic_load(&pool->max_threads);
+    return stays && hora__atomic_load(&pool->idle_watchers) == 0 &&
+           hora__atomic_load(&pool->depot.count) <= HORA__DEPOT_KEEPS;
 }
 
 /* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
@@ -322,13 +312,19 @@ static void *take_next(struct hora__worker *worker)
     void *next = hora__queue_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (worker->hold.outcome == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
-    if (next != NULL) {
-        hora__pool_room(pool);
-        if (!worker->is_plain)
-            took_next(worker);
-    } else if (worker->hold.activity != NULL) {
-        hora__pool_booked(pool);
+    if (next == NULL) {
+        if (worker->hold.activity != NULL)
+            hora__pool_booked(pool);
+        return NULL;
     }
+    worker->owes_look = false; /* a worker that takes settles */
+    if (hora__atomic_load(&pool->room_waiters) != 0)
+        hora__pool_room(pool);
+    /* In a plain pool no worker lingers: all that is queued can be taken at once. */
+    if (!worker->is_plain && hora__atomic_load(&pool->lingerer) != 0)
+        hora__pool_relieve(pool);
+    if (pool->admission != NULL)
+        hora__steer_staff(pool);
     return next;
 }
 
@@ -341,8 +337,7 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
     bool goes_on = run_with_hooks(worker, future, &goes_back);
     worker->current = NULL;
     if (goes_back) {
-        if (!hora__cell_owes_return(&worker->taken)) /* else the next visit to the queue does that */
-            put_back(worker, future, false);
+        put_back(worker, future, false);
     } else {
         if (worker->pool->admission != NULL)
             end_turn(worker, future);
@@ -352,19 +347,42 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
     return goes_on && (worker->witness == NULL || !hora__worker_is_written_off(worker));
 }
 
+/* Run a series whose run has begun when it was taken: no hook and no observer sees it. */
+static void run_begun(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    hora_future *future = worker->series_run.begun;
+    worker->current = future;
+    worker->has_left = false;
+    bool goes_back = pool->kind->run_begun(pool, &worker->series_run, worker->thread);
+    worker->current = NULL;
+    if (worker->series_run.ended != NULL)
+        return; /* the next visit to the queue puts it back */
+    if (goes_back) {
+        put_back(worker, future, false);
+        return;
+    }
+    hora__future_dequeued(future, &pool->owner);
+    close_entry(worker, future, hora__ending_of(future));
+}
+
 /* Run it; whether the worker goes on, and with which task, if that is known already. */
 static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
 {
     hora_pool *pool = worker->pool;
     bool goes_on = true;
     *ret_next = NULL;
-    if (pool->kind != NULL && entry != &worker->taken && entry != worker->series_run.begun)
+    bool has_begun = worker->series_run.begun != NULL;
+    assert(!has_begun || entry == worker->series_run.begun);
+    if (pool->kind != NULL && entry != &worker->taken && !has_begun)
         entry = pool->kind->admit(pool, entry);
     if (entry == NULL && !hora__worker_is_active(worker))
         return true;
     if (entry != NULL)
         become_active(worker);
-    if (entry == &worker->taken) {
+    if (has_begun) {
+        run_begun(worker);
+    } else if (entry == &worker->taken) {
         if (worker->is_plain)
             hora__worker_run_by_value(worker);
         else

@@ -42,17 +42,17 @@ struct hora__worker {
     hora_future *current;          /* the task that it runs, for a thread that ends meanwhile; its own */
     bool has_left;           /* the entry of that one is not the owner's any more, or ends with its run; its own */
     struct hora__cell taken; /* a task by value that it has taken; its own, as what follows */
-    struct hora__timer_run timer_run;  /* of a scheduler: the timer that it has taken; see there */
+    struct hora__timer_run timer_run;   /* of a scheduler: the timer that it has taken; see there */
     struct hora__series_run series_run; /* of a scheduler that nothing observes: the series that it runs; see there */
-    hora_run_fn watched;               /* the body of that one, if it is watched, */
-    enum hora__task_stage stage;       /* how far it is with that one, likewise, */
-    enum hora__ending ending;          /* and how it has ended */
-    struct hora__hold hold;            /* what it has of the queue, and owes to the books; its own */
-    uintptr_t stack;                   /* where its stack begins, about; immutable once it runs */
-    int depth;                         /* tasks that it runs while another one waits for them; its own */
-    const struct hora__nested *nested; /* the innermost task that is run while another one waits for it; its own */
-    hora__atomic run;                  /* that it can be written off in; 0: none. See worker.c */
-    hora__atomic activity;             /* IDLE, ACTIVE or DISTURBED; see worker.c */
+    hora_run_fn watched;                /* the body of that one, if it is watched, */
+    enum hora__task_stage stage;        /* how far it is with that one, likewise, */
+    enum hora__ending ending;           /* and how it has ended */
+    struct hora__hold hold;             /* what it has of the queue, and owes to the books; its own */
+    uintptr_t stack;                    /* where its stack begins, about; immutable once it runs */
+    int depth;                          /* tasks that it runs while another one waits for them; its own */
+    const struct hora__nested *nested;  /* the innermost task that is run while another one waits for it; its own */
+    hora__atomic run;                   /* that it can be written off in; 0: none. See worker.c */
+    hora__atomic activity;              /* IDLE, ACTIVE or DISTURBED; see worker.c */
     int left_behind; /* it leaves since there are more than are needed: how many stay; -1: otherwise */
     bool joinable;   /* its thread was made by hora */
     hora__counter completed;

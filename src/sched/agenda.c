@@ -128,9 +128,19 @@ hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 
 void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
-    assert(entry->kept);
-    keep(agenda_of(queue), entry, false);
-    hora__agenda_insert(agenda_of(queue), entry, due);
+    struct agenda *agenda = agenda_of(queue);
+    assert(entry->kept && entry->by_due.sequence != 0);
+    keep(agenda, entry, false);
+    if (entry->is_lax) {
+        hora__agenda_insert(agenda, entry, due);
+        return;
+    }
+    /* As hora__agenda_insert. */
+    entry->place = HORA__WAITS;
+    if (entry->by_due.sequence == queue->leader_element && !HORA__FAULT(AGENDA_MOVE_UNSEEN))
+        queue->leader_element = 0; /* I5 */
+    hora__timer_heap_push(&agenda->lines[entry->line].exact, &entry->by_due, due);
+    hora__agenda_count(agenda, entry, 1); /* I1 */
 }
 
 void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry)
@@ -164,7 +174,9 @@ struct reading {
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
     if (!reading->is_read[line]) {
-        reading->now[line] = hora__agenda_now(&reading->agenda->base.queue, line);
+        const hora_queue *queue = &reading->agenda->base.queue;
+        reading->now[line] =
+            line == reading->agenda->own ? hora_clock_now(queue->object.clock) : hora__agenda_now(queue, line);
         reading->is_read[line] = true;
     }
     return reading->now[line];
@@ -298,6 +310,13 @@ static inline struct hora__entry *first_due(struct reading *reading)
     if (only != NULL && only->size > 0 && only->slots[0].due <= agenda->store.seen_now)
         return entry_by_due(hora__slot_node(only->slots[0]));
     look(agenda, reading);
+    only = only_heap(agenda);
+    if (only != NULL && !HORA__FAULT(AGENDA_GIVES_EARLY)) { /* as first_of and is_due */
+        bool is_due =
+            only->size > 0 && only->slots[0].due <= now_of(reading, agenda->own) && only->slots[0].due != HORA_FOREVER;
+        struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
+        return first != NULL && !first->held ? first : NULL;
+    }
     struct hora__entry *first = first_of(agenda, reading);
     return first != NULL && is_due(reading, first) ? first : NULL;
 }
@@ -340,13 +359,31 @@ static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *re
     return is_held_up(agenda) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
 }
 
-/* The entry's future goes to a worker, which begins its run in this visit if it can. */
-static hora_future *hand_out(struct hora__entry *entry, struct reading *reading, const struct hora__cell *cell)
+/* Whether a worker that is on the short way takes the entry of a precise series on the queue's own line: see series.c. */
+static bool is_short(const struct agenda *agenda, const struct hora__entry *entry, const struct hora__cell *cell)
 {
-    hora_future *future = taken(reading->agenda, entry);
-    if (cell->series != NULL && entry->comes_back && entry->line == reading->agenda->own)
-        hora__series_take_locked(cell->series, hora__scheduled_of_entry(entry), now_of(reading, reading->agenda->own));
-    return future;
+    return cell->series != NULL && entry->comes_back && !entry->is_lax && entry->line == agenda->own;
+}
+
+/* As hora__agenda_take_entry, of such an entry: its place stays promised, so no memory becomes free. The worker begins
+ * the run in this visit, if it can. */
+static hora_future *take_series(struct reading *reading, struct hora__entry *entry, const struct hora__cell *cell)
+{
+    struct agenda *agenda = reading->agenda;
+    struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    struct hora__timer_heap *heap = own_heap(agenda);
+    assert(!entry->kept && !entry->held && scheduled->course != NULL);
+    hora__timer_heap_remove(heap, &entry->by_due);
+    if (agenda->store.far.size > 0)
+        hora__timer_store_follow(&agenda->store);
+    hora__agenda_count(agenda, entry, -1);
+    hora__timer_heap_reserve(heap, 1);
+    entry->kept = true;
+    entry->place = HORA__TAKEN;
+    scheduled->course->set_backs = agenda->set_backs;
+    scheduled->course->refreshes = agenda->refreshes;
+    hora__series_take_locked(cell->series, scheduled, now_of(reading, agenda->own));
+    return &scheduled->future;
 }
 
 static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
@@ -362,14 +399,17 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         return take_turn(agenda, true, ret_cell);
     struct hora__entry *first = first_due(&reading);
     if (first == NULL)
-        ret_cell->now = agenda->store.seen_now; /* for a worker that goes to sleep now; HORA_NEVER: the clock may be set back */
+        ret_cell->now =
+            agenda->store.seen_now; /* for a worker that is about to sleep; HORA_NEVER: the clock may be set back */
     if (first == NULL || is_held_up(agenda))
         return NULL;
+    if (is_short(agenda, first, ret_cell))
+        return take_series(&reading, first, ret_cell);
     hora_ns due = first->is_detached ? own_heap(agenda)->slots[0].due : 0;
     hora__agenda_remove(agenda, first);
     hora__prefetch(hora__timer_heap_first(own_heap(agenda))); /* likely the next to be taken */
     return first->is_detached ? (void *)hora__agenda_hand_out(agenda, first, due, ret_cell)
-                              : hand_out(first, &reading, ret_cell);
+                                          : taken(agenda, first);
 }
 
 /* Who has no place for a task has had the agenda shown, so there is none but timers, which end here: what is taken by hand is lost to

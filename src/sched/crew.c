@@ -289,7 +289,8 @@ hora_future *hora__crew_admit(hora_pool *pool, struct hora__scheduled *series)
     if (joining != JOINS) { /* the entry's own reference goes on to whoever closes its books */
         if (member != NULL)
             (void)hora_future_unref(&member->future);
-        bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &series->future, false) : series_goes(pool, series);
+        bool ours =
+            joining == IS_HELD ? !hora__series_put_back(pool, &series->future, false) : series_goes(pool, series);
         return ours ? &series->future : NULL;
     }
     if (hora_future_is_done(&series->future) && !HORA__FAULT(CREW_RUNS_AFTER_CANCEL))

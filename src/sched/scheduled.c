@@ -28,39 +28,6 @@ const hora_schedule hora__jdk_rules = {
     .failure = HORA_FAILURE_STOP,
 };
 
-hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
-{
-    const struct hora__course *course = scheduled->course;
-    if (scheduled->paused)
-        return HORA_FOREVER;
-    if (course == NULL)
-        return scheduled->planned;
-    return course->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, course->offset);
-}
-
-void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
-{
-    struct hora__course *course = scheduled->course;
-    if (course == NULL)
-        return;
-    if (course->refreshes != agenda_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
-        course->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
-        course->doubt = HORA__NEW_RULES;
-    course->refreshes = agenda_of(scheduled->queue)->refreshes;
-}
-
-void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
-{
-    struct hora__course *course = scheduled->course;
-    if (course == NULL)
-        return;
-    hora__scheduled_check_rules(scheduled);
-    if (course->set_backs != agenda_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
-        !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
-        course->doubt = HORA__SET_BACK;
-    course->set_backs = agenda_of(scheduled->queue)->set_backs;
-}
-
 /* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
 static hora_ns without_offset(const struct hora__course *course, hora_ns time)
 {

@@ -314,6 +314,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .look = hora__clocks_look,
     .admit = hora__series_admit,
     .run = hora__series_run,
+    .run_begun = hora__series_run_begun,
     .abandoned = hora__series_abandoned,
     .put_back = hora__series_put_back,
     .take_out = take_out,

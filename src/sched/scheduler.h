@@ -93,6 +93,7 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker);
 
 hora_future *hora__series_admit(hora_pool *pool, hora_future *future);
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread);
+bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora_thread *thread);
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
 bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended);
 

@@ -46,6 +46,42 @@ static hora_ns now_of(const struct hora__scheduled *scheduled)
     return hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
 }
 
+/* ---- when it is due, and whether that still holds ---- */
+
+hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
+{
+    const struct hora__course *course = scheduled->course;
+    if (scheduled->paused)
+        return HORA_FOREVER;
+    if (course == NULL)
+        return scheduled->planned;
+    return course->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, course->offset);
+}
+
+void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
+{
+    struct hora__course *course = scheduled->course;
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
+    if (course == NULL)
+        return;
+    if (course->refreshes != agenda_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
+        course->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
+        course->doubt = HORA__NEW_RULES;
+    course->refreshes = agenda_of(scheduled->queue)->refreshes;
+}
+
+void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
+{
+    struct hora__course *course = scheduled->course;
+    if (course == NULL)
+        return;
+    hora__scheduled_check_rules(scheduled);
+    if (course->set_backs != agenda_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
+        !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
+        course->doubt = HORA__SET_BACK;
+    course->set_backs = agenda_of(scheduled->queue)->set_backs;
+}
+
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned)
 {
@@ -337,8 +373,10 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
         hora__course_skips(course, course->is_retimed ? 0 : passed);
         return hora__plan_grid(next, course->every, not_before);
     }
+    if (course->rules->overlap != HORA_OVERLAP_QUEUE_ONE)
+        return next;
     int64_t passed = hora__plan_passed(next, course->every, now);
-    if (course->rules->overlap == HORA_OVERLAP_QUEUE_ONE && passed > 1) {
+    if (passed > 1) {
         hora__course_skips(course, passed - 1);
         next += (passed - 1) * course->every;
     }
@@ -375,6 +413,7 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
 static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     now = hora__ns_sub(now, course->offset);
     bool backs_off = code != 0 && course->rules->failure == HORA_FAILURE_BACK_OFF;
     hora_ns not_before =
@@ -386,7 +425,8 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     course->is_given = course->is_retimed || backs_off;
     course->has_skipped = scheduled->planned != course->last_planned;
     course->is_retimed = false;
-    bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) || is_after_end(scheduled, next);
+    bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) ||
+                (course->rules->end.ns != 0 && is_after_end(scheduled, next));
     if (!over)
         scheduled->planned = next;
     course->is_over |= over;
@@ -410,6 +450,7 @@ hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, in
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     assert(now >= hora__ns_add(planned, hora__scheduled_offset(scheduled)) ||
            scheduled->entry.line == HORA__WALL); /* I1; that one may be set back */
     scheduled->run.last.start = now;
@@ -435,6 +476,8 @@ void hora__series_did_not_begin(struct hora__scheduled *scheduled)
 static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__course *course = scheduled->course;
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
+    assert(course != NULL ? course->running > 0 : scheduled->is_running);
     scheduled->run.last.end = now;
     scheduled->last_code = code;
     if (course != NULL) {
@@ -502,14 +545,17 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
  * the other. All other cases take the general way, visit by visit; each step decides for itself whether it can stay
  * on the short way, and changes nothing if it cannot. */
 
-/* Whether the worker can decide under the lock, and whether nothing stands against a run. */
-static bool may_begin_locked(const struct hora__scheduled *scheduled)
+/* Whether the worker can decide under the lock, and nothing stands against a run. `moment` is without the offset. Missed
+ * runs, and a wall clock that was set back, are for the general way, which also tells of them. */
+static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns moment)
 {
     const struct hora__course *course = scheduled->course;
-    bool is_simple = course != NULL && (course->trigger == HORA__RATE || course->trigger == HORA__GAP) &&
+    hora_ns late = hora__ns_sub(moment, scheduled->planned);
+    bool is_simple = (course->trigger == HORA__RATE ? late < course->every : course->trigger == HORA__GAP) &&
                      course->crew == NULL && course->extra == NULL;
-    return is_simple && course->doubt == HORA__NO_DOUBT && !course->is_retimed && !scheduled->paused &&
-           !hora_future_is_done(&scheduled->future);
+    bool in_time = late >= 0 && (course->rules->grace == 0 || late <= course->rules->grace);
+    return is_simple && in_time && course->doubt == HORA__NO_DOUBT && !course->is_retimed && !scheduled->paused &&
+           hora__future_state(&scheduled->future) == HORA__FUTURE_NEW;
 }
 
 void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now)
@@ -517,16 +563,8 @@ void hora__series_take_locked(struct hora__series_run *run, struct hora__schedul
     struct hora__course *course = scheduled->course;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     assert(scheduled->entry.place == HORA__TAKEN && run->begun == NULL && run->ended == NULL);
-    if (!may_begin_locked(scheduled))
+    if (!may_begin_locked(scheduled, hora__ns_sub(now, course->offset)))
         return;
-    hora_ns moment = hora__ns_sub(now, course->offset);
-    if (moment < scheduled->planned)
-        return; /* the wall clock was set back */
-    struct hora__chance chance = course->trigger == HORA__RATE
-                                     ? hora__plan_rate(course->rules, course->every, scheduled->planned, moment)
-                                     : hora__plan_single(course->rules, scheduled->planned, moment);
-    if (!chance.runs || chance.skipped > 0)
-        return; /* runs were missed: the general way decides, and tells of it */
     run->begun = &scheduled->future;
     run->start_before = scheduled->run.last.start;
     run->planned_before = course->last_planned;
@@ -555,20 +593,22 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
 static bool may_end_later(const struct hora__scheduled *scheduled, int code)
 {
     const struct hora__course *course = scheduled->course;
+    const hora_schedule *rules = course->rules;
     const hora_future *future = &scheduled->future;
-    return code == 0 && future->task.drop_result == NULL && course->rules->end.ns == 0 &&
-           course->rules->overlap != HORA_OVERLAP_QUEUE_ONE && !has_run_enough(scheduled, code) &&
-           !hora_future_is_done(future);
+    return code == 0 && future->task.drop_result == NULL && rules->end.ns == 0 &&
+           rules->overlap != HORA_OVERLAP_QUEUE_ONE && (rules->count == 0 || !has_run_enough(scheduled, code)) &&
+           hora__future_state(future) == HORA__FUTURE_NEW;
 }
 
 /* Cancel and shutdown change a word before they come to the lock to look for the entry. So here, with the lock, either
  * the word is seen, or they will find the entry. */
 static bool may_return_locked(const hora_pool *pool, const hora_future *future)
 {
-    bool is_done = hora_future_is_done(future) && !HORA__FAULT(SERIES_RETURNS_CANCELLED);
-    bool is_running = hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING ||
-                      HORA__FAULT(SERIES_RETURNS_AFTER_SHUTDOWN);
-    return !is_done && is_running && hora__scheduler_is_staffed(pool); /* else the general way starts a worker */
+    int32_t control = hora__atomic_load(&pool->control);
+    bool is_new = hora__future_state(future) == HORA__FUTURE_NEW || HORA__FAULT(SERIES_RETURNS_CANCELLED);
+    bool is_running = hora__state_of(control) == HORA__RUNNING || HORA__FAULT(SERIES_RETURNS_AFTER_SHUTDOWN);
+    bool is_staffed = hora__count_of(control) >= hora__atomic_load(&pool->core_threads);
+    return is_new && is_running && is_staffed; /* the general way starts a worker */
 }
 
 bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
@@ -607,9 +647,8 @@ static void note_end_and_plan(struct hora__scheduled *scheduled)
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
-    struct hora__series_run *note; /* the run has begun when the entry was taken; NULL: it has not */
-    bool is_called;                /* the body is about to be called, or has been */
-    bool ends_later;               /* the visit that puts the entry back notes the end */
+    bool is_called; /* of a run that has begun when the entry was taken: the body is about to be called, or has been, */
+    bool ends_later; /* and the visit that puts the entry back notes the end */
 };
 
 /* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and
@@ -619,9 +658,6 @@ static bool begins(hora_future *future, void *context)
     (void)future;
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
-    run->is_called = true;
-    if (run->note != NULL)
-        return true;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     bool is_retimed = scheduled->course != NULL && scheduled->course->is_retimed;
@@ -639,9 +675,6 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
     struct hora__scheduled *scheduled = run->scheduled;
-    run->ends_later = run->note != NULL && may_end_later(scheduled, code);
-    if (run->ends_later)
-        return HORA__GOES_ON;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, code, now);
@@ -670,7 +703,51 @@ static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *sched
            !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
-/* The future was cancelled since `ends` has said that it goes on. */
+static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
+{
+    if (is_unseen(pool, scheduled)) {
+        (void)hora__future_run(&scheduled->future, thread, NULL);
+        return false;
+    }
+    struct run run = {.pool = pool, .scheduled = scheduled};
+    struct hora__judge judge = {begins, ends, NULL, &run};
+    return hora__future_run_judged(&scheduled->future, thread, &judge);
+}
+
+bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
+{
+    if (future->kind == HORA__FUTURE_MEMBER) {
+        hora__crew_run(pool, future, thread);
+        return false;
+    }
+    if (!HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
+        (void)hora_future_cancel(future, false);
+        return false;
+    }
+    struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    if (scheduled != NULL)
+        return run_scheduled(pool, scheduled, thread);
+    (void)hora__future_run(future, thread, NULL);
+    return false;
+}
+
+/* As `begins` and `ends`, of a run that has begun when the entry was taken. */
+static bool begins_shortly(hora_future *future, void *context)
+{
+    (void)future;
+    struct run *run = context;
+    run->is_called = true;
+    return true;
+}
+
+static enum hora__verdict ends_shortly(hora_future *future, int code, void *context)
+{
+    struct run *run = context;
+    run->ends_later = may_end_later(run->scheduled, code);
+    return run->ends_later ? HORA__GOES_ON : ends(future, code, context);
+}
+
+/* The future was cancelled since ends_shortly has said that it goes on. */
 static void cannot_go_on(void *context)
 {
     const struct run *run = context;
@@ -682,58 +759,24 @@ static void cannot_go_on(void *context)
     unlock(run->scheduled);
 }
 
-/* After a run that has begun when the entry was taken; `stays`: the future goes on. */
-static void leave_to_next_visit(const struct run *run, bool stays)
+bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora_thread *thread)
 {
-    if (!run->is_called)
-        take_beginning_back(run->scheduled, run->note);
-    else if (run->ends_later && stays)
-        run->note->ended = &run->scheduled->future;
-}
-
-static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread,
-                          struct hora__series_run *note)
-{
-    if (is_unseen(pool, scheduled)) {
-        (void)hora__future_run(&scheduled->future, thread, NULL);
-        return false;
-    }
-    struct run run = {.pool = pool, .scheduled = scheduled, .note = note};
-    struct hora__judge judge = {begins, ends, cannot_go_on, &run};
-    bool stays = hora__future_run_judged(&scheduled->future, thread, &judge);
-    if (note != NULL)
-        leave_to_next_visit(&run, stays);
-    return stays;
-}
-
-/* If its run has begun when it was taken: where that is noted. */
-static struct hora__series_run *take_note(const hora_thread *thread, const hora_future *future)
-{
-    struct hora__series_run *note = thread->worker->taken.series;
-    if (note == NULL || note->begun != future)
-        return NULL;
+    hora_future *future = note->begun;
+    struct run run = {.pool = pool, .scheduled = hora__scheduled_of(future)};
+    bool is_running = hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING;
     note->begun = NULL;
-    return note;
-}
-
-bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
-{
-    if (future->kind == HORA__FUTURE_MEMBER) {
-        hora__crew_run(pool, future, thread);
-        return false;
-    }
-    struct hora__series_run *note = take_note(thread, future);
-    if (!HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
-        if (note != NULL)
-            take_beginning_back(hora__scheduled_of(future), note);
+    if (!is_running && !HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
+        take_beginning_back(run.scheduled, note);
         (void)hora_future_cancel(future, false);
         return false;
     }
-    struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    if (scheduled != NULL)
-        return run_scheduled(pool, scheduled, thread, note);
-    (void)hora__future_run(future, thread, NULL);
-    return false;
+    struct hora__judge judge = {begins_shortly, ends_shortly, cannot_go_on, &run};
+    bool stays = hora__future_run_judged(future, thread, &judge);
+    if (!run.is_called)
+        take_beginning_back(run.scheduled, note);
+    else if (run.ends_later && stays)
+        note->ended = future;
+    return stays;
 }
 
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)

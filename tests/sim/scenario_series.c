@@ -184,6 +184,10 @@ static void cancel_meets_put_back(bool keeps, bool interrupt, hora_ns takes)
     jobs_cancel(&target);
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER)); /* it is gone, from wherever it was */
     CHECK_INT(hora_queue_size(hora_pool_queue(scheduler)), 0);
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
+    CHECK_OK(hora_future_get_schedule_info(target.future, &info));
+    CHECK(info.runs == jobs[0].runs && info.running == 0); /* a run that the cancel kept from its body does not count */
+    CHECK((info.last_planned == HORA_NEVER) == (info.runs == 0) && (info.last_start == HORA_NEVER) == (info.runs == 0));
     check_over(target.future, 0);
     jobs_check(0, jobs[0].runs);
     if (target.answer == HORA_CANCEL_INTERRUPTED && takes > 0 && test_is_exact())

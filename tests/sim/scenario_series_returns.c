@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_series_returns.c - a worker puts a series back in the visit to the timer queue in which it looks for the next
+ * task, or falls asleep
+ *
+ * See "the short way" in src/sched/series.c. What other threads do to a series meanwhile is also in scenario_series.c and
+ * scenario_steer.c, whose series take that way; here are the cases in which the visit ends otherwise than with a sleep as
+ * leader, and the general way, which only observed schedulers still take. */
+#include "jobs.h"
+#include "simulator/sim.h"
+
+enum { RUNS = 3 };
+
+static void begin(int core)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core));
+    CHECK_INT(hora_pool_prestart_all(scheduler), core);
+    jobs[0].fails_at = RUNS;
+    jobs[0].punctual = true;
+}
+
+static void end(hora_future *future)
+{
+    CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
+    jobs_unref(future);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    jobs_check(0, RUNS);
+    jobs_end();
+}
+
+/* ---- who looks next ---- */
+
+/* The worker that has put the series back is one too many, and leaves: the other one wakes up for the next run. */
+MEDIUM_SCENARIO(series_returns_and_its_worker_leaves)
+{
+    begin(2);
+    hora_future *future = jobs_rate(0, 0, 10);
+    CHECK_OK(hora_pool_set_core_threads(scheduler, 1, NULL));
+    CHECK_OK(hora_pool_set_max_threads(scheduler, 1, NULL));
+    end(future);
+}
+
+/* The worker that has put it back takes another task, which keeps it: the other worker is in time for the next run. */
+LARGE_SCENARIO(series_returns_and_its_worker_is_kept)
+{
+    begin(2);
+    jobs[0].takes = 5;
+    hora_future *future = jobs_rate(0, 10, 10);
+    jobs[1].takes = jobs[2].takes = 50;
+    jobs_unref(jobs_once(1, 15));
+    end(future);
+}
+
+/* Two series share two workers: whichever puts its own back, both are in time. */
+LARGE_SCENARIO(series_returns_beside_another)
+{
+    begin(2);
+    jobs[1].fails_at = RUNS;
+    jobs[1].punctual = true;
+    hora_future *other = jobs_gap(1, 5, 10);
+    hora_future *future = jobs_rate(0, 5, 10);
+    CHECK_ERROR(hora_future_get(other, NULL), HORA_EFAILED);
+    jobs_unref(other);
+    end(future);
+    jobs_check(1, RUNS);
+}
+
+/* ---- what has changed before the worker sleeps ---- */
+
+/* Fewer workers, and a shutdown that lets the series go on: the worker sees both, although it was not idle when they
+ * came. */
+SCENARIO(series_returns_after_its_scheduler_is_shut_down)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .continue_periodic = true));
+    jobs[0].fails_at = RUNS;
+    hora_future *future = jobs_rate(0, 0, 10);
+    CHECK_OK(hora_pool_set_core_time_out(scheduler, true, NULL));
+    jobs_shut_down(NULL);
+    CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
+    int outcome = hora_future_get(future, NULL);
+    CHECK(outcome == HORA_EFAILED || outcome == HORA_ECANCELED); /* the shutdown may be before the first run */
+    jobs_unref(future);
+    jobs_check(0, jobs[0].runs);
+    jobs_end();
+}
+
+/* A thread waits until the scheduler is idle, while a task that came in between is run. */
+SCENARIO(series_returns_beside_one_that_waits_for_quiet)
+{
+    begin(1);
+    jobs_unref(jobs_once(1, 0));
+    hora_future *future = jobs_rate(0, 0, 10);
+    end(future);
+    jobs_check(1, 1);
+}
+
+/* The scheduler's own clock is set back while the series runs, or is on its way back. */
+static void set_back(hora_ns takes)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_clock_system(HORA_CLOCK_WALL)));
+    jobs[0].fails_at = RUNS;
+    jobs[0].takes = takes;
+    hora_future *future = jobs_rate(0, 0, HORA_SECONDS(10));
+    jobs[0].every = 0; /* it may run sooner than that */
+    jobs[0].due = 0;
+    jobs_sleep_until(takes / 2);
+    hora__sim_step_wall(-HORA_SECONDS(1000));
+    end(future);
+}
+
+SCENARIO(series_returns_after_its_clock_is_set_back)
+{
+    set_back(0);
+}
+
+SCENARIO(series_returns_after_its_clock_is_set_back_in_a_run)
+{
+    set_back(HORA_SECONDS(8));
+}
+
+/* ---- the general way ---- */
+
+static void see_run(hora_pool *pool, const hora_run_info *run, void *arg)
+{
+    (void)arg;
+    CHECK(pool == scheduler && run->future != NULL);
+}
+
+/* A hook sees each run, so the run ends, and its series is put back, in visits of their own. A re-timing that comes
+ * between the two counts. */
+SCENARIO(series_returns_the_general_way_and_is_retimed)
+{
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .after = see_run));
+    jobs[0].takes = 5;
+    jobs[0].fails_at = RUNS;
+    hora_future *future = jobs_rate(0, 10, 50);
+    jobs[0].every = 0;
+    jobs[0].due = 10;
+    jobs_sleep_until(15);
+    hora_ns now = jobs_now();
+    int error = hora_future_reschedule(future, 10, 20);
+    hora_schedule_info info = HORA_INIT(hora_schedule_info);
+    CHECK_OK(hora_future_get_schedule_info(future, &info)); /* no time passes in between, unless late */
+    CHECK(error == 0 || !test_is_exact());
+    CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
+    jobs_unref(future);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    jobs_check(0, RUNS);
+    if (test_is_exact())
+        for (int i = (int)info.runs; i < RUNS; i++)
+            CHECK_INT(jobs[0].starts[i], now + 10 + (i - (int)info.runs) * 20);
+    jobs_end();
+}
+
+/* And a cancel. */
+SCENARIO(series_returns_the_general_way_and_is_cancelled)
+{
+    struct jobs_target target = {.job = 0};
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .after = see_run));
+    target.future = jobs_rate(0, 0, 10);
+    jobs_cancel(&target);
+    CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
+    int outcome = hora_future_get(target.future, NULL);
+    CHECK(outcome == HORA_ECANCELED || outcome == HORA_EFAILED); /* the cancel may be late */
+    jobs_unref(target.future);
+    jobs_check(0, jobs[0].runs);
+    jobs_end();
+}
