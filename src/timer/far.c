@@ -613,7 +613,7 @@ struct hora__far_batch *hora__far_remove(struct hora__far_batches *far, const ch
         if (at >= 0)
             return remove_at(far, i, stretch, at);
     }
-    assert(!"the slot is there");
+    assert(false); /* the slot is there */
     return NULL;
 }
 
