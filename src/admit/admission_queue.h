@@ -1,41 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admission_queue.h - the queue of a pool whose tasks are steered: a gate decides which element is next
+/* admission_queue.h - the tasks of a pool or scheduler that wait for admission, and those that were admitted and run
  *
- * To those who wait it is timed and searched, as an agenda (see standby.c): the time at which the next element can be taken is now, or when the
- * rate of a class lets one begin, or never, as long as nothing ends. Workers take what begins then, and say when it has ended; others
- * only take elements out. */
+ * A pool puts each submitted task here; a scheduler puts a task here once it is due. The pool's or scheduler's own queue embeds
+ * this struct, and does everything about threads and waiting.
+ *
+ * Most tasks bring a ticket along, so nothing has to be allocated when one is queued, and nothing has to be searched for when
+ * one leaves. A task without a ticket, or one that is queued a second time, gets a ticket made for it.
+ *
+ * The lock of the embedding queue guards everything, except where a function says otherwise. */
 #ifndef HORA_ADMIT_ADMISSION_QUEUE_H
 #define HORA_ADMIT_ADMISSION_QUEUE_H
 
 #include "admit/admission.h"
-#include "queue/queue.h"
 
-/* What the pool says of its elements. All is called with the queue's lock held, or before an element is put. */
-struct hora__admission_use {
-    /* The turn that the element brings along; NULL: none, or not one for this queue. */
-    struct hora__ticket *(*ticket_of)(const void *context, const void *item);
-    int (*threads)(const void *context);
-    const void *context;
+struct hora__admission_queue {
+    struct hora__admission admission; /* all tickets that wait or run */
+    struct hora__list made;           /* tickets made here, while they wait or run */
+    struct hora__ticket *(*own_ticket)(const void *context, const void *item); /* immutable; see below */
+    const void *context;                                                       /* its argument; immutable */
 };
 
-/* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-__attribute__((warn_unused_result)) int hora__admission_queue_new(int capacity, const hora_queue_options *options,
-                                                                  hora_ns ageing, const struct hora__admission_use *use,
-                                                                  hora_queue **ret_queue);
+/* own_ticket: the ticket that an item brings along; NULL: none, or none for this queue. `threads`: see
+ * hora__admission_init. Both have the same context. */
+void hora__admission_queue_init(struct hora__admission_queue *queue, hora_ns ageing,
+                                struct hora__ticket *(*own_ticket)(const void *context, const void *item),
+                                int (*threads)(const void *context), const void *context, const hora__mutex *lock);
 
-struct hora__admission *hora__admission_queue_admission(hora_queue *queue);
+/* Check that nothing waits or runs. There is nothing to free. */
+void hora__admission_queue_destroy(const struct hora__admission_queue *queue);
 
-/* A worker has ended what it took, or what was begun by one of the following. Unless `settles`, somebody has to settle the queue soon. */
-void hora__admission_queue_ended(hora_queue *queue, void *item, bool settles);
+/* Without the lock: the ticket for an item that is about to be queued: its own, if that is not in use, else one made for it.
+ * `holder` is the caller's record of the item, for hora__ticket_holder. HORA_ENOMEM. */
+__attribute__((warn_unused_result)) int hora__admission_queue_claim(const struct hora__admission_queue *queue,
+                                                                    void *item, void *holder,
+                                                                    struct hora__ticket **ret_ticket);
 
-/* Begin something that is not in the queue, if it may begin: as the next of all, or, `on_more`, on a thread more, whatever waits. HORA_EFULL:
- * it may not. HORA_ENOMEM. */
-__attribute__((warn_unused_result)) int hora__admission_queue_begin(hora_queue *queue, void *item, bool on_more);
+/* Give back a claimed ticket that was not added. Needs no lock. */
+void hora__admission_queue_unclaim(const struct hora__admission_queue *queue, struct hora__ticket *ticket,
+                                   const void *item);
 
-/* A worker waits for an element: see hora__admission_help. With INT64_MIN the element that has begun, and has left the queue, is told. */
-hora_ns hora__admission_queue_help(hora_queue *queue, void *item, void **ret_item);
+/* The holder that was passed for a ticket that was made. */
+void *hora__ticket_holder(struct hora__ticket *made);
 
-/* With the lock: the turn of an element that waits, or runs; NULL: it does neither. */
-struct hora__ticket *hora__admission_queue_find(hora_queue *queue, const void *item);
+/* The item waits from now on. A ticket that was made gets class, key and level of the item's own ticket, if it has one. */
+void hora__admission_queue_add(struct hora__admission_queue *queue, struct hora__ticket *ticket, void *item,
+                               hora_ns since);
+
+/* A waiting ticket leaves without running. Gives it back, and returns its item. */
+void *hora__admission_queue_remove(struct hora__admission_queue *queue, struct hora__ticket *ticket);
+
+/* The run of an item has ended: if it still has a running ticket, that ends, too. Returns whether it had one. */
+bool hora__admission_queue_end(struct hora__admission_queue *queue, const void *item);
+
+/* The ticket by which an item waits; the one by which it runs. NULL: none. */
+struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_queue *queue, const void *item);
+struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue, const void *item);
 
 #endif

@@ -6,7 +6,6 @@
 #include <hora/admission.h>
 #include <hora/pool.h>
 
-#include "admit/admission.h"
 #include "exec/overseer.h"
 #include "exec/spares.h"
 #include "exec/worker.h"
@@ -43,11 +42,9 @@ struct hora__pool_kind {
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
     /* Put an entry back; false: it could not be, and has ended instead. */
     bool (*put_back)(hora_pool *pool, hora_future *future);
-    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a steered pool, another one that has to
+    /* Take a future out of the queue for a worker that waits for it and is to run it meanwhile, or, with admission, another one that has to
      * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
-    /* Of a steered pool: a worker is through with what it had taken; see hora__admission_queue_ended. It may have been put back. */
-    void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
     /* It has been stopped: what cannot be handed back leaves the queue. */
@@ -82,8 +79,7 @@ struct hora_pool {
     hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
-    struct hora__admission *
-        admission; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
+    struct hora__admission_queue *admission; /* part of `queue`, and guarded by its lock; NULL: tasks begin at once */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
     bool frozen;

@@ -27,7 +27,7 @@
 
 #include "base/fault.h"
 #include "exec/pool.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -110,7 +110,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 /* The turn of a task is over, whether it was run or not. */
 static void end_turn(struct hora__worker *worker, hora_future *future)
 {
-    if (worker->pool->admission != NULL && hora__steer_ended(worker->pool, future))
+    if (worker->pool->admission != NULL && hora__pool_run_ended(worker->pool, future))
         worker->owes_look = true;
 }
 
@@ -193,7 +193,7 @@ static void took_next(struct hora__worker *worker)
     if (pool->kind != NULL || pool->admission != NULL)
         hora__pool_relieve(pool);
     if (pool->admission != NULL)
-        hora__steer_staff(pool);
+        hora__pool_staff(pool);
 }
 
 /* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
@@ -343,7 +343,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     if (pool->kind != NULL)
         return pool->kind->take_out(pool, future, ret_future);
     if (pool->admission != NULL)
-        return hora__steer_take_out(pool, future, ret_future);
+        return hora__pool_take_out_admitted(pool, future, ret_future);
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }
 

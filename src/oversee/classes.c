@@ -7,11 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "admit/admission_queue.h"
 #include "base/fault.h"
 #include "base/first_release.h"
 #include "base/reason.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "oversee/oversight.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
@@ -22,7 +21,7 @@ enum { NAME_MOST = 63, CLASSES_MOST = 64, RATE_MOST = 65536 };
 static void let_begin(hora_pool *pool)
 {
     hora__queue_look(pool->queue);
-    hora__steer_staff(pool);
+    hora__pool_staff(pool);
 }
 
 /* ---- what is refused ---- */
@@ -169,7 +168,7 @@ static const char *add_locked(struct hora__oversight *oversight, hora_class *mad
         return too_much_reserved;
     made->next = oversight->classes;
     oversight->classes = made;
-    hora__admission_add_class(oversight->pool->admission, &made->admission_class);
+    hora__admission_add_class(&oversight->pool->admission->admission, &made->admission_class);
     return NULL;
 }
 
@@ -305,10 +304,10 @@ static hora_pool *owner_of(hora_future *future)
 static int change_plain(hora_pool *pool, hora_future *future, const struct hora__ticket_change *change)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    struct hora__ticket *ticket = hora__admission_queue_find(pool->queue, future);
-    bool waits = ticket != NULL && hora__ticket_waits(ticket);
+    struct hora__ticket *ticket = hora__admission_queue_waiting(pool->admission, future);
+    bool waits = ticket != NULL;
     if (waits)
-        hora__admission_change(pool->admission, ticket, change);
+        hora__admission_change(&pool->admission->admission, ticket, change);
     hora__mutex_unlock(&pool->queue->object.lock);
     if (waits)
         let_begin(pool);

@@ -177,7 +177,7 @@ static void collect_classes(struct hora__dump *dump)
     if (!dump->is_steered)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
-    const struct hora__admission *admission = dump->pool->admission;
+    const struct hora__admission *admission = &dump->pool->admission->admission;
     for (const hora_class *at = oversight->classes; at != NULL && dump->classes < HORA__DUMP_CLASSES; at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
     for (const struct hora__ticket *at = hora__admission_first_key(admission); at != NULL;

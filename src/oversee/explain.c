@@ -372,7 +372,7 @@ static void say_waiting(struct hora__text *out, const struct hora__matter *matte
     else if (hora__scheduled_of(matter->future) != NULL)
         hora__explain_scheduled(out, matter);
     else if (matter->pool->admission != NULL && matter->pool->kind == NULL)
-        hora__explain_steered(out, matter);
+        hora__explain_admission(out, matter);
     else
         say_queued(out, matter);
 }

@@ -68,8 +68,8 @@ void hora__explain_next_run(struct hora__text *out, const struct hora__matter *m
 /* How a series has come to its end. */
 void hora__explain_end(struct hora__text *out, const struct hora__matter *matter);
 
-/* ---- explain_steered.c: of a task of a pool that is steered, which is not done, and nobody runs; of a scheduler: that is due ---- */
+/* ---- explain_admission.c: of a task of a pool that is steered, which is not done, and nobody runs; of a scheduler: that is due ---- */
 
-void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter);
+void hora__explain_admission(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

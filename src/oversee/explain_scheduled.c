@@ -19,9 +19,9 @@ struct course {
     hora_ns due;     /* HORA_FOREVER: never, or while it is paused */
     hora_ns planned; /* without a pause, a doubt and an offset */
     bool is_paused;
-    bool is_held_up; /* somebody is being told that the clocks were set */
-    bool is_given;   /* its time */
-    bool is_held;    /* it is due, and waits for its turn */
+    bool is_held_up;   /* somebody is being told that the clocks were set */
+    bool is_given;     /* its time */
+    bool in_admission; /* it is due, and waits for admission */
     enum hora__doubt doubt;
     int before; /* that are due; of one that is in the agenda */
     bool is_series;
@@ -66,7 +66,7 @@ static void read_schedule(const struct hora__matter *matter, struct course *ret_
     course.planned = scheduled->planned;
     course.is_paused = scheduled->paused;
     course.is_held_up = scheduled->queue->telling;
-    course.is_held = scheduled->entry.held;
+    course.in_admission = scheduled->entry.in_admission;
     course.is_series = hora__scheduled_is_series(scheduled);
     if (scheduled->course != NULL) {
         read_course(scheduled, &course);
@@ -161,9 +161,9 @@ static void say_due(struct hora__text *out, const struct hora__matter *matter, c
         hora__text_add(out, "has been due for ");
         hora__say_duration(out, hora__ns_sub(course->now, course->due));
     }
-    if (course->is_held) {
+    if (course->in_admission) {
         hora__text_add(out, ", and ");
-        hora__explain_steered(out, matter);
+        hora__explain_admission(out, matter);
         return;
     }
     if (course->before > 0) {

@@ -139,7 +139,7 @@ static hora_ns ageing_of(const struct hora__oversight_options *own)
     return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
 }
 
-bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing)
+bool hora__overseer_admits(const hora_pool_options *options, hora_ns *ret_ageing)
 {
     struct hora__oversight_options own;
     if (options->admission == NULL || read_options(options, &own, NULL) < 0)
