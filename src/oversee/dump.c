@@ -50,7 +50,7 @@ static void write_head(struct hora__json *json, const struct hora__dump_task *ta
     hora__json_open(json, NULL, '{');
     write_task(json, task);
     hora__json_seconds(json, "waited", task->waited);
-    if (task->is_steered)
+    if (task->has_admission)
         write_terms(json, task);
     hora__json_close(json, '}');
 }
@@ -110,7 +110,7 @@ static void write_class(struct hora__json *json, const struct hora__dump_class *
 /* The oldest first; they are kept with the latest first. */
 static void write_classes(struct hora__json *json, const struct hora__dump *dump)
 {
-    if (!dump->is_steered)
+    if (!dump->has_admission)
         return;
     hora__json_open(json, "classes", '[');
     for (int i = dump->classes - 1; i >= 0; i--)
@@ -238,7 +238,7 @@ static void write_oversight(struct hora__json *json, const hora_pool *pool)
     const struct hora__oversight_options *own = &oversight->options;
     hora__json_open(json, "observability", '{');
     hora__json_bool(json, "metrics", own->measured);
-    hora__json_bool(json, "admission", own->steered);
+    hora__json_bool(json, "admission", own->has_admission);
     hora__json_seconds(json, "ageing", own->ageing);
     hora__json_seconds(json, "stuck_after", own->stuck_after);
     hora__json_seconds(json, "late_after", own->late_after);

@@ -68,8 +68,9 @@ void hora__explain_next_run(struct hora__text *out, const struct hora__matter *m
 /* How a series has come to its end. */
 void hora__explain_end(struct hora__text *out, const struct hora__matter *matter);
 
-/* ---- explain_admission.c: of a task of a pool that is steered, which is not done, and nobody runs; of a scheduler: that is due ---- */
+/* ---- explain_admission.c ---- */
 
+/* In a pool with admission: why a task that is not done, and that no worker runs, does not begin. In a scheduler it is due. */
 void hora__explain_admission(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

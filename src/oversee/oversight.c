@@ -84,7 +84,7 @@ static int read_structs(const hora_pool_options *options, struct hora__oversight
         return hora__refuse_size(reason, "hora_listener");
     if (HORA__TAKE(hora_context_hooks, &own->hooks, options->context_hooks) < 0)
         return hora__refuse_size(reason, "hora_context_hooks");
-    own->steered = options->admission != NULL;
+    own->has_admission = options->admission != NULL;
     own->ageing = admission.ageing;
     own->stuck_after = watchdog.stuck_after;
     own->late_after = watchdog.late_after;
@@ -129,7 +129,7 @@ int hora__overseer_check(const hora_pool_options *options, hora_error *reason)
 {
     struct hora__oversight_options own;
     int error = read_options(options, &own, reason);
-    if (error == 0 && own.steered)
+    if (error == 0 && own.has_admission)
         error = check_admission(options, reason);
     return error < 0 ? error : hora__growth_check(options, reason);
 }
@@ -272,7 +272,7 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     struct hora__oversight_options *own = &oversight->options;
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
-    oversight->base.needs_extras = carries(&own->hooks) || own->steered;
+    oversight->base.needs_extras = carries(&own->hooks) || own->has_admission;
     oversight->base.needs_futures =
         oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->grow_after > 0;
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;

@@ -29,7 +29,7 @@ struct hora__requests;
 struct hora__oversight_options {
     bool measured; /* metrics */
     int names;     /* how many names are told apart */
-    bool steered;  /* admission */
+    bool has_admission;
     hora_ns ageing;
     hora_ns stuck_after; /* watchdog */
     hora_ns late_after;
@@ -49,7 +49,7 @@ struct hora__oversight {
     struct hora__patrol *patrol;            /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
     struct hora__requests *requests; /* who writes dumps that are asked for; NULL: nobody. Immutable until pool_ends */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
-    hora_class *classes;             /* of a steered pool, the latest first; guarded by the lock of its queue */
+    hora_class *classes;             /* of a pool with admission, the latest first; guarded by the lock of its queue */
 };
 
 /* What a worker runs now. Written by the worker, read by anyone: see post.c. */
@@ -156,15 +156,15 @@ static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool
 
 /* ---- classes.c ---- */
 
-/* A class of tasks. What is the gate's is guarded by the lock of the pool's queue. */
+/* A class of tasks. The lock of the pool's queue guards admission_class; the rest is immutable. */
 struct hora_class {
     struct hora__admission_class admission_class;
-    struct hora__oversight *oversight; /* immutable, as what follows */
-    hora_class *next;
+    struct hora__oversight *oversight; /* that of its pool */
+    hora_class *next;                  /* the class created before it; NULL: none */
     char name[];
 };
 
-/* The pool and all extras are gone. */
+/* Free all classes: the pool and all extras are gone. */
 void hora__classes_free(hora_class *first);
 
 /* ---- post.c ---- */

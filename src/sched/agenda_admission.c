@@ -125,7 +125,7 @@ void hora__agenda_leave_admission(struct agenda *agenda, struct hora__entry *ent
     assert(entry->in_admission && entry->kept);
     entry->in_admission = false;
     hora__agenda_keep(agenda, entry, false);
-    if (hora__ticket_waits(ticket)) /* else it has just begun */
+    if (hora__ticket_waits(ticket) && !HORA__FAULT(ADMISSION_MOVE_KEEPS_TICKET)) /* else it has just begun */
         (void)hora__admission_queue_remove(agenda->admission, ticket);
     if (entry->is_guest)
         hora__guest_of(entry)->ticket = NULL;
@@ -157,7 +157,7 @@ struct hora__entry *hora__agenda_first_waiting(struct agenda *agenda)
 void hora__agenda_each_waiting(struct agenda *agenda, enum hora__timeline line,
                                void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
-    if (agenda->admission == NULL)
+    if (agenda->admission == NULL || HORA__FAULT(ADMISSION_HIDES_WAITING))
         return;
     const struct hora__admission *admission = &agenda->admission->admission;
     for (struct hora__ticket *at = hora__admission_first(admission); at != NULL;

@@ -14,7 +14,7 @@
 static bool is_ending(const struct hora__scheduled *scheduled)
 {
     const struct hora__course *course = scheduled->course;
-    if (course == NULL || HORA__FAULT(STEER_AFTER_THE_END))
+    if (course == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
         return false;
     bool is_last =
         scheduled->entry.place == HORA__RUNS && course->rules->count > 0 && course->runs >= course->rules->count;
@@ -45,7 +45,7 @@ static void leave(struct hora__scheduled *scheduled)
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     if (scheduled->entry.place == HORA__WAITS) {
         hora__agenda_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
-        if (!HORA__FAULT(STEER_WAKES_NOBODY))
+        if (!HORA__FAULT(RESCHEDULE_WAKES_NOBODY))
             hora__queue_settle(scheduled->queue, NULL, &wakes);
     }
     hora__queue_exit(scheduled->queue, &wakes);
