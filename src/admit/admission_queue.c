@@ -2,8 +2,8 @@
 /* admission_queue.c - see admission_queue.h
  *
  * Made tickets      are few, so that the list of them is searched for the ticket of an item.
- * Invariants        I1 An item that waits or runs has its own ticket, whose is_in_use is set if it was claimed, or one that was
- *                      made for it.
+ * Invariants        I1 An item that waits or runs has its own ticket, whose is_in_use is set if it was
+ *                      claimed, or one that was made for it.
  *                   I2 A made ticket is on the list of made tickets exactly while it waits or runs. */
 #include "admit/admission_queue.h"
 
@@ -144,7 +144,8 @@ struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_
     return own != NULL && hora__ticket_waits(own) ? own : find_made(queue, item, false);
 }
 
-/* If an item runs twice at a time, only one of the runs does anything; so it does not matter which ticket is found. */
+/* If an item runs twice at a time, only one of the runs does anything; so it does not matter which ticket is
+ * found. */
 struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue, const void *item)
 {
     ASSERT_LOCKED(queue);

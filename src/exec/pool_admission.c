@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool_admission.c - see pool_admission.h
  *
- * The queue         Its container is an admission queue. To waiting threads it is timed and searched, as that of a scheduler:
- *                   the next task can be taken now, or when the rate of a class lets one begin, or not before a run ends. A
- *                   worker takes a task by `take`: the task has begun, and counts until hora__pool_run_ended. Other threads
- *                   take by `pop`: the task has left, and nothing has begun. In a snapshot the tasks that are READY come
- *                   first, in the order in which they would begin, and then those behind others with their key.
- * Threads           Admission counts the core threads, or the workers, if there are more. If a new worker makes that number
- *                   rise, that worker looks for a task itself. Raising core_threads settles the queue.
- * The end of a run  The worker reports it once, after the hooks and before it gives back the reference of the entry, to which
- *                   the ticket belongs. Mostly the worker takes the next task right after that, so it wakes no other worker.
- *                   But if giving back the reference may run code of the user, it wakes one before.
+ * The queue         Its container is an admission queue. To waiting threads it is timed and searched, as that
+ *                   of a scheduler: the next task can be taken now, or when the rate of a class lets one
+ *                   begin, or not before a run ends. A worker takes a task by `take`: the task has begun, and
+ *                   counts until hora__pool_run_ended. Other threads take by `pop`: the task has left, and
+ *                   nothing has begun. In a snapshot the tasks that are READY come first, in the order in
+ *                   which they would begin, and then those behind others with their key.
+ * Threads           Admission counts the core threads, or the workers, if there are more. If a new worker
+ *                   makes that number rise, that worker looks for a task itself. Raising core_threads settles
+ *                   the queue.
+ * The end of a run  The worker reports it once, after the hooks and before it gives back the reference of the
+ *                   entry, to which the ticket belongs. Mostly the worker takes the next task right after
+ *                   that, so it wakes no other worker. But if giving back the reference may run code of the
+ *                   user, it wakes one before.
  * Invariants        I1 base.size is the number of tickets that wait. */
 #include "exec/pool_admission.h"
 
@@ -220,7 +223,7 @@ static void end_run(hora_pool *pool, hora_future *future, bool settles)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
     bool had_ticket = hora__admission_queue_end(pool->admission, future);
-    assert(had_ticket || pool->kind != NULL); /* the ticket of a series has ended when the series was put back */
+    assert(had_ticket || pool->kind != NULL); /* that of a series ended when the series was put back */
     (void)had_ticket;
     if (settles)
         hora__queue_settle(pool->queue, NULL, &wakes);
@@ -239,7 +242,7 @@ bool hora__pool_run_ended(hora_pool *pool, hora_future *future)
     bool settles = ends_with_user_code(future);
     end_run(pool, future, settles);
     hora__pool_nudge_awaited(pool);
-    hora__pool_room(pool); /* a submitter that waits for room may find that its task can begin on a thread of its own */
+    hora__pool_room(pool); /* the task of a waiting submitter may begin now, on a thread of its own */
     return !settles;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_admission.c - why a task that waits for admission does not begin: see explain.c, and hora/admission.h for the rules
+/* explain_admission.c - why a task that waits for admission does not begin: see explain.c, and
+ * hora/admission.h for the rules
  *
- * Admission tells the reason, in one visit to the queue. The worker that runs the first task of a key is found after that, by a
- * reference to the task's future. */
+ * Admission tells the reason, in one visit to the queue. The worker that runs the first task of a key is
+ * found after that, by a reference to the task's future. */
 #include <assert.h>
 #include <stddef.h>
 

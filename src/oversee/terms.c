@@ -33,9 +33,9 @@ static int check_options(const struct hora__oversight *oversight, const hora_tas
         return hora__refuse(reason, HORA_EINVAL, "task_class", "task_class, %s, is a class of another pool",
                             own->task_class->name);
     if (own->replace_stuck && own->stuck_after == 0 && oversight->options.stuck_after == 0)
-        return hora__refuse(
-            reason, HORA_EINVAL, "replace_stuck",
-            "replace_stuck has no effect: neither the task options nor the pool's watchdog have a stuck_after");
+        return hora__refuse(reason, HORA_EINVAL, "replace_stuck",
+                            "replace_stuck has no effect: neither the task options nor the pool's watchdog "
+                            "have a stuck_after");
     return check_times(own, reason);
 }
 
@@ -70,7 +70,8 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
 
 /* ---- keys ---- */
 
-/* FNV-1a, and a mixer, so that similar texts have keys that differ in many bits. Never 0, which means no key. */
+/* FNV-1a, and a mixer, so that similar texts have keys that differ in many bits. Never 0, which means no
+ * key. */
 uint64_t hora_key_of(const char *text)
 {
     if (text == NULL)

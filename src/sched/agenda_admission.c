@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_admission.c - a scheduler with admission control: due entries wait in an admission queue
  *
- * How it works      A thread that takes from the timer queue first feeds all due entries into the admission queue, in the order of
- *                   their times. Then it takes the entry whose ticket is next. An entry that waits for admission has left its
- *                   heap, but its place there stays reserved, so that it can always go back. It still counts in the size of
- *                   the timer queue, is found and visited as all others, and is due at the time it had. An entry that is
- *                   moved, because its task was re-timed or paused, or has to find its time anew, goes back to its heap, and
+ * How it works      A thread that takes from the timer queue first feeds all due entries into the admission
+ *                   queue, in the order of their times. Then it takes the entry whose ticket is next. An
+ *                   entry that waits for admission has left its heap, but its place there stays reserved, so
+ *                   that it can always go back. It still counts in the size of the timer queue, is found and
+ *                   visited as all others, and is due at the time it had. An entry that is moved, because its
+ *                   task was re-timed or paused, or has to find its time anew, goes back to its heap, and
  *                   loses its place in the admission queue.
- * Tickets           A ticket begins when a worker takes the entry. It ends when the task is put back, or has ended, whichever
- *                   comes first. The ticket of a series whose runs overlap passes to the overlapping run.
+ * Tickets           A ticket begins when a worker takes the entry. It ends when the task is put back, or has
+ *                   ended, whichever comes first. The ticket of a series whose runs overlap passes to the
+ *                   overlapping run.
  * Foreign futures   have no ticket of their own; one is made for each, together with its entry.
- * Timers            have no memory for a ticket, and need none: they have no class and no key, and all have the same level. So the
- *                   first timer by time is before all other timers. Timers have a heap of their own, and its first one, once
- *                   it is due, waits by the one ticket that all timers share. Running timers count without a ticket.
- * Invariants        I1 in_admission is set exactly while the entry's ticket waits. Then the entry is in no heap, and its place
- *                      is kept.
+ * Timers            have no memory for a ticket, and need none: they have no class and no key, and all have
+ *                   the same level. So the first timer by time is before all other timers. Timers have a heap
+ *                   of their own, and its first one, once it is due, waits by the one ticket that all timers
+ *                   share. Running timers count without a ticket.
+ * Invariants        I1 in_admission is set exactly while the entry's ticket waits. Then the entry is in no
+ *                      heap, and its place is kept.
  *                   I2 A scheduled future whose ticket runs is TAKEN or RUNS.
- *                   I3 timer_ticket waits since the first timer is due, or does not wait. It does wait if a thread has taken,
- *                      or tried to, since then. */
+ *                   I3 timer_ticket waits since the first timer is due, or does not wait. It does wait if a
+ *                      thread has taken, or tried to, since then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -32,7 +35,8 @@
 
 #define ASSERT_LOCKED(agenda) assert(hora__mutex_held(&(agenda)->base.object.lock))
 
-/* The ticket of a scheduled future, or of an overlapping run; NULL: a foreign future, which has none of its own. */
+/* The ticket of a scheduled future, or of an overlapping run; NULL: a foreign future, which has none of its
+ * own. */
 static struct hora__ticket *own_ticket(const void *context, const void *item)
 {
     const hora_pool *pool = context;
@@ -168,8 +172,8 @@ void hora__agenda_each_waiting(struct agenda *agenda, enum hora__timeline line,
     }
 }
 
-/* Entries are told apart by their numbers; the times of tickets, which have the highest bit set, from those, and from each
- * other. */
+/* Entries are told apart by their numbers; the times of tickets, which have the highest bit set, from those,
+ * and from each other. */
 hora_ns hora__agenda_next_admission(const struct agenda *agenda, hora_ns until, uint64_t *element)
 {
     if (agenda->admission->admission.waiting == 0)
@@ -198,7 +202,8 @@ void hora__agenda_offer_timer(struct agenda *agenda)
         hora__admission_add(admission, ticket, NULL, due);
 }
 
-/* The first timer leaves. Its run counts until it ends, see hora__agenda_ran, while the next timer waits by the same ticket. */
+/* The first timer leaves. Its run counts until it ends, see hora__agenda_ran, while the next timer waits by
+ * the same ticket. */
 static struct hora__cell *take_timer(struct agenda *agenda, bool begins, hora_ns now, struct hora__cell *ret_cell)
 {
     struct hora__entry *entry = entry_of(agenda, &agenda->timer_ticket);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reschedule.c - re-time, pause and resume a scheduled task by its handle
  *
- * An entry that waits in the timer queue is changed there. If a worker has the task, the change is noted, and the worker finds
- * it: before the run, if that has not begun, else after it. A task that runs once cannot be changed once a worker has it. */
+ * An entry that waits in the timer queue is changed there. If a worker has the task, the change is noted, and
+ * the worker finds it: before the run, if that has not begun, else after it. A task that runs once cannot be
+ * changed once a worker has it. */
 #include <assert.h>
 #include <stddef.h>
 
