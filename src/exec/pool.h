@@ -42,8 +42,9 @@ struct hora__pool_kind {
     void (*abandoned)(hora_pool *pool, hora_future *future, int code);
     /* Put an entry back; false: it could not be, and has ended instead. */
     bool (*put_back)(hora_pool *pool, hora_future *future);
-    /* Take a future out of the queue for a worker that waits for it and is to run it meanwhile, or, with admission, another one that has to
-     * go before it: INT64_MIN if that was done, else from what time of the pool's clock on to try again; HORA_FOREVER: never. */
+    /* Take a future out of the queue for a worker that waits for it and is to run it meanwhile, or, with
+     * admission, another one that must run before it. INT64_MIN: that was done; else the time of the pool's
+     * clock from which on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
@@ -79,7 +80,7 @@ struct hora_pool {
     hora__atomic written_off; /* workers that do not count any more, and have not ended; see write_off.c. Likewise */
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
-    struct hora__admission_queue *admission; /* part of `queue`, and guarded by its lock; NULL: tasks begin at once */
+    struct hora__admission_queue *admission; /* part of `queue`, guarded by its lock; NULL: none */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
     bool frozen;

@@ -30,8 +30,8 @@ struct hora__worker {
     struct hora__list link;        /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool;        /* immutable */
     int number;                    /* the pool counts its workers from 1; immutable once it is listed */
-    bool is_plain;                 /* unwatched, in a pool that is no scheduler and has no admission; immutable */
-    bool owes_look;                /* of a pool with admission: what it has ended may let others begin; its own */
+    bool is_plain;                 /* nobody watches it, and its pool is neither a scheduler nor steered; immutable */
+    bool owes_look;                /* of a steered pool: what it has ended may let others begin; its own */
     bool adopted;                  /* it took the record that was prepared; its own */
     bool attached;                 /* it is attached to the pool's virtual clock; its own */
     struct hora__witness *witness; /* NULL: nobody watches it; immutable */

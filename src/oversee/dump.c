@@ -50,7 +50,7 @@ static void write_head(struct hora__json *json, const struct hora__dump_task *ta
     hora__json_open(json, NULL, '{');
     write_task(json, task);
     hora__json_seconds(json, "waited", task->waited);
-    if (task->has_admission)
+    if (task->is_steered)
         write_terms(json, task);
     hora__json_close(json, '}');
 }
@@ -110,7 +110,7 @@ static void write_class(struct hora__json *json, const struct hora__dump_class *
 /* The oldest first; they are kept with the latest first. */
 static void write_classes(struct hora__json *json, const struct hora__dump *dump)
 {
-    if (!dump->has_admission)
+    if (!dump->is_steered)
         return;
     hora__json_open(json, "classes", '[');
     for (int i = dump->classes - 1; i >= 0; i--)

@@ -30,7 +30,7 @@ struct hora__dump_task {
     hora_ns waited;  /* HORA_NEVER: not known */
     hora_ns in;      /* until it is due */
     bool is_series;
-    bool has_admission;     /* then these hold: */
+    bool is_steered;        /* then these hold: */
     const char *class_name; /* lives as long as the pool; NULL: it has none */
     uint64_t key;
     int priority;
@@ -70,7 +70,7 @@ struct hora__dump {
     int heads;
     struct hora__dump_task head[HORA__DUMP_TASKS];
     hora_future *asked[HORA__DUMP_TASKS]; /* the futures of heads: references, while collecting; NULL: it has none */
-    bool has_admission;
+    bool is_steered;
     int keys; /* in use */
     int classes;
     struct hora__dump_class class[HORA__DUMP_CLASSES];

@@ -53,7 +53,7 @@ static void copy_terms(struct hora__dump_task *to, const struct hora__extra *ext
     if (extra == NULL || extra->ticket == NULL)
         return;
     const struct hora__ticket *ticket = extra->ticket;
-    to->has_admission = true;
+    to->is_steered = true;
     to->class_name = ticket->class != NULL ? ticket->class->name : NULL;
     to->key = ticket->key;
     to->priority = ticket->level - HORA__LEVEL_NORMAL;
@@ -173,8 +173,8 @@ static void copy_class_locked(struct hora__dump_class *to, const hora_class *fro
 static void collect_classes(struct hora__dump *dump)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
-    dump->has_admission = dump->pool->admission != NULL;
-    if (!dump->has_admission)
+    dump->is_steered = dump->pool->admission != NULL;
+    if (!dump->is_steered)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
     const struct hora__admission *admission = &dump->pool->admission->admission;

@@ -70,7 +70,8 @@ void hora__explain_end(struct hora__text *out, const struct hora__matter *matter
 
 /* ---- explain_admission.c ---- */
 
-/* In a pool with admission: why a task that is not done, and that no worker runs, does not begin. In a scheduler it is due. */
+/* In a pool with admission: why a task that is not done, and that no worker runs, does not begin. In a
+ * scheduler it is due. */
 void hora__explain_admission(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

@@ -49,7 +49,7 @@ struct hora__oversight {
     struct hora__patrol *patrol;            /* who looks for stuck workers; NULL: there is no rule for all. Immutable */
     struct hora__requests *requests; /* who writes dumps that are asked for; NULL: nobody. Immutable until pool_ends */
     struct hora__growth *growth;     /* NULL: threads do not come and go; immutable */
-    hora_class *classes;             /* of a pool with admission, the latest first; guarded by the lock of its queue */
+    hora_class *classes;             /* the latest first; guarded by the lock of the pool's queue */
 };
 
 /* What a worker runs now. Written by the worker, read by anyone: see post.c. */

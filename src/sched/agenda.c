@@ -13,8 +13,10 @@
  * Errands           Tasks without a future: see agenda_errands.c. If there are very many, they wait in an annex of their heap, from which
  *                   they come in time; whoever looks at more than the first has all of them come (gather).
  * Timers            In memory of the caller: see agenda_timers.c.
- * Invariants        I1 base.size is the number of entries in the heaps by due time, in the annex and in the admission queue.
- *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line; or in the admission queue.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time, in the annex and in the
+ *                      admission queue.
+ *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line; or in
+ *                      the admission queue.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
  *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader

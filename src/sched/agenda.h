@@ -48,10 +48,9 @@ static inline bool hora__entry_is_by_value(const struct hora__entry *entry)
 struct hora__guest {
     struct hora__entry entry;
     struct hora__entry *next_picked;
-    hora_future *future; /* immutable */
-    struct hora__ticket
-        *ticket;            /* NULL: the scheduler has no admission, or the ticket was used and is no longer ours */
-    struct hora__list link; /* among the agenda's guests */
+    hora_future *future;         /* immutable */
+    struct hora__ticket *ticket; /* NULL: no admission, or the ticket was used and is not ours any more */
+    struct hora__list link;      /* among the agenda's guests */
 };
 
 static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
@@ -86,15 +85,16 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
 /* Whether a queue is an agenda. */
 bool hora__queue_is_agenda(const hora_queue *queue);
 
-/* Give a new scheduler admission control: due entries wait in the admission queue that is returned. The context is the pool. */
+/* Give a new scheduler admission control: due entries wait in the admission queue that is returned. The
+ * context is the pool. */
 struct hora__admission_queue *hora__agenda_admit(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
                                                  const void *context);
 
 /* NULL: the scheduler has no admission. */
 struct hora__admission_queue *hora__agenda_admission(hora_queue *queue);
 
-/* With the lock: an entry that was taken is put back, or its task has ended: its ticket ends. Returns whether it had a running
- * one; if so, the caller settles the queue. */
+/* With the lock: an entry that was taken is put back, or its task has ended: its ticket ends. Returns whether
+ * it had a running one; if so, the caller settles the queue. */
 bool hora__agenda_end_ticket(struct hora__scheduled *scheduled);
 
 /* A worker waits for a future that is in the agenda: as take_out of struct hora__pool_kind. */

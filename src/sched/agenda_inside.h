@@ -8,8 +8,8 @@
 #include "sched/annex.h"
 #include "sched/shards.h"
 
-/* With admission, timers have a heap of their own, as if on a timeline of their own: see agenda_admission.c. Its times are those
- * of the own line. */
+/* With admission, timers have a heap of their own, as if on a timeline of their own: see agenda_admission.c.
+ * Its times are those of the own line. */
 enum { LINES = 3, ADMITTED_TIMERS = LINES, HEAPS };
 
 struct line {
@@ -36,7 +36,7 @@ struct agenda {
     int lacking;                 /* places that are to be promised to the shards, and are not */
     bool sealed;                 /* nothing is posted any more */
     struct hora__left left[HORA__SHARDS_MOST]; /* for each shard */
-    struct hora__admission_queue *admission;   /* own_admission; NULL: tasks begin when they are due. Immutable */
+    struct hora__admission_queue *admission;   /* own_admission; NULL: none. Immutable */
     struct hora__admission_queue own_admission;
     struct hora__ticket timer_ticket; /* with admission: the first timer, once it is due, waits by this */
     struct hora__list runs;           /* what the workers note of timers that they run: struct hora__timer_run */
@@ -109,29 +109,32 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
 /* Move all due entries into the admission queue. */
 void hora__agenda_feed(struct agenda *agenda);
 
-/* An entry in the admission queue leaves that, unless its ticket has just begun, and gives up the place in its heap. */
+/* An entry in the admission queue leaves that, unless its ticket has just begun, and gives up the place in
+ * its heap. */
 void hora__agenda_leave_admission(struct agenda *agenda, struct hora__entry *entry);
 
 /* When an entry in the admission queue was due, by its own timeline. */
 hora_ns hora__agenda_waiting_due(const struct hora__entry *entry);
 
-/* The entry that is next leaves, and its ticket begins if `begins`: its future, or ret_cell, see take of struct hora__queue_kind.
- * NULL: none may begin. */
+/* The entry that is next leaves, and its ticket begins if `begins`: its future, or ret_cell, see take of
+ * struct hora__queue_kind. NULL: none may begin. */
 void *hora__agenda_take_admitted(struct agenda *agenda, bool begins, struct hora__cell *ret_cell);
 
 /* A timer has come or gone, or time has passed: the first timer waits for admission if it is due. */
 void hora__agenda_offer_timer(struct agenda *agenda);
 
-/* Of the entries in the admission queue: the first by arrival; that of a future; NULL: none. Also if there is no admission. */
+/* Of the entries in the admission queue: the first by arrival; that of a future; NULL: none. Also if there is
+ * no admission. */
 struct hora__entry *hora__agenda_first_waiting(struct agenda *agenda);
 struct hora__entry *hora__agenda_find_waiting(struct agenda *agenda, const hora_future *future);
 
-/* Call `visit` for every entry of a line in the admission queue, except timers; it must not change the agenda. */
+/* Call `visit` for every entry of a line in the admission queue, except timers; it must not change the
+ * agenda. */
 void hora__agenda_each_waiting(struct agenda *agenda, enum hora__timeline line,
                                void (*visit)(struct hora__entry *entry, void *arg), void *arg);
 
-/* `until`, or, if that is sooner, the time at which admission lets a due entry begin; and its number: see next_due of struct
- * hora__queue_kind. */
+/* `until`, or, if that is sooner, the time at which admission lets a due entry begin; and its number: see
+ * next_due of struct hora__queue_kind. */
 hora_ns hora__agenda_next_admission(const struct agenda *agenda, hora_ns until, uint64_t *element);
 
 /* ---- agenda_picks.c ---- */
@@ -139,7 +142,8 @@ hora_ns hora__agenda_next_admission(const struct agenda *agenda, hora_ns until, 
 /* The entry of a future from elsewhere; NULL: it is not here. */
 struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_future *future);
 
-/* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never used. Needs no lock. */
+/* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never used.
+ * Needs no lock. */
 void hora__agenda_free_guest(struct agenda *agenda, struct hora__guest *guest);
 
 /* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */

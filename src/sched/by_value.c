@@ -2,7 +2,7 @@
 /* by_value.c - tasks of a scheduler that nobody has a handle of
  *
  * What for          A task that runs once, by the rules of the JDK's calls, and whose future nobody asked for, cannot be cancelled, waited
- *                   for or changed. It needs its time, its body and its argument: a quarter of what a future takes.
+ *                   for or steered. It needs its time, its body and its argument: a quarter of what a future takes.
  * How it works      If no hook is shown futures, such a task is put into the agenda by value (errand.h). A worker copies it
  *                   when it is due, and runs it as src/exec/by_value.c says. Whoever is about to look has all of them made
  *                   futures first (hora__pool_show), and from then on each gets one when it comes.

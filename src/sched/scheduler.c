@@ -236,8 +236,8 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     return error;
 }
 
-/* A task that comes back never runs on a waiting worker. Whether it is due is read under the lock: else it could be re-timed in
- * between. */
+/* A task that comes back never runs on a waiting worker. Whether it is due is read under the lock: else it
+ * could be re-timed in between. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);

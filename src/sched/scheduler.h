@@ -16,7 +16,7 @@ struct hora__scheduler {
     hora__atomic watches;      /* whether the clocks are watched; set once */
     hora_decorate_fn decorate; /* these are immutable */
     bool is_simple;            /* nobody decorates tasks, or oversees them */
-    bool shows_timers;         /* a hook, or oversight, sees them run; or it has admission */
+    bool shows_timers;         /* a hook, or oversight, sees them run; or it is steered */
     struct hora__list roster;  /* see sys/roster.h */
 };
 
@@ -74,7 +74,7 @@ void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
 
 /* ---- timer.c ---- */
 
-/* Whether hooks or oversight see timers run, or it has admission. */
+/* Whether hooks or oversight see timers run, or it is steered. */
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler);
 
 /* ---- timer_run.c ---- */

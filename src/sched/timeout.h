@@ -48,7 +48,7 @@ static inline struct hora__timeout *hora__timeout_of(struct hora__entry *entry)
 
 /* Put one in that is out and has its pool, due at a time of the agenda's own clock; `now` is when the call that does so began. From then on it
  * is not the caller's: its number. On error nothing has changed: HORA_ENOMEM, HORA_EFULL, HORA_EBUSY (it is being stopped). HORA_ENOTSUP: the pool
- * is shut down. And: the same, but not by way of a shard, for a scheduler that shows its timers, or has admission. */
+ * is shut down. And: the same, but not by way of a shard, for a scheduler that shows its timers, or is steered. */
 __attribute__((warn_unused_result)) int hora__agenda_post_timer(struct hora__timeout *timeout, hora_ns now, hora_ns due,
                                                                 uint64_t *ret_number);
 __attribute__((warn_unused_result)) int hora__agenda_put_timer(struct hora__timeout *timeout, hora_ns due,

@@ -10,8 +10,7 @@
  *                   seen, and never looked at again.
  * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
  *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
- * Observed          On a scheduler that shows its timers, or has admission, none goes by way of a shard, and
- *                   what is measured is counted here. */
+ * Observed          On a scheduler that shows its timers, or is steered, none goes by way of a shard, and what is measured is counted here. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -186,7 +185,7 @@ static inline int came_in(hora_pool *pool, const struct hora__timeout *timeout, 
     return hora__scheduler_is_staffed(pool) ? 0 : staff(pool, timeout, number);
 }
 
-/* When a timer is to run; and `is_long`: on a scheduler that shows its timers, or has admission. */
+/* When a timer is to run; and `is_long`: on a scheduler that shows its timers, or is steered. */
 struct times {
     hora_ns now;
     hora_ns due;

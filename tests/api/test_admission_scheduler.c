@@ -120,8 +120,8 @@ TEST(admission_scheduler_keeps_the_rate_of_a_class, "")
     trial_close(&t);
 }
 
-/* A series waits for its turn each time, and ends it each time. */
-TEST(admission_series_waits_for_its_turn, "")
+/* A series waits for admission each time, and gives its ticket back each time. */
+TEST(admission_series_waits_for_admission, "")
 {
     struct trial t;
 
@@ -151,7 +151,7 @@ TEST(admission_series_waits_for_its_turn, "")
     trial_close(&t);
 }
 
-TEST(admission_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_turn, "")
+TEST(admission_series_can_be_paused_moved_and_cancelled_while_it_waits_for_admission, "")
 {
     struct trial t;
 
@@ -178,8 +178,8 @@ TEST(admission_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_t
     trial_close(&t);
 }
 
-/* A run of a series that does not get its turn in time is dropped; the series goes on. */
-TEST(admission_series_drops_a_run_that_waits_too_long_for_its_turn, "")
+/* A run of a series that is not admitted in time is dropped; the series goes on. */
+TEST(admission_series_drops_a_run_that_waits_too_long_for_admission, "")
 {
     struct trial t;
 
@@ -281,7 +281,7 @@ TEST(admission_series_that_runs_is_moved_to_another_class, "")
     trial_close(&t);
 }
 
-TEST(admission_scheduler_hands_back_what_waits_for_its_turn, "")
+TEST(admission_scheduler_hands_back_what_waits_for_admission, "")
 {
     struct trial t;
     hora_future_list list = HORA_FUTURE_LIST_INIT;

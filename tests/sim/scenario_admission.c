@@ -355,8 +355,8 @@ static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future, NULL));
 }
 
-/* What has run out of turn frees its key, and whoever ran it goes on with something else: so another one is told, which has looked and found
- * nothing while it ran. */
+/* A task that a waiting worker has run frees its key, and that worker goes on with something else. So another worker, which
+ * has looked and found nothing meanwhile, is told. */
 LARGE_SCENARIO(admission_key_is_free_after_a_run_on_a_waiting_worker)
 {
     begin(2);
@@ -484,7 +484,7 @@ static void disturb(void *arg)
     (void)hora_future_resume(future);
 }
 
-/* Paused, re-timed and resumed while it waits for its turn, or has it. */
+/* Paused, re-timed and resumed while it waits for admission, or runs. */
 LARGE_SCENARIO(admission_series_changes_while_it_waits)
 {
     begin_scheduler(2);
