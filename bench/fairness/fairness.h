@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fairness.h - how long tasks of each kind wait in a pool that is steered: what the parts of this program share
+/* fairness.h - how long tasks of each kind wait in a pool with admission: what the parts of this program share
  *
  * load.c     which tasks come, when, and how long they take
  * trial.c    lets a pool run them, in virtual time

@@ -4,7 +4,7 @@
  *     fairness SECONDS [QUANTILES [COURSE]]     prints tables; the files are for plots. 20 seconds at least: strict priorities need a while
  *
  * What happens    A pool of four threads gets a load for so many seconds of virtual time, and runs what is left then. The same load
- *                 comes to a pool that knows nothing of the kinds, and to others that are steered in some way.
+ *                 comes to a pool that knows nothing of the kinds, and to others with admission.
  * What must hold  1. Each task begins at the nanosecond that hora/admission.h says: see rule.c.
  *                 2. Priorities: while a task begins, none waits that has waited longer by more than three times the ageing,
  *                    which is what lies between urgent and low. Without an ageing the low ones wait longer than with one.

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admission.c - see admission.h
  *
- * Structure       Each class has a tree of its READY tickets, ordered by virtual time. A key in use is represented by its
- *                 first ticket, which is READY or RUNS. That ticket is in the tree of keys, and owns a tree of the tickets
- *                 behind it, which are BEHIND and in no class's tree. When the first ticket leaves, the next one takes over
- *                 its place in the tree of keys and the tree of those behind it, and becomes READY. So keys need no memory
- *                 of their own, and nothing has to grow.
- * Choice          A class lets a task begin if its limit and its rate do, and if a thread is left: running tasks and threads
- *                 reserved for other classes are fewer than all threads. Each choice counts this anew. There are few
- *                 classes, and so limits, reserves and the number of threads can change at any time. Within a class the
- *                 first READY ticket is next, so a choice compares as many tickets as there are classes.
- * Reserves        All reserves together must leave one thread for every class. They are granted in the order of the
- *                 classes, until one thread is left. The running tasks of a class use its own reserve first.
- * Virtual time    since - (level - 1) * ageing. With since in [0, 2^62) and ageing up to 2^62 the four levels just fit into
- *                 64 bits: nothing saturates, and with the longest ageing each level lies entirely before the one below.
+ * Structure       Each class has a tree of its READY tickets, ordered by virtual time. A key in use is
+ *                 represented by its first ticket, which is READY or RUNS. That ticket is in the tree of
+ *                 keys, and owns a tree of the tickets behind it, which are BEHIND and in no class's tree.
+ *                 When the first ticket leaves, the next one takes over its place in the tree of keys and the
+ *                 tree of those behind it, and becomes READY. So keys need no memory of their own, and
+ *                 nothing has to grow.
+ * Choice          A class lets a task begin if its limit and its rate do, and if a thread is left: running
+ *                 tasks and threads reserved for other classes are fewer than all threads. Each choice counts
+ *                 this anew. There are few classes, and so limits, reserves and the number of threads can
+ *                 change at any time. Within a class the first READY ticket is next, so a choice compares as
+ *                 many tickets as there are classes.
+ * Reserves        All reserves together must leave one thread for every class. They are granted in the order
+ *                 of the classes, until one thread is left. The running tasks of a class use its own reserve
+ *                 first.
+ * Virtual time    since - (level - 1) * ageing. With since in [0, 2^62) and ageing up to 2^62 the four levels
+ *                 just fit into 64 bits: nothing saturates, and with the longest ageing each level lies
+ *                 entirely before the one below.
  *
- * Invariants      I1 Of each key in use exactly one ticket, the first, is in the tree of keys. It is READY or RUNS. If it is
- *                    READY, it arrived before all others with its key. Those are BEHIND, and in its tree.
+ * Invariants      I1 Of each key in use exactly one ticket, the first, is in the tree of keys. It is READY or
+ *                    RUNS. If it is READY, it arrived before all others with its key. Those are BEHIND, and
+ *                    in its tree.
  *                 I2 A ticket is in its class's tree if and only if it is READY.
  *                 I3 BEHIND and READY tickets are in the list of all that wait; OUT and RUNS are not.
  *                 I4 The counts are those of the tickets; uncounted runs count nowhere.
@@ -109,7 +114,7 @@ static void note_start(struct hora__admission_class *class, hora_ns now)
     assert(class->start_next < class->rate && class->start_count <= class->rate);
     int last = (class->start_next > 0 ? class->start_next : class->rate) - 1;
     if (class->start_count > 0)
-        now = hora__ns_max(now, class->starts[last]); /* I5: a thread may have read the clock before the last start */
+        now = hora__ns_max(now, class->starts[last]); /* I5: this thread may have read the clock earlier */
     class->starts[class->start_next] = now;
     class->start_next = class->start_next + 1 < class->rate ? class->start_next + 1 : 0;
     class->start_count += class->start_count < class->rate;
@@ -129,7 +134,8 @@ void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class
 static hora_ns virtual_time(const struct hora__admission *admission, const struct hora__ticket *ticket)
 {
     hora_ns since = ticket->since < 0 ? 0 : ticket->since < longest ? ticket->since : longest - 1;
-    return (HORA__LEVEL_NORMAL - ticket->level) * admission->ageing + since; /* -2 * 2^62 fits, 2 * 2^62 does not */
+    /* The factor is -2 at least, and -2 * 2^62 fits into 64 bits; 2 * 2^62 would not. */
+    return (HORA__LEVEL_NORMAL - ticket->level) * admission->ageing + since;
 }
 
 static void make_ready(const struct hora__admission *admission, struct hora__ticket *ticket)
@@ -368,8 +374,8 @@ static int most_reserved(int threads)
     return threads > 1 ? threads - 1 : 0;
 }
 
-/* How many threads are reserved for the class beyond those that it uses. *left: how many can be reserved for this class
- * and those after it. */
+/* How many threads are reserved for the class beyond those that it uses. *left: how many can be reserved for
+ * this class and those after it. */
 static int reserved_for(const struct hora__admission_class *class, int *left)
 {
     int granted = class->reserve < *left ? class->reserve : *left;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admission.h - admission control: which waiting task may begin now
  *
- * A pool or scheduler with admission gives each task a ticket. It asks here which ticket is next, and reports when
- * tasks arrive, begin, end and leave.
+ * A pool or scheduler with admission gives each task a ticket. It asks here which ticket is next, and reports
+ * when tasks arrive, begin, end and leave.
  *
- * A task may begin if    its key is free: tasks with the same key, other than 0, run one at a time, in the order in which
- *                        they arrived, whatever their classes and priority levels;
- *                        its class runs fewer than `limit` tasks, and began fewer than `rate` of them in the last `per`;
- *                        and a thread is left for it: some threads may be reserved for other classes.
- * The next task          is, of those that may begin, the one with the earliest virtual time: the time since which it
- *                        waits, minus `ageing` for each priority level. So a level is worth that much waiting, and no
- *                        task starves. Of tasks with the same virtual time, the one that arrived first is next.
- * Cost                   O(log n) to arrive, to begin, to end and to leave from anywhere; O(classes) for a choice.
- * Memory and time        The caller provides all memory, and passes the time. Nothing here allocates or reads a clock.
- * Locks                  The lock of the caller's queue guards everything, except where a function says otherwise. */
+ * A task may begin if    its key is free: tasks with the same key, other than 0, run one at a time, in the
+ *                        order in which they arrived, whatever their classes and priority levels; its class
+ *                        runs fewer than `limit` tasks, and began fewer than `rate` of them in the last
+ *                        `per`; and a thread is left for it: some threads may be reserved for other classes.
+ * The next task          is, of those that may begin, the one with the earliest virtual time: the time since
+ *                        which it waits, minus `ageing` for each priority level. So a level is worth that
+ *                        much waiting, and no task starves. Of tasks with the same virtual time, the one that
+ *                        arrived first is next.
+ * Cost                   O(log n) to arrive, to begin, to end and to leave from anywhere; O(classes) for a
+ *                        choice.
+ * Memory and time        The caller provides all memory, and passes the time. Nothing here allocates or reads
+ *                        a clock.
+ * Locks                  The lock of the caller's queue guards everything, except where a function says
+ *                        otherwise. */
 #ifndef HORA_ADMIT_ADMISSION_H
 #define HORA_ADMIT_ADMISSION_H
 
@@ -31,8 +35,8 @@ enum {
     HORA__LEVEL_NORMAL = 1, /* priority 0 */
 };
 
-/* The caller sets `name` to `starts` before it adds the class. It may change limit and reserve at any time, and the
- * rate by hora__admission_set_rate. */
+/* The caller sets `name` to `starts` before it adds the class. It may change limit and reserve at any time,
+ * and the rate by hora__admission_set_rate. */
 struct hora__admission_class {
     const char *name;
     int limit;       /* how many tasks may run at a time; 0: any number */
@@ -57,12 +61,12 @@ enum hora__ticket_state {
     HORA__TICKET_RUNS,
 };
 
-/* Part of each task under admission control. Callers may read the fields under the lock; only admission writes them,
- * but for is_in_use. */
+/* Part of each task under admission control. Callers may read the fields under the lock; only admission
+ * writes them, but for is_in_use. */
 struct hora__ticket {
-    struct hora__tree_node place; /* READY: in its class's tree. BEHIND: in the `behind` tree of the first of its key */
-    struct hora__tree_node by_key;       /* of the first ticket of a key: in the tree of keys in use */
-    struct hora__tree behind;            /* of the first ticket of a key: the tickets BEHIND it, in order of arrival */
+    struct hora__tree_node place;        /* READY: in its class's tree; BEHIND: in that of the first of its key */
+    struct hora__tree_node by_key;       /* of the first of a key: in the tree of keys in use */
+    struct hora__tree behind;            /* of the first of a key: the tickets BEHIND it, by arrival */
     struct hora__list link;              /* among all that wait, in order of arrival */
     struct hora__list awaited;           /* among the awaited tickets; empty: it is not awaited */
     struct hora__admission_class *class; /* NULL: it is OUT, and will enter the plain class */
@@ -81,7 +85,7 @@ struct hora__admission {
     struct hora__admission_class plain; /* the first class, without limits: for tasks without a class */
     struct hora__tree keys;             /* the first ticket of each key in use */
     struct hora__list waiting_tickets;  /* READY and BEHIND, in order of arrival */
-    struct hora__list awaited;  /* tickets that were BEHIND a running one when a worker that waits for them looked */
+    struct hora__list awaited;  /* tickets BEHIND a running one that a worker waits for; see I6 in admission.c */
     hora__atomic awaited_count; /* how many these are; written under the lock, read by any thread */
     hora_ns ageing;             /* how much waiting a priority level is worth */
     uint64_t next_sequence;
@@ -92,8 +96,8 @@ struct hora__admission {
     const hora__mutex *lock; /* the lock that guards all of this, for assertions; NULL: unknown. Immutable */
 };
 
-/* Initialise an empty admission. ageing: how much waiting a level is worth; from 2^62 ns (146 years) on, levels are
- * strict. `threads` tells how many threads the pool may use; it is called with the lock held. */
+/* Initialise an empty admission. ageing: how much waiting a level is worth; from 2^62 ns (146 years) on,
+ * levels are strict. `threads` tells how many threads the pool may use; it is called with the lock held. */
 void hora__admission_init(struct hora__admission *admission, hora_ns ageing, int (*threads)(const void *context),
                           const void *context, const hora__mutex *lock);
 
@@ -103,12 +107,14 @@ void hora__admission_destroy(const struct hora__admission *admission);
 /* Add a class behind all others, with all its counts at 0. */
 void hora__admission_add_class(struct hora__admission *admission, struct hora__admission_class *class);
 
-/* Set another rate, with memory for that many times; returns the old memory. Earlier starts no longer count. */
+/* Set another rate, with memory for that many times; returns the old memory. Earlier starts no longer
+ * count. */
 hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate, hora_ns per, hora_ns *starts);
 
 /* ---- tickets ---- */
 
-/* Initialise a ticket, which is OUT, for a task of this class (NULL: none) and key (0: none). Needs no lock. */
+/* Initialise a ticket, which is OUT, for a task of this class (NULL: none) and key (0: none). Needs no
+ * lock. */
 void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key, int level);
 
 static inline bool hora__ticket_waits(const struct hora__ticket *ticket)
@@ -133,13 +139,13 @@ void hora__admission_begin(struct hora__admission *admission, struct hora__ticke
 /* RUNS: the ticket is OUT; the next one with its key is READY. */
 void hora__admission_end(struct hora__admission *admission, struct hora__ticket *ticket);
 
-/* READY, without a key or a class: its task begins and is counted, but the ticket is OUT at once, for the next task.
- * hora__admission_end_anonymous reports the end of such a task. */
+/* READY, without a key or a class: its task begins and is counted, but the ticket is OUT at once, for the
+ * next task. hora__admission_end_anonymous reports the end of such a task. */
 void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now);
 void hora__admission_end_anonymous(struct hora__admission *admission);
 
-/* RUNS: the run continues under another ticket, `to`, which was OUT and belongs to `item`. `to` takes over class, key,
- * level and arrival; `from` is OUT. This is not counted as a start. */
+/* RUNS: the run continues under another ticket, `to`, which was OUT and belongs to `item`. `to` takes over
+ * class, key, level and arrival; `from` is OUT. This is not counted as a start. */
 void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from, struct hora__ticket *to,
                           void *item);
 
@@ -150,8 +156,8 @@ struct hora__ticket_change {
     int level;
 };
 
-/* Change a ticket in any state. Its key, and since when it waits, stay. A running one counts in its new class from now
- * on, even beyond the limit, but not as a start. */
+/* Change a ticket in any state. Its key, and since when it waits, stay. A running one counts in its new class
+ * from now on, even beyond the limit, but not as a start. */
 void hora__admission_change(struct hora__admission *admission, struct hora__ticket *ticket,
                             const struct hora__ticket_change *change);
 
@@ -195,10 +201,11 @@ enum hora__why hora__admission_why(const struct hora__admission *admission, cons
 
 /* ---- workers that wait for a task of their own pool ---- */
 
-/* A worker waits for the task of a waiting ticket, and could run it meanwhile. INT64_MIN: *ret_ticket has begun: this
- * ticket, or the first one of its key, which must run before it. It is uncounted: the thread is already counted for the
- * task that waits; but its rate and its key count. Else the time to try again; HORA_FOREVER: the ticket is awaited now,
- * so hora__admission_next_awaited returns it when its key is free. */
+/* A worker waits for the task of a waiting ticket, and could run it meanwhile. INT64_MIN: *ret_ticket has
+ * begun: this ticket, or the first one of its key, which must run before it. It is uncounted: the thread is
+ * already counted for the task that waits; but its rate and its key count. Else the time to try again;
+ * HORA_FOREVER: the ticket is awaited now, so hora__admission_next_awaited returns it when its key is
+ * free. */
 hora_ns hora__admission_help(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now,
                              struct hora__ticket **ret_ticket);
 

@@ -115,6 +115,8 @@
     X(ADMISSION_RESERVES_NOTHING, "no thread is reserved for a class")                                   \
     X(ADMISSION_SERIES_KEEPS_TICKET, "a series that is put back goes on counting in its class")          \
     X(ADMISSION_NEXT_UNSEEN, "no worker wakes up when admission lets a due task begin")                  \
+    X(ADMISSION_MOVE_KEEPS_TICKET, "a due task that is re-timed goes on waiting for admission")          \
+    X(ADMISSION_HIDES_WAITING, "nothing that waits for admission is visited, as in a sweep")             \
     X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is told")                      \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                       \
     X(CONCLUDE_FORGETS_PENDING, "what ends within a callback is never concluded")                        \
@@ -144,8 +146,8 @@
     X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")             \
     X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                            \
     X(SERIES_RUNS_AFTER_STOP, "what a worker has taken runs although the state forbids it")              \
-    X(STEER_AFTER_THE_END, "a series that is ending can be re-timed, without effect")                    \
-    X(STEER_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                         \
+    X(RESCHEDULE_AFTER_THE_END, "a series that is ending can be re-timed, without effect")               \
+    X(RESCHEDULE_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                    \
     X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")     \
     X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                           \
     X(ZONES_REFRESH_UNSEEN, "tasks that wait go on waiting for a time of a zone's old rules")            \
@@ -193,7 +195,7 @@
     X(TIMER_STOP_IS_NOT_TOLD, "a timer's stop is not told that the function has returned")               \
     X(TIMER_STARTS_WHILE_STOPPED, "a timer is started by its function while it is being stopped")        \
     X(TIMER_LEAVES_ROSTER_UNSEEN, "a timer asks a scheduler that is gone whether it runs")               \
-    X(TIMER_RUN_COUNTS_ON, "the run of a timer counts for ever in a steered scheduler")                  \
+    X(TIMER_RUN_COUNTS_ON, "the run of a timer counts for ever in a scheduler with admission")           \
     X(TIMER_MOVES_TWICE, "a pending timer that is started again is not taken out first")                 \
     X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")             \
     X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")                \

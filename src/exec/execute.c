@@ -14,7 +14,7 @@
 #include "base/fault.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sync/clock.h"
 
 /* ---- books ---- */
@@ -141,7 +141,7 @@ static void left_queue(hora_pool *pool)
     hora__pool_room(pool);
     hora__pool_relieve(pool);
     if (pool->admission != NULL)
-        hora__steer_nudge(pool);
+        hora__pool_nudge_awaited(pool);
 }
 
 bool hora__pool_withdraw(hora_pool *pool, hora_future *future)
@@ -304,23 +304,23 @@ static bool is_staffed(const hora_pool *pool)
     return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }
 
-/* The same in a steered pool, where the task has to be let begin first. */
-static int start_steered(hora_pool *pool, hora_future *future, enum standing standing, bool core)
+/* The same in a pool with admission, where the task has to begin before the thread is started. */
+static int start_admitted(hora_pool *pool, hora_future *future, enum standing standing, bool core)
 {
     assert(pool->admission != NULL);
-    int error = hora__steer_begin(pool, future, core);
+    int error = hora__pool_run_begin(pool, future, core);
     if (error < 0)
         return error;
     error = start_with(pool, future, standing, core);
     if (error < 0)
-        hora__steer_did_not_begin(pool, future);
+        hora__pool_run_unbegin(pool, future);
     return error;
 }
 
-static int place_steered(hora_pool *pool, hora_future *future, enum standing standing)
+static int place_for_admission(hora_pool *pool, hora_future *future, enum standing standing)
 {
     assert(pool->admission != NULL && pool->kind == NULL);
-    if (start_steered(pool, future, standing, true) == 0)
+    if (start_admitted(pool, future, standing, true) == 0)
         return 0;
     if (hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING)
         return HORA_ESHUTDOWN;
@@ -328,10 +328,10 @@ static int place_steered(hora_pool *pool, hora_future *future, enum standing sta
     if (refused == 0) {
         refused = look_again(pool, future, standing);
         if (refused == 0)
-            hora__steer_staff(pool);
+            hora__pool_staff(pool);
         return refused;
     }
-    int error = start_steered(pool, future, standing, false);
+    int error = start_admitted(pool, future, standing, false);
     if (error == 0 || error == HORA_ESHUTDOWN)
         return error;
     return refused == HORA_ENOMEM ? HORA_ENOMEM : HORA_EFULL;
@@ -343,7 +343,7 @@ static int place(hora_pool *pool, hora_future *future, enum standing standing)
     if (pool->kind != NULL)
         return pool->kind->place(pool, future);
     if (pool->admission != NULL)
-        return place_steered(pool, future, standing);
+        return place_for_admission(pool, future, standing);
     bool below_core = hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
     if (below_core && start_with(pool, future, standing, true) == 0)
         return 0;

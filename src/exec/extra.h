@@ -17,7 +17,7 @@ struct hora__extra {
     struct hora__overseer *overseer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
     void *carried;                   /* immutable */
     bool is_captured;                /* by the hook: to be released; immutable */
-    struct hora__ticket *ticket;     /* of a steered pool, in the same memory; NULL: it has none. Immutable */
+    struct hora__ticket *ticket;     /* part of the same memory; NULL: the pool has no admission. Immutable */
     hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
     struct hora__limits *limits; /* see oversee/limits.c; NULL: none. Written before anybody else has seen it */
 };

@@ -72,7 +72,7 @@ static inline void hora__overseer_unref(struct hora__overseer *overseer)
 __attribute__((warn_unused_result)) int hora__overseer_check(const hora_pool_options *options, hora_error *reason);
 
 /* Whether options that are right want admission control; and then what a level of priority is worth. */
-bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing);
+bool hora__overseer_admits(const hora_pool_options *options, hora_ns *ret_ageing);
 
 /* Make one for a pool that is being made; NULL if its options ask for nothing of it. HORA_ENOMEM, HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__overseer_new(hora_pool *pool, const hora_pool_options *options,

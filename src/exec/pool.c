@@ -26,7 +26,7 @@
 #include "base/reason.h"
 #include "exec/backlog.h"
 #include "exec/options.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -139,8 +139,8 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     own.fair = false;
     int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
     hora_ns ageing;
-    if (hora__overseer_steers(options, &ageing))
-        return hora__steer_make_queue(pool, capacity, &own, ageing);
+    if (hora__overseer_admits(options, &ageing))
+        return hora__pool_make_admission_queue(pool, capacity, &own, ageing);
     if (!HORA__FAST)
         return hora_queue_new_linked(capacity, &own, &pool->queue, NULL); /* no inbox, and no tasks by value */
     int error = hora__backlog_new(capacity, &own, &pool->queue);

@@ -6,7 +6,6 @@
 #include <hora/admission.h>
 #include <hora/pool.h>
 
-#include "admit/admission.h"
 #include "exec/overseer.h"
 #include "exec/spares.h"
 #include "exec/work_source.h"
@@ -49,13 +48,10 @@ struct hora__pool_kind {
     /* Put an entry back; false: it could not be, and has ended instead. has_just_ended: its run has
      * succeeded, and that is not noted yet; see struct hora__series_run. */
     bool (*put_back)(hora_pool *pool, hora_future *future, bool has_just_ended);
-    /* Take a future out of the queue for a worker that waits for it and is to run it out of turn, or, of a
-     * steered pool, another one that has to go before it: INT64_MIN if that was done, else from what time of
-     * the pool's clock on to try again; HORA_FOREVER: never. */
+    /* Take a future out of the queue for a worker that waits for it and is to run it meanwhile, or, with
+     * admission, another one that must run before it. INT64_MIN: that was done; else the time of the pool's
+     * clock from which on to try again; HORA_FOREVER: never. */
     hora_ns (*take_out)(hora_pool *pool, hora_future *future, hora_future **ret_future);
-    /* Of a steered pool: a worker is through with what it had taken; see hora__admission_queue_ended. It may have
-     * been put back. */
-    void (*turn_ended)(hora_pool *pool, hora_future *future, bool settles);
     /* The pool has been shut down: what is not to run any more leaves the queue. */
     void (*sweep)(hora_pool *pool);
     /* It has been stopped: what cannot be handed back leaves the queue. */
@@ -94,8 +90,7 @@ struct hora_pool {
     hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
     hora_queue *queue;        /* these are immutable */
     const struct hora__work_kind *work; /* how it is used as a work source */
-    struct hora__admission *
-        admission; /* part of the queue, if tasks begin as a gate lets them; guarded by its lock. NULL: they do at once */
+    struct hora__admission_queue *admission; /* part of `queue`, guarded by its lock; NULL: none */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
     bool frozen;

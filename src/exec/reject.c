@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "exec/pool.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/probe.h"
 
@@ -73,7 +73,7 @@ static bool drop_oldest(hora_pool *pool)
     if (oldest == NULL)
         return false;
     if (pool->admission != NULL)
-        hora__steer_nudge(pool);
+        hora__pool_nudge_awaited(pool);
     hora__future_dequeued(oldest, &pool->owner);
     if (hora__future_abort(oldest, HORA_EREJECTED))
         tell(pool, oldest, "no room: it is dropped for one that came later");

@@ -31,7 +31,7 @@
 #include "base/fast.h"
 #include "base/fault.h"
 #include "exec/pool.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 
@@ -176,7 +176,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 static void end_turn(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->admission != NULL);
-    if (hora__steer_ended(worker->pool, future))
+    if (hora__pool_run_ended(worker->pool, future))
         worker->owes_look = true;
 }
 
@@ -324,7 +324,7 @@ static void *take_next(struct hora__worker *worker)
     if (!worker->is_plain && hora__atomic_load(&pool->lingerer) != 0)
         hora__pool_relieve(pool);
     if (pool->admission != NULL)
-        hora__steer_staff(pool);
+        hora__pool_staff(pool);
     return next;
 }
 
@@ -480,7 +480,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     if (pool->kind != NULL)
         return pool->kind->take_out(pool, future, ret_future);
     if (pool->admission != NULL)
-        return hora__steer_take_out(pool, future, ret_future);
+        return hora__pool_take_out_admitted(pool, future, ret_future);
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }
 

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* classes.c - the classes of a steered pool, and moving tasks between them
+/* classes.c - the classes of a pool with admission, and moving tasks between them
  *
- * How it works      A class is one of the gate's, with a name. It is made before the lock of the pool's queue is taken, and found again by its name under
- *                   it. Whatever may let a task begin is followed by settling the queue, and by workers, if some have ended meanwhile.
- * Life              Classes are never removed; they go with the oversight, since extras may look at them that outlive the pool. */
+ * How it works      A class is an admission class with a name. It is made before the lock of the pool's queue
+ *                   is taken, and added and found by its name under that lock. A change that may let a task
+ *                   begin is followed by settling the queue, and by starting workers, if some have ended
+ *                   meanwhile.
+ * Lifetime          Classes are never removed. They live as long as the pool's observer, since extras, which
+ *                   may outlive the pool, refer to them. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "exec/admission_queue.h"
 #include "base/fault.h"
 #include "base/first_release.h"
 #include "base/reason.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "oversee/oversight.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 
 enum { NAME_MOST = 63, CLASSES_MOST = 64, RATE_MOST = 65536 };
 
-/* The queue has been changed: let begin what may. */
+/* The queue has changed: let tasks begin that may. */
 static void let_begin(hora_pool *pool)
 {
     hora__queue_look(pool->queue);
-    hora__steer_staff(pool);
+    hora__pool_staff(pool);
 }
 
-/* ---- what is refused ---- */
+/* ---- checking ---- */
 
 static int check_not_negative(int64_t number, const char *field, hora_error *reason)
 {
@@ -75,7 +78,8 @@ static int read_options(hora_class_options *own, const hora_class_options *given
     return check_options(own, reason);
 }
 
-static int steered_of(hora_pool *pool, struct hora__oversight **ret_oversight, hora_error *reason)
+/* Check that a pool has admission, and return its observer. HORA_ENOTSUP. */
+static int admission_of(hora_pool *pool, struct hora__oversight **ret_oversight, hora_error *reason)
 {
     int error = hora__pool_check(pool);
     if (error < 0)
@@ -96,9 +100,10 @@ static int most_threads(const hora_pool *pool)
     return bounds.core_threads > 0 ? bounds.core_threads : 1;
 }
 
-/* With the lock of the queue: whether so much can be reserved for a class, or a new one. */
+/* With the lock of the queue: whether this many threads can be reserved for a class; NULL: for a new one. */
 static bool can_reserve(const struct hora__oversight *oversight, const hora_class *task_class, int reserve)
 {
+    assert(hora__mutex_held(&oversight->pool->queue->object.lock));
     int64_t all = reserve;
     for (const hora_class *at = oversight->classes; at != NULL; at = at->next)
         all += at != task_class ? at->admission_class.reserve : 0;
@@ -110,8 +115,10 @@ static const char *const too_much_reserved =
 
 /* ---- making ---- */
 
+/* With the lock of the queue. NULL: the pool has no class of this name. */
 static hora_class *find(const struct hora__oversight *oversight, const char *name)
 {
+    assert(hora__mutex_held(&oversight->pool->queue->object.lock));
     hora_class *at = oversight->classes;
     while (at != NULL && strcmp(at->name, name) != 0)
         at = at->next;
@@ -133,7 +140,7 @@ void hora__classes_free(hora_class *first)
     }
 }
 
-/* NULL: there is no memory. */
+/* Make a class that is not yet added. NULL: there is no memory. */
 static hora_class *make(struct hora__oversight *oversight, const hora_class_options *own)
 {
     size_t size = strlen(own->name) + 1;
@@ -155,7 +162,7 @@ static hora_class *make(struct hora__oversight *oversight, const hora_class_opti
     return NULL;
 }
 
-/* With the lock of the queue. NULL, or what is wrong. */
+/* With the lock of the queue. NULL, or a text that says what is wrong. */
 static const char *add_locked(struct hora__oversight *oversight, hora_class *made)
 {
     int count = 0;
@@ -169,7 +176,7 @@ static const char *add_locked(struct hora__oversight *oversight, hora_class *mad
         return too_much_reserved;
     made->next = oversight->classes;
     oversight->classes = made;
-    hora__admission_add_class(oversight->pool->admission, &made->admission_class);
+    hora__admission_add_class(&oversight->pool->admission->admission, &made->admission_class);
     return NULL;
 }
 
@@ -180,7 +187,7 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
     hora__reason_begin(reason);
     if (ret_class == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL, "ret_class is NULL");
-    int error = steered_of(pool, &oversight, reason);
+    int error = admission_of(pool, &oversight, reason);
     if (error == 0)
         error = read_options(&own, options, reason);
     if (error < 0)
@@ -204,7 +211,7 @@ int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_clas
 
 /* ---- changing ---- */
 
-/* With the lock of the queue. `starts` is memory for a new rate; that which is to be freed comes back in it. */
+/* With the lock of the queue. `starts` is memory for a new rate; afterwards, the memory to free. */
 static const char *set_locked(hora_class *task_class, const hora_class_options *own, hora_ns **starts)
 {
     struct hora__admission_class *admission_class = &task_class->admission_class;
@@ -225,7 +232,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, ho
         return hora__refuse(reason, HORA_EINVAL, NULL, "task_class is NULL");
     struct hora__oversight *oversight = NULL;
     hora_pool *pool = task_class->oversight->pool;
-    int error = steered_of(pool, &oversight, reason);
+    int error = admission_of(pool, &oversight, reason);
     if (error == 0)
         error = read_options(&own, options, reason);
     if (error < 0)
@@ -251,7 +258,7 @@ int hora_class_set(hora_class *task_class, const hora_class_options *options, ho
 hora_class *hora_pool_find_class(hora_pool *pool, const char *name)
 {
     struct hora__oversight *oversight = NULL;
-    if (name == NULL || steered_of(pool, &oversight, NULL) < 0)
+    if (name == NULL || admission_of(pool, &oversight, NULL) < 0)
         return NULL;
     hora__mutex_lock(&pool->queue->object.lock);
     hora_class *found = find(oversight, name);
@@ -288,7 +295,7 @@ int hora_class_get_info(hora_class *task_class, hora_class_info *ret_info)
 
 /* ---- moving tasks ---- */
 
-/* The pool that is going to run a future, with a reference to its object; NULL: none. */
+/* The pool that will run a future, with a reference to its object; NULL: none. */
 static hora_pool *owner_of(hora_future *future)
 {
     hora_pool *pool = NULL;
@@ -305,16 +312,17 @@ static hora_pool *owner_of(hora_future *future)
 static int change_plain(hora_pool *pool, hora_future *future, const struct hora__ticket_change *change)
 {
     hora__mutex_lock(&pool->queue->object.lock);
-    struct hora__ticket *ticket = hora__admission_queue_find(pool->queue, future);
-    bool waits = ticket != NULL && hora__ticket_waits(ticket);
+    struct hora__ticket *ticket = hora__admission_queue_waiting(pool->admission, future);
+    bool waits = ticket != NULL;
     if (waits)
-        hora__admission_change(pool->admission, ticket, change);
+        hora__admission_change(&pool->admission->admission, ticket, change);
     hora__mutex_unlock(&pool->queue->object.lock);
     if (waits)
         let_begin(pool);
     return waits ? 0 : HORA_EBUSY;
 }
 
+/* HORA_ENOTSUP: the task has no ticket; HORA_EINVAL: the class is one of another pool. */
 static int change_task(hora_future *future, const struct hora__ticket_change *change, const hora_class *task_class)
 {
     if (future == NULL)
@@ -329,7 +337,7 @@ static int change_task(hora_future *future, const struct hora__ticket_change *ch
         return hora__agenda_change_ticket(future, change);
     hora_pool *pool = owner_of(future);
     if (pool == NULL)
-        return hora_future_is_done(future) ? HORA_EBUSY : HORA_ENOTSUP; /* nobody is going to run it */
+        return hora_future_is_done(future) ? HORA_EBUSY : HORA_ENOTSUP; /* no pool will run it */
     error = pool->overseer == extra->overseer ? change_plain(pool, future, change) : HORA_ENOTSUP;
     hora__object_leave(&pool->object);
     return error;

@@ -262,7 +262,7 @@ static void collect_classes(struct dump *dump)
     if (!dump->is_steered)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
-    const struct hora__admission *admission = dump->pool->admission;
+    const struct hora__admission *admission = &dump->pool->admission->admission;
     for (const hora_class *at = oversight->classes; at != NULL && dump->classes < MOST_CLASSES; at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
     for (const struct hora__ticket *at = hora__admission_first_key(admission); at != NULL;
@@ -569,7 +569,7 @@ static void write_oversight(struct hora__json *json, const hora_pool *pool)
     const struct hora__observer_options *own = &oversight->options;
     hora__json_open(json, "observability", '{');
     hora__json_bool(json, "metrics", own->measured);
-    hora__json_bool(json, "admission", own->steered);
+    hora__json_bool(json, "admission", own->has_admission);
     hora__json_seconds(json, "ageing", own->ageing);
     hora__json_seconds(json, "stuck_after", own->stuck_after);
     hora__json_seconds(json, "late_after", own->late_after);

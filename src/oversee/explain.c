@@ -197,7 +197,7 @@ struct schedule_view {
     bool is_paused;
     bool is_held_up; /* the scheduler is being told that the clocks were set */
     bool is_given;   /* its time was given explicitly */
-    bool is_held;    /* it is due, and waits for admission */
+    bool in_admission; /* it is due, and waits for admission */
     enum hora__doubt doubt;
     int before; /* number of due tasks before it */
     bool may_overlap;
@@ -240,7 +240,7 @@ static void read_schedule(const struct hora__matter *matter, struct schedule_vie
     schedule.due = hora__scheduled_due(scheduled);
     schedule.is_paused = scheduled->paused;
     schedule.is_held_up = view.is_telling;
-    schedule.is_held = scheduled->entry.held;
+    schedule.in_admission = scheduled->entry.in_admission;
     if (scheduled->course != NULL) {
         read_course(scheduled, &schedule);
     } else {
@@ -338,9 +338,9 @@ static void add_due(struct hora__text *out, const struct hora__matter *matter,
         hora__text_add(out, "has been due for ");
         hora__say_duration(out, hora__ns_sub(schedule->now, schedule->due));
     }
-    if (schedule->is_held) {
+    if (schedule->in_admission) {
         hora__text_add(out, ", and ");
-        hora__explain_steered(out, matter);
+        hora__explain_admission(out, matter);
         return;
     }
     if (schedule->before > 0) {
@@ -632,7 +632,7 @@ static void add_waiting(struct hora__text *out, const struct hora__matter *matte
     else if (hora__scheduled_of(matter->future) != NULL)
         add_scheduled(out, matter);
     else if (matter->pool->admission != NULL && matter->pool->kind == NULL)
-        hora__explain_steered(out, matter);
+        hora__explain_admission(out, matter);
     else
         add_queued(out, matter);
 }

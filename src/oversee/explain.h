@@ -49,9 +49,9 @@ void hora__say_longest(struct hora__text *out, const char *words, const struct h
 void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *matter,
                              const struct hora__crowd *crowd);
 
-/* explain_steered.c: explains a task of a pool with admission that is not done and not running; of a
- * scheduler, a task that is due. */
 
-void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter);
+/* In a pool with admission: why a task that is not done, and that no worker runs, does not begin. In a
+ * scheduler it is due. */
+void hora__explain_admission(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

@@ -9,14 +9,14 @@
 #include "sys/alloc.h"
 
 /* The extra of a task in a pool with admission: one allocation for both parts. */
-struct steered_extra {
+struct admitted_extra {
     struct hora__extra base;
     struct hora__ticket ticket;
 };
 
-static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
+static void add_ticket(struct hora__extra *extra, const hora_task_options *terms)
 {
-    struct hora__ticket *ticket = &((struct steered_extra *)extra)->ticket;
+    struct hora__ticket *ticket = &((struct admitted_extra *)extra)->ticket;
     if (terms == NULL)
         hora__ticket_init(ticket, NULL, 0, HORA__LEVEL_NORMAL);
     else
@@ -30,11 +30,11 @@ int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora
     assert(ret_extra != NULL);
     struct hora__oversight *oversight = hora__pool_oversight(pool);
     struct hora__extra *extra =
-        hora__alloc(1, pool->admission != NULL ? sizeof(struct steered_extra) : sizeof *extra);
+        hora__alloc(1, pool->admission != NULL ? sizeof(struct admitted_extra) : sizeof *extra);
     if (extra == NULL)
         return HORA_ENOMEM;
     if (pool->admission != NULL)
-        add_turn(extra, terms);
+        add_ticket(extra, terms);
     if (terms != NULL) {
         extra->terms = *terms;
         extra->carried = terms->context;

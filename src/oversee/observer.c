@@ -83,7 +83,7 @@ static int read_structs(const hora_pool_options *options, struct hora__observer_
         return hora__refuse_size(reason, "hora_listener");
     if (HORA__TAKE(hora_context_hooks, &own->hooks, options->context_hooks) < 0)
         return hora__refuse_size(reason, "hora_context_hooks");
-    own->steered = options->admission != NULL;
+    own->has_admission = options->admission != NULL;
     own->ageing = admission.ageing;
     own->stuck_after = watchdog.stuck_after;
     own->late_after = watchdog.late_after;
@@ -130,7 +130,7 @@ int hora__overseer_check(const hora_pool_options *options, hora_error *reason)
 {
     struct hora__observer_options own;
     int error = read_options(options, &own, reason);
-    if (error == 0 && own.steered)
+    if (error == 0 && own.has_admission)
         error = check_admission(options, reason);
     return error < 0 ? error : hora__growth_check(options, reason);
 }
@@ -140,7 +140,7 @@ static hora_ns ageing_of(const struct hora__observer_options *own)
     return own->ageing == 0 ? HORA_SECONDS(1) : own->ageing;
 }
 
-bool hora__overseer_steers(const hora_pool_options *options, hora_ns *ret_ageing)
+bool hora__overseer_admits(const hora_pool_options *options, hora_ns *ret_ageing)
 {
     struct hora__observer_options own;
     if (options->admission == NULL || read_options(options, &own, NULL) < 0)
@@ -277,7 +277,7 @@ static void init(struct hora__oversight *oversight, hora_pool *pool)
     struct hora__observer_options *own = &oversight->options;
     oversight->base.kind = &kind;
     hora__atomic_init(&oversight->base.references, 1);
-    oversight->base.needs_extras = carries(&own->hooks) || own->steered;
+    oversight->base.needs_extras = carries(&own->hooks) || own->has_admission;
     oversight->base.needs_futures =
         oversight->base.needs_extras || tells_of_tasks(&own->listener) || own->grow_after > 0;
     oversight->base.needs_clocks = own->listener.clock_stepped != NULL;

@@ -32,7 +32,7 @@ struct hora__dump_requests;
 struct hora__observer_options {
     bool measured; /* metrics */
     int names;     /* maximum number of task names */
-    bool steered;  /* admission */
+    bool has_admission;
     hora_ns ageing;
     hora_ns stuck_after; /* of hora_watchdog */
     hora_ns late_after;
@@ -170,15 +170,15 @@ static inline struct hora__oversight *hora__pool_oversight(const hora_pool *pool
 
 /* ---- classes.c ---- */
 
-/* A class of tasks. The lock of the pool's queue guards admission_class. */
+/* A class of tasks. The lock of the pool's queue guards admission_class; the rest is immutable. */
 struct hora_class {
     struct hora__admission_class admission_class;
-    struct hora__oversight *oversight; /* immutable, like the fields below */
-    hora_class *next;
+    struct hora__oversight *oversight; /* that of its pool */
+    hora_class *next;                  /* the class created before it; NULL: none */
     char name[];
 };
 
-/* Called when the pool and all extras are gone. */
+/* Free all classes: the pool and all extras are gone. */
 void hora__classes_free(hora_class *first);
 
 /* ---- worker_record.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terms.c - tasks under terms: check them, and submit */
+/* terms.c - submit tasks with options of their own, after checking these; and keys of texts */
 #include <stddef.h>
 
 #include "base/first_release.h"
@@ -33,13 +33,14 @@ static int check_options(const struct hora__oversight *oversight, const hora_tas
         return hora__refuse(reason, HORA_EINVAL, "task_class", "task_class, %s, is a class of another pool",
                             own->task_class->name);
     if (own->replace_stuck && own->stuck_after == 0 && oversight->options.stuck_after == 0)
-        return hora__refuse(
-            reason, HORA_EINVAL, "replace_stuck",
-            "replace_stuck has no effect: neither the task options nor the pool's watchdog have a stuck_after");
+        return hora__refuse(reason, HORA_EINVAL, "replace_stuck",
+                            "replace_stuck has no effect: neither the task options nor the pool's watchdog "
+                            "have a stuck_after");
     return check_times(own, reason);
 }
 
-static bool is_steered_by(const hora_task_options *own)
+/* Whether the options have an effect only in a pool with admission. */
+static bool wants_admission(const hora_task_options *own)
 {
     return own->task_class != NULL || own->key != 0 || own->priority != HORA_PRIORITY_NORMAL;
 }
@@ -54,7 +55,7 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
     if (options == NULL || HORA__TAKE(hora_task_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_task_options");
     const struct hora__oversight *oversight = hora__pool_oversight(pool);
-    if (pool->admission == NULL && is_steered_by(&own))
+    if (pool->admission == NULL && wants_admission(&own))
         return hora__refuse(
             reason, HORA_ENOTSUP,
             own.task_class != NULL ? "task_class"
@@ -69,7 +70,8 @@ int hora_task_options_check(hora_pool *pool, const hora_task_options *options, h
 
 /* ---- keys ---- */
 
-/* FNV-1a, and a mixer, so that texts which differ in little have keys that differ in much. */
+/* FNV-1a, and a mixer, so that similar texts have keys that differ in many bits. Never 0, which means no
+ * key. */
 uint64_t hora_key_of(const char *text)
 {
     if (text == NULL)

@@ -12,8 +12,10 @@
  *                   list is searched.
  * Detached tasks    See agenda_detached.c. If there are very many without a future, they wait in far batches (timer/store.h), from which they come
  *                   in time; a thread that looks at more than the first gathers them.
- * Invariants        I1 base.size is the number of entries in the heaps by due time, and in far batches.
- *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time, in far batches and in the
+ *                      admission queue.
+ *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line; or in
+ *                      the admission queue.
  *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
  *                   I4 lax and latest have the same size, capacity and kept places.
  *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
@@ -92,16 +94,16 @@ void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_
 void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry)
 {
     entry->place = HORA__OUT;
-    if (entry->held)
-        hora__agenda_unhold(agenda, entry);
-    hora__agenda_pull(agenda, entry);
+    if (entry->in_admission)
+        hora__agenda_leave_admission(agenda, entry);
+    else
+        hora__agenda_pull(agenda, entry);
     hora__agenda_count(agenda, entry, -1);
-    if (entry->line == STEERED_TIMERS)
-        hora__agenda_present_timer(agenda);
+    if (entry->line == ADMITTED_TIMERS)
+        hora__agenda_offer_timer(agenda);
 }
 
-/* Promise the entry's place, or give it back. */
-static void keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
+void hora__agenda_keep(struct agenda *agenda, struct hora__entry *entry, bool kept)
 {
     if (entry->kept == kept)
         return;
@@ -121,16 +123,14 @@ void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *e
 hora_ns hora__agenda_due(hora_queue *queue, const struct hora__entry *entry)
 {
     const struct hora__timer_heap *heap = heap_of(agenda_of(queue), entry);
-    if (entry->held)
-        return hora__agenda_held_due(entry_by_due(hora__slot_node(heap->slots[entry->by_due.index])));
-    return hora__timer_heap_due(heap, &entry->by_due);
+    return entry->in_admission ? hora__agenda_waiting_due(entry) : hora__timer_heap_due(heap, &entry->by_due);
 }
 
 void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
     struct agenda *agenda = agenda_of(queue);
     assert(entry->kept && entry->by_due.sequence != 0);
-    keep(agenda, entry, false);
+    hora__agenda_keep(agenda, entry, false);
     if (entry->is_lax) {
         hora__agenda_insert(agenda, entry, due);
         return;
@@ -146,7 +146,7 @@ void hora__agenda_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns
 void hora__agenda_give_up(hora_queue *queue, struct hora__entry *entry)
 {
     if (!HORA__FAULT(AGENDA_KEEPS_PLACE))
-        keep(agenda_of(queue), entry, false);
+        hora__agenda_keep(agenda_of(queue), entry, false);
     hora__agenda_save_memory(agenda_of(queue), entry);
 }
 
@@ -157,7 +157,7 @@ static hora_future *release(struct agenda *agenda, struct hora__entry *entry)
     hora__agenda_save_memory(agenda, entry);
     if (entry->is_guest) {
         hora__list_remove(&hora__guest_of(entry)->link);
-        hora__agenda_release_guest(agenda, hora__guest_of(entry));
+        hora__agenda_free_guest(agenda, hora__guest_of(entry));
     }
     return future;
 }
@@ -212,8 +212,6 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
     if (timer == NULL)
         return best;
     struct hora__entry *entry = entry_by_due(timer);
-    if (entry->held)
-        return best; /* so are all that are behind it */
     return best == NULL || is_before(reading, entry, best) ? entry : best;
 }
 
@@ -242,8 +240,7 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
     hora_ns grace = HORA__FAULT(AGENDA_GIVES_EARLY) ? 1 : 0;
     hora_ns due = due_of(reading, entry);
-    return !entry->held && due != HORA_FOREVER &&
-           hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
+    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
 }
 
 /* ---- the kind ---- */
@@ -315,7 +312,7 @@ static inline struct hora__entry *first_due(struct reading *reading)
         bool is_due =
             only->size > 0 && only->slots[0].due <= now_of(reading, agenda->own) && only->slots[0].due != HORA_FOREVER;
         struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
-        return first != NULL && !first->held ? first : NULL;
+        return first;
     }
     struct hora__entry *first = first_of(agenda, reading);
     return first != NULL && is_due(reading, first) ? first : NULL;
@@ -343,7 +340,7 @@ static inline hora_future *taken(struct agenda *agenda, struct hora__entry *entr
     if (!entry->is_guest)
         note_seen(agenda, hora__scheduled_of_entry(entry));
     if (entry->comes_back)
-        keep(agenda, entry, true);
+        hora__agenda_keep(agenda, entry, true);
     return release(agenda, entry);
 }
 
@@ -353,10 +350,10 @@ hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *
     return taken(agenda, entry);
 }
 
-static void *take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
+static void *take_admitted(struct agenda *agenda, bool begins, struct hora__cell *ret_cell)
 {
-    hora__agenda_hold_due(agenda); /* first: what clocks that were set have made due begins only after that is told */
-    return is_held_up(agenda) ? NULL : hora__agenda_take_turn(agenda, begins, ret_cell);
+    hora__agenda_feed(agenda); /* first: tasks that a set clock has made due begin only after that is told */
+    return is_held_up(agenda) ? NULL : hora__agenda_take_admitted(agenda, begins, ret_cell);
 }
 
 /* Whether a worker that is on the short way takes the entry of a precise series on the queue's own line: see series.c. */
@@ -372,7 +369,7 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
     struct agenda *agenda = reading->agenda;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     struct hora__timer_heap *heap = own_heap(agenda);
-    assert(!entry->kept && !entry->held && scheduled->course != NULL);
+    assert(!entry->kept && !entry->in_admission && scheduled->course != NULL);
     hora__timer_heap_remove(heap, &entry->by_due);
     if (agenda->store.far.size > 0)
         hora__timer_store_follow(&agenda->store);
@@ -396,7 +393,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         !hora__series_return_locked(ret_cell->series, now_of(&reading, agenda->own)))
         return NULL; /* the worker puts it back first, in the general way */
     if (agenda->admission != NULL)
-        return take_turn(agenda, true, ret_cell);
+        return take_admitted(agenda, true, ret_cell);
     struct hora__entry *first = first_due(&reading);
     if (first == NULL)
         ret_cell->now =
@@ -420,7 +417,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     struct hora__cell timer = {.run = NULL};
     void *item;
     do {
-        item = agenda->admission != NULL ? take_turn(agenda, false, &timer) : take(queue, &timer, wakes);
+        item = agenda->admission != NULL ? take_admitted(agenda, false, &timer) : take(queue, &timer, wakes);
     } while (item == &timer);
     return item;
 }
@@ -429,7 +426,7 @@ static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
 {
     struct agenda *agenda = agenda_of(queue);
     struct reading reading = {.agenda = agenda};
-    struct hora__entry *first = hora__agenda_first_held(agenda);
+    struct hora__entry *first = hora__agenda_first_waiting(agenda);
     if (first == NULL)
         first = first_of(agenda, &reading);
     if (first == NULL && timer_heap(agenda)->size > 0)
@@ -457,26 +454,31 @@ static void *strip(hora_queue *queue)
             last = last_of(&agenda->lines[i].lax);
     }
     if (last == NULL)
+        last = hora__agenda_first_waiting(agenda);
+    if (last == NULL)
         return NULL;
     hora__agenda_remove(agenda, last);
     return last->is_timer ? (void *)hora__agenda_release_detached(agenda, last) : release(agenda, last);
 }
 
-static struct hora__entry *find_entry(hora_queue *queue, const void *item)
+struct hora__entry *hora__agenda_find(hora_queue *queue, const hora_future *future)
 {
-    const hora_future *future = item;
     if (future->kind != HORA__FUTURE_SCHEDULED)
         return hora__agenda_find_guest(agenda_of(queue), future);
-    const struct hora__scheduled *scheduled = item;
+    const struct hora__scheduled *scheduled = (const struct hora__scheduled *)future;
+    if (scheduled->queue != queue)
+        return NULL;
+    if (scheduled->entry.in_admission)
+        return hora__agenda_find_waiting(agenda_of(queue), future);
     struct hora__timer_heap *heap = heap_of(agenda_of(queue), &scheduled->entry);
-    if (scheduled->queue != queue || !hora__timer_heap_holds(heap, &scheduled->entry.by_due))
+    if (!hora__timer_heap_holds(heap, &scheduled->entry.by_due))
         return NULL;
     return entry_by_due(hora__slot_node(heap->slots[scheduled->entry.by_due.index]));
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
-    struct hora__entry *entry = find_entry(queue, item);
+    struct hora__entry *entry = hora__agenda_find(queue, item);
     if (entry != NULL && remove) {
         hora__agenda_remove(agenda_of(queue), entry);
         (void)release(agenda_of(queue), entry);
@@ -511,7 +513,7 @@ static void copy(hora_queue *queue, void **items, int max)
 static void *peek(hora_queue *queue)
 {
     struct reading reading = {.agenda = agenda_of(queue)};
-    struct hora__entry *first = hora__agenda_first_held(agenda_of(queue));
+    struct hora__entry *first = hora__agenda_first_waiting(agenda_of(queue));
     if (first == NULL)
         first = first_of(agenda_of(queue), &reading);
     if (first != NULL && !first->is_timer)
@@ -547,7 +549,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_node(only->slots[0])->sequence;
         return agenda->admission == NULL ? only->slots[0].due
-                                         : hora__agenda_sooner(agenda, only->slots[0].due, ret_element);
+                                         : hora__agenda_next_admission(agenda, only->slots[0].due, ret_element);
     }
     struct reading reading = {.agenda = agenda};
     for (int i = 0; i < LINES; i++) {
@@ -557,8 +559,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     if (agenda->admission == NULL)
         return until;
     if (!hora__ticket_waits(&agenda->timer_ticket)) /* else it is due */
-        limit(&reading, agenda->own, &agenda->lines[STEERED_TIMERS].exact, &until, ret_element);
-    return hora__agenda_sooner(agenda, until, ret_element);
+        limit(&reading, agenda->own, &agenda->lines[ADMITTED_TIMERS].exact, &until, ret_element);
+    return hora__agenda_next_admission(agenda, until, ret_element);
 }
 
 static hora_ns second_due(hora_queue *queue)
@@ -586,7 +588,7 @@ static void destroy(hora_queue *queue)
     }
     hora__zones_forget(&agenda->base.queue);
     if (agenda->admission != NULL)
-        hora__admission_destroy(agenda->admission);
+        hora__admission_queue_destroy(agenda->admission);
     hora__free(agenda);
 }
 

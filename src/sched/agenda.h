@@ -8,7 +8,7 @@
 #ifndef HORA_SCHED_AGENDA_H
 #define HORA_SCHED_AGENDA_H
 
-#include "admit/admission.h"
+#include "admit/admission_queue.h"
 #include "exec/future.h"
 #include "exec/work_source.h"
 #include "timer/heap.h"
@@ -26,8 +26,8 @@ struct hora__entry {
     bool is_lax : 1;      /* its rules have slack */
     bool comes_back : 1;  /* it belongs to a series; so when it is taken its place is kept */
     bool : 0;             /* what changes lies in another byte than what is read without the lock */
-    bool kept : 1;        /* it has been taken, and its place is kept */
-    bool held : 1;        /* of a steered scheduler: it is due, and waits for its turn */
+    bool kept : 1;        /* it has left its heap for a while, and its place there is kept */
+    bool in_admission : 1; /* it is due, and waits in the admission queue instead of its heap */
     uint8_t place;        /* an enum hora__place, of a scheduled future */
 };
 
@@ -42,8 +42,9 @@ static inline void hora__entry_init(struct hora__entry *entry, enum hora__timeli
 struct hora__guest {
     struct hora__entry entry;
     struct hora__entry *next_picked;
-    hora_future *future;    /* immutable */
-    struct hora__list link; /* among the agenda's guests */
+    hora_future *future;         /* immutable */
+    struct hora__ticket *ticket; /* NULL: no admission, or the ticket was used and is not ours any more */
+    struct hora__list link;      /* among the agenda's guests */
 };
 
 static inline struct hora__guest *hora__guest_of(struct hora__entry *entry)
@@ -78,18 +79,17 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
 /* Whether a queue is an agenda. */
 bool hora__queue_is_agenda(const hora_queue *queue);
 
-/* Of a scheduler that is being made, and is steered: what is due waits for its turn. */
-struct hora__admission *hora__agenda_admit(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
-                                           const void *context);
+/* Give a new scheduler admission control: due entries wait in the admission queue that is returned. The
+ * context is the pool. */
+struct hora__admission_queue *hora__agenda_admit(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
+                                                 const void *context);
 
-/* NULL: it is not steered. */
-struct hora__admission *hora__agenda_admission(hora_queue *queue);
+/* NULL: the scheduler has no admission. */
+struct hora__admission_queue *hora__agenda_admission(hora_queue *queue);
 
-/* A worker is through with what it had taken: its turn is over, unless it was when it was put back. */
-void hora__agenda_turn_ended(hora_queue *queue, hora_future *future, bool settles);
-
-/* The same of an entry that is taken, with the lock held. Whether it had a turn: then the queue is to be settled. */
-bool hora__agenda_end_turn(struct hora__scheduled *scheduled);
+/* With the lock: an entry that was taken is put back, or its task has ended: its ticket ends. Returns whether
+ * it had a running one; if so, the caller settles the queue. */
+bool hora__agenda_end_ticket(struct hora__scheduled *scheduled);
 
 /* A worker waits for a future that is in the agenda: as take_out of struct hora__pool_kind. */
 hora_ns hora__agenda_help(hora_queue *queue, hora_future *future, hora_future **ret_future);

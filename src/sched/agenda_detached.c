@@ -646,7 +646,7 @@ void hora__agenda_ran(hora_queue *queue, struct hora__cell *cell, struct hora__w
     struct agenda *agenda = agenda_of(queue);
     cell->run->timer = NULL;
     if (agenda->admission != NULL && !HORA__FAULT(TIMER_RUN_COUNTS_ON))
-        hora__admission_end_anonymous(agenda->admission);
+        hora__admission_end_anonymous(&agenda->admission->admission);
     if (!hora__list_is_empty(&agenda->stoppers) && !HORA__FAULT(TIMER_STOP_IS_NOT_TOLD))
         hora__waiters_resolve_all(&agenda->stoppers, 0, wakes);
 }
@@ -764,7 +764,7 @@ int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry
     agenda->hidden -= count;                          /* I3 */
     hora__counter_add_alone(&books->cancelled, count); /* first: a thread that sees all finished finds it counted */
     hora__counter_add_alone_publish(&books->finished, count);
-    if (agenda->timer_line == STEERED_TIMERS)
-        hora__agenda_present_timer(agenda);
+    if (agenda->timer_line == ADMITTED_TIMERS)
+        hora__agenda_offer_timer(agenda);
     return count;
 }

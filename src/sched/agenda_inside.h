@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_inside.h - the agenda's state, shared by the files that make it up: agenda.c, agenda_picks.c, agenda_posts.c,
- * agenda_detached.c */
+ * agenda_detached.c, agenda_admission.c */
 #ifndef HORA_SCHED_AGENDA_INSIDE_H
 #define HORA_SCHED_AGENDA_INSIDE_H
 
 #include "sched/agenda.h"
 #include "timer/store.h"
 
-/* Of a steered scheduler the timers have a heap of their own, as on a line of their own: see agenda_turns.c. Its times are those of the own line. */
-enum { LINES = 3, STEERED_TIMERS = LINES, HEAPS };
+/* With admission, timers have a heap of their own, as if on a timeline of their own: see agenda_admission.c.
+ * Its times are those of the own line. */
+enum { LINES = 3, ADMITTED_TIMERS = LINES, HEAPS };
 
 struct line {
     struct hora__timer_heap exact;
@@ -26,15 +27,13 @@ struct agenda {
     struct hora__work_source base;
     struct line lines[HEAPS];
     enum hora__timeline own; /* that of its clock; immutable */
-    uint8_t timer_line;      /* where timers stand: `own`, or STEERED_TIMERS; immutable */
+    uint8_t timer_line;      /* where timers stand: `own`, or ADMITTED_TIMERS; immutable */
     struct hora__list guests;
     struct hora__timer_store store;           /* its heap is that of the own line */
     struct hora__left left[HORA__LANES_MOST]; /* for each lane */
-    struct hora__admission *admission;         /* of a steered scheduler: own_admission. NULL: it is not; immutable */
-    struct hora__admission own_admission;
-    struct hora__list running; /* of a steered scheduler: guests that have begun */
-    struct hora__ticket
-        timer_ticket; /* of a steered scheduler: the first of its timers, if it is due, waits for its turn by this */
+    struct hora__admission_queue *admission;  /* own_admission; NULL: none. Immutable */
+    struct hora__admission_queue own_admission;
+    struct hora__ticket timer_ticket; /* with admission: the first timer, once it is due, waits by this */
     struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
     struct hora__list stoppers; /* threads that wait for one of these to end */
     int hidden;                 /* timers in the heap: users of the queue do not see them */
@@ -72,7 +71,7 @@ static inline struct hora__timer_heap *timer_heap(struct agenda *agenda)
 /* Whose clock an entry follows. */
 static inline enum hora__timeline hora__agenda_line(const struct agenda *agenda, const struct hora__entry *entry)
 {
-    return entry->line == STEERED_TIMERS ? agenda->own : (enum hora__timeline)entry->line;
+    return entry->line == ADMITTED_TIMERS ? agenda->own : (enum hora__timeline)entry->line;
 }
 
 /* All with the lock held. */
@@ -94,50 +93,62 @@ void hora__agenda_pull(struct agenda *agenda, struct hora__entry *entry);
 void hora__agenda_insert(struct agenda *agenda, struct hora__entry *entry, hora_ns due);
 void hora__agenda_remove(struct agenda *agenda, struct hora__entry *entry);
 
+/* Reserve the entry's place in its heaps, which it has left, or give that place back. */
+void hora__agenda_keep(struct agenda *agenda, struct hora__entry *entry, bool kept);
+
 /* An entry that was removed leaves memory behind. */
 void hora__agenda_save_memory(struct agenda *agenda, const struct hora__entry *entry);
 
 /* The first entry, if it is due; NULL: it is not, or there is none. */
 struct hora__entry *hora__agenda_first_due(struct agenda *agenda);
 
-/* A worker, or somebody else, takes an entry: its future. */
+/* The entry of a future; NULL: it is not here. */
+struct hora__entry *hora__agenda_find(hora_queue *queue, const hora_future *future);
+
+/* A worker, or another thread, takes an entry: its future. */
 hora_future *hora__agenda_take_entry(struct agenda *agenda, struct hora__entry *entry);
 
-/* ---- agenda_turns.c: of a steered scheduler ---- */
+/* ---- agenda_admission.c: with admission ---- */
 
-/* A guest has a turn of its own; see struct hora__guest. */
-struct hora__steered_guest {
-    struct hora__guest guest;
-    struct hora__ticket ticket;
-};
+/* Move all due entries into the admission queue. */
+void hora__agenda_feed(struct agenda *agenda);
 
-/* An entry that is held leaves the agenda: it does not wait for its turn any more. And: when it is due, by its own line. */
-void hora__agenda_unhold(struct agenda *agenda, struct hora__entry *entry);
-hora_ns hora__agenda_held_due(struct hora__entry *entry);
+/* An entry in the admission queue leaves that, unless its ticket has just begun, and gives up the place in
+ * its heap. */
+void hora__agenda_leave_admission(struct agenda *agenda, struct hora__entry *entry);
 
-/* All that is due waits for its turn from now on. */
-void hora__agenda_hold_due(struct agenda *agenda);
+/* When an entry in the admission queue was due, by its own timeline. */
+hora_ns hora__agenda_waiting_due(const struct hora__entry *entry);
 
-/* The entry whose turn it is leaves, and begins, if told so: its future, or ret_cell, see take of struct hora__queue_kind. NULL: none may begin. */
-void *hora__agenda_take_turn(struct agenda *agenda, bool begins, struct hora__cell *ret_cell);
+/* The entry that is next leaves, and its ticket begins if `begins`: its future, or ret_cell, see take of
+ * struct hora__queue_kind. NULL: none may begin. */
+void *hora__agenda_take_admitted(struct agenda *agenda, bool begins, struct hora__cell *ret_cell);
 
-/* A timer of a steered scheduler has come or gone, or time has passed: the first one waits for its turn if it is due. */
-void hora__agenda_present_timer(struct agenda *agenda);
+/* A timer has come or gone, or time has passed: the first timer waits for admission if it is due. */
+void hora__agenda_offer_timer(struct agenda *agenda);
 
-/* The first of those that wait for their turn; NULL: none does. */
-struct hora__entry *hora__agenda_first_held(struct agenda *agenda);
+/* Of the entries in the admission queue: the first by arrival; that of a future; NULL: none. Also if there is
+ * no admission. */
+struct hora__entry *hora__agenda_first_waiting(struct agenda *agenda);
+struct hora__entry *hora__agenda_find_waiting(struct agenda *agenda, const hora_future *future);
 
-/* The time of the first element, or that of the next turn of one that is due already, if it is sooner; and its number: see next_due of struct
- * hora__queue_kind. */
-hora_ns hora__agenda_sooner(const struct agenda *agenda, hora_ns until, uint64_t *element);
+/* Call `visit` for every entry of a line in the admission queue, except timers; it must not change the
+ * agenda. */
+void hora__agenda_each_waiting(struct agenda *agenda, enum hora__timeline line,
+                               void (*visit)(struct hora__entry *entry, void *arg), void *arg);
 
-/* A guest has been removed: its memory goes, unless it runs. */
-void hora__agenda_release_guest(struct agenda *agenda, struct hora__guest *guest);
+/* `until`, or, if that is sooner, the time at which admission lets a due entry begin; and its number: see
+ * next_due of struct hora__queue_kind. */
+hora_ns hora__agenda_next_admission(const struct agenda *agenda, hora_ns until, uint64_t *element);
 
 /* ---- agenda_picks.c ---- */
 
 /* The entry of a future from elsewhere; NULL: it is not here. */
 struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_future *future);
+
+/* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never used.
+ * Needs no lock. */
+void hora__agenda_free_guest(struct agenda *agenda, struct hora__guest *guest);
 
 /* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */
 int hora__agenda_prepare(hora_queue *queue, struct hora__put *put);

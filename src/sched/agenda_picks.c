@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agenda_picks.c - visiting all entries of the agenda, and moving some, or picking them out of it, by what somebody says of each */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/ns.h"
@@ -15,27 +16,37 @@ struct hora__entry *hora__agenda_find_guest(struct agenda *agenda, const hora_fu
     return NULL;
 }
 
+void hora__agenda_free_guest(struct agenda *agenda, struct hora__guest *guest)
+{
+    assert(!guest->entry.in_admission);
+    if (guest->ticket != NULL)
+        hora__admission_queue_unclaim(agenda->admission, guest->ticket, guest->future);
+    hora__free(guest);
+}
+
 int hora__agenda_prepare(hora_queue *queue, struct hora__put *put)
 {
     if (hora__scheduled_of(put->item) != NULL)
         return 0;
-    bool is_steered = agenda_of(queue)->admission != NULL;
-    struct hora__guest *guest = hora__alloc(1, is_steered ? sizeof(struct hora__steered_guest) : sizeof *guest);
-    put->memory = guest;
+    struct hora__admission_queue *admission = agenda_of(queue)->admission;
+    struct hora__guest *guest = hora__alloc(1, sizeof *guest);
     if (guest == NULL)
         return HORA_ENOMEM;
     hora__entry_init(&guest->entry, hora__clock_timeline(queue->object.clock), false, false);
     guest->entry.is_guest = true;
     guest->future = put->item;
-    if (is_steered)
-        hora__ticket_init(&((struct hora__steered_guest *)guest)->ticket, NULL, 0, HORA__LEVEL_NORMAL);
+    if (admission != NULL && hora__admission_queue_claim(admission, put->item, guest, &guest->ticket) < 0) {
+        hora__free(guest);
+        return HORA_ENOMEM;
+    }
+    put->memory = guest;
     return 0;
 }
 
 void hora__agenda_discard(hora_queue *queue, struct hora__put *put)
 {
-    (void)queue;
-    hora__free(put->memory);
+    if (put->memory != NULL)
+        hora__agenda_free_guest(agenda_of(queue), put->memory);
     put->memory = NULL;
 }
 
@@ -58,7 +69,8 @@ void hora__agenda_each(hora_queue *queue, enum hora__timeline line, void (*visit
     visit_heap(&agenda_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&agenda_of(queue)->lines[line].lax, visit, arg);
     if (line == agenda_of(queue)->own)
-        visit_heap(&agenda_of(queue)->lines[STEERED_TIMERS].exact, visit, arg);
+        visit_heap(&agenda_of(queue)->lines[ADMITTED_TIMERS].exact, visit, arg);
+    hora__agenda_each_waiting(agenda_of(queue), line, visit, arg);
 }
 
 struct sweep {
@@ -106,6 +118,7 @@ void hora__agenda_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *ent
 
 void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
+    assert(!entry->is_guest);
     hora__agenda_remove(agenda_of(queue), entry);
     hora__agenda_insert(agenda_of(queue), entry, due);
 }
@@ -113,7 +126,7 @@ void hora__agenda_move(hora_queue *queue, struct hora__entry *entry, hora_ns due
 void hora__agenda_release(hora_queue *queue, struct hora__entry *entry)
 {
     if (entry->is_guest) {
-        hora__free(hora__guest_of(entry));
+        hora__agenda_free_guest(agenda_of(queue), hora__guest_of(entry));
         return;
     }
     hora__mutex_lock(&queue->object.lock);
@@ -137,7 +150,7 @@ hora_ns hora__agenda_overdue(hora_queue *queue)
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].exact, now));
         overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[i].lax, now));
         if (i == (int)agenda->own)
-            overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[STEERED_TIMERS].exact, now));
+            overdue = hora__ns_max(overdue, overdue_of(&agenda->lines[ADMITTED_TIMERS].exact, now));
     }
     return overdue;
 }

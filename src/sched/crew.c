@@ -33,13 +33,12 @@ struct hora__member {
     hora_future future;             /* first: they begin at the same address */
     struct hora__scheduled *series; /* a reference */
     hora_ns planned;
-    struct hora__list link; /* among the crew's; guarded by the agenda's lock */
-    bool told;              /* to stop; likewise */
-    struct hora__ticket
-        *ticket; /* in the same memory, of a steered scheduler: it has the place of the series. Else NULL */
+    struct hora__list link;      /* among the crew's; guarded by the agenda's lock */
+    bool told;                   /* to stop; likewise */
+    struct hora__ticket *ticket; /* in the same memory; takes over from that of the series. NULL: no admission */
 };
 
-struct steered_member {
+struct admitted_member {
     struct hora__member member;
     struct hora__ticket ticket;
 };
@@ -61,9 +60,10 @@ hora_future *hora__crew_series(hora_future *member)
     return &member_of(member)->series->future;
 }
 
-struct hora__ticket *hora__crew_ticket(hora_future *member)
+struct hora__ticket *hora__crew_ticket(const hora_future *member)
 {
-    return member_of(member)->ticket;
+    assert(member->kind == HORA__FUTURE_MEMBER);
+    return ((const struct hora__member *)member)->ticket;
 }
 
 hora_ns hora__crew_planned(hora_future *member)
@@ -196,8 +196,8 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     task.run = run_body;
     task.arg = crew;
     task.drop = NULL;
-    bool is_steered = hora__agenda_admission(series->queue) != NULL;
-    struct hora__member *member = hora__alloc(1, is_steered ? sizeof(struct steered_member) : sizeof *member);
+    bool is_admitted = hora__agenda_admission(series->queue) != NULL;
+    struct hora__member *member = hora__alloc(1, is_admitted ? sizeof(struct admitted_member) : sizeof *member);
     if (member == NULL || hora__future_init(&member->future, &task, series->future.object.clock, false) < 0) {
         hora__free(member);
         leave(crew);
@@ -209,8 +209,8 @@ static struct hora__member *member_new(struct hora__scheduled *series, hora_ns p
     (void)hora_future_ref(&series->future);
     member->planned = planned;
     hora__list_init(&member->link);
-    if (is_steered) {
-        member->ticket = &((struct steered_member *)member)->ticket;
+    if (is_admitted) {
+        member->ticket = &((struct admitted_member *)member)->ticket;
         hora__ticket_init(member->ticket, NULL, 0, HORA__LEVEL_NORMAL);
     }
     return member;
@@ -234,8 +234,8 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *series, struct
     if (joining == JOINS) {
         hora__list_add_last(&series->course->crew->members, &member->link);
         if (member->ticket != NULL)
-            hora__admission_pass(hora__agenda_admission(series->queue), series->course->extra->ticket, member->ticket,
-                                 &member->future);
+            hora__admission_pass(&hora__agenda_admission(series->queue)->admission, series->course->extra->ticket,
+                                 member->ticket, &member->future);
         hora__series_begins_locked(series, planned, now);
         series->entry.place = HORA__RUNS;
     }
@@ -260,7 +260,7 @@ bool hora__crew_close(struct hora__scheduled *series)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     lock(series);
-    if (hora__agenda_end_turn(series)) /* if it has not passed to a member */
+    if (hora__agenda_end_ticket(series)) /* if it has not passed to a member */
         hora__queue_settle(series->queue, NULL, &wakes);
     series->course->crew->closing = true; /* I2 */
     bool nobody = hora__list_is_empty(&series->course->crew->members);
@@ -308,7 +308,7 @@ void hora__crew_change(struct hora__scheduled *series, const struct hora__ticket
     for (struct hora__list *link = members->next; link != members; link = link->next) {
         struct hora__ticket *ticket = HORA__LIST_ENTRY(link, struct hora__member, link)->ticket;
         if (hora__ticket_runs(ticket))
-            hora__admission_change(hora__agenda_admission(series->queue), ticket, change);
+            hora__admission_change(&hora__agenda_admission(series->queue)->admission, ticket, change);
     }
 }
 

@@ -35,8 +35,9 @@ hora_future *hora__crew_series(hora_future *member);
 const hora_future *hora__crew_series_of(const hora_future *member);
 hora_ns hora__crew_planned(hora_future *member);
 
-/* The turn of a member, which has the place of its series; NULL: the scheduler is not steered. */
-struct hora__ticket *hora__crew_ticket(hora_future *member);
+/* The ticket of an overlapping run, to which that of the series passes; NULL: the scheduler has no
+ * admission. */
+struct hora__ticket *hora__crew_ticket(const hora_future *member);
 
 /* Its class or level has been changed, with the agenda's lock held: so have those of members that run. */
 void hora__crew_change(struct hora__scheduled *series, const struct hora__ticket_change *change);

@@ -22,7 +22,7 @@
 #include "base/reason.h"
 #include "exec/extra.h"
 #include "exec/options.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sched/agenda_inside.h"
 #include "sched/crew.h"
 #include "sched/detached.h"
@@ -237,7 +237,8 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     return error;
 }
 
-/* What comes back is never run out of turn. That it is due is looked at under the lock: else it could be re-timed in between. */
+/* A task that comes back never runs on a waiting worker. Whether it is due is read under the lock: else it
+ * could be re-timed in between. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -270,11 +271,6 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     if (taken || delay <= 0)
         return taken ? INT64_MIN : HORA_FOREVER;
     return hora__clock_deadline(pool->object.clock, delay);
-}
-
-static void turn_ended(hora_pool *pool, hora_future *future, bool settles)
-{
-    hora__agenda_turn_ended(pool->queue, future, settles);
 }
 
 static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
@@ -318,7 +314,6 @@ static const struct hora__pool_kind scheduler_kind = {
     .abandoned = hora__series_abandoned,
     .put_back = hora__series_put_back,
     .take_out = take_out,
-    .turn_ended = turn_ended,
     .sweep = hora__scheduler_sweep,
     .stopped = hora__scheduler_stopped,
     .read_settings = hora__scheduler_read_settings,
@@ -394,9 +389,9 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.unpost = unpost;
     hora_ns ageing;
-    if (hora__overseer_steers(rest, &ageing))
+    if (hora__overseer_admits(rest, &ageing))
         scheduler->pool.admission =
-            hora__agenda_admit(scheduler->pool.queue, ageing, hora__steer_threads, &scheduler->pool);
+            hora__agenda_admit(scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
     hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;

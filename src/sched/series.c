@@ -24,7 +24,7 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "exec/extra.h"
-#include "exec/steer.h"
+#include "exec/pool_admission.h"
 #include "sched/agenda_inside.h"
 #include "sched/crew.h"
 #include "sched/plan.h"
@@ -145,7 +145,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     (void)hora_future_ref(future);
     lock(scheduled);
     if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
-        (void)hora__agenda_end_turn(scheduled);
+        (void)hora__agenda_end_ticket(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
         !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
         hora__scheduled_check_clock(scheduled);
@@ -153,7 +153,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     hora__queue_settle(scheduled->queue, NULL, &wakes);
     hora__queue_exit(scheduled->queue, &wakes);
     if (pool->admission != NULL)
-        hora__steer_nudge(pool);
+        hora__pool_nudge_awaited(pool);
     bool must_go = is_cancelled_for_good(pool, future) || !hora__scheduler_lets_run(pool, future);
     bool ours = must_go && !HORA__FAULT(SERIES_NO_RECHECK) && hora__pool_withdraw(pool, future); /* I3 */
     if (ours)
@@ -343,7 +343,7 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
-        return future; /* what runs once, and has been taken, cannot be steered any more */
+        return future; /* what runs once, and has been taken, cannot be changed any more */
     struct decision decision = decide(pool, scheduled);
     switch (decision.admission) {
     case RUN:

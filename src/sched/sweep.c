@@ -125,7 +125,7 @@ int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cance
 {
     int error = check_setter(scheduler);
     if (error == 0 && keep_cancelled && scheduler->admission != NULL)
-        error = HORA_ENOTSUP; /* what is cancelled would take the turn of others */
+        error = HORA_ENOTSUP; /* a cancelled task would wait for admission, and keep others waiting */
     return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
 }
 

@@ -48,12 +48,12 @@ void rig_prepare(struct rig *r, bool hooked)
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = r->f.view), &r->gate, NULL));
 }
 
-bool rigs_are_steered(void)
+bool rigs_have_admission(void)
 {
-    return getenv("HORA_TEST_STEERED") != NULL;
+    return getenv("HORA_TEST_ADMISSION") != NULL;
 }
 
-static bool goes_with_steering(const hora_pool_options *options)
+static bool goes_with_admission(const hora_pool_options *options)
 {
     return options->admission == NULL && options->queue == NULL && options->queue_capacity >= 0 &&
            !options->keep_cancelled && options->spin == 0;
@@ -62,12 +62,12 @@ static bool goes_with_steering(const hora_pool_options *options)
 int rig_try_pool(struct rig *r, const hora_pool_options *options, hora_error *reason)
 {
     hora_pool_options own = *options;
-    const hora_admission steered = HORA_INIT(hora_admission);
+    const hora_admission admission = HORA_INIT(hora_admission);
 
     own.clock = r->f.view;
     own.arg = r;
-    if (rigs_are_steered() && goes_with_steering(&own))
-        own.admission = &steered;
+    if (rigs_have_admission() && goes_with_admission(&own))
+        own.admission = &admission;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;

@@ -52,8 +52,9 @@ void rig_open(struct rig *r, bool hooked, const hora_pool_options *options);
 void rig_prepare(struct rig *r, bool hooked);
 int rig_try_pool(struct rig *r, const hora_pool_options *options, hora_error *reason);
 void rig_pool(struct rig *r, const hora_pool_options *options);
-/* With HORA_TEST_STEERED in the environment the pools of rigs are steered, where that is possible: without terms everything else is as ever. */
-bool rigs_are_steered(void);
+/* With HORA_TEST_ADMISSION in the environment the pools of rigs have admission, where that is possible. Without task options nothing
+ * else changes. */
+bool rigs_have_admission(void);
 /* A pool whose only thread is busy until the gate is opened. */
 void rig_open_occupied(struct rig *r);
 /* A pool that has lost its only worker, and gets no other one while factory_threads is 1; one task is queued,

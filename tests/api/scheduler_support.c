@@ -79,12 +79,12 @@ static int decorate(hora_scheduler *scheduler, hora_task *task, void *context)
 int try_scheduler(struct rig *r, const hora_scheduler_options *options, hora_error *reason)
 {
     hora_scheduler_options own = *options;
-    const hora_admission steered = HORA_INIT(hora_admission);
+    const hora_admission admission = HORA_INIT(hora_admission);
 
     own.clock = r->f.view;
     own.arg = r;
-    if (rigs_are_steered() && own.admission == NULL && !own.keep_cancelled)
-        own.admission = &steered;
+    if (rigs_have_admission() && own.admission == NULL && !own.keep_cancelled)
+        own.admission = &admission;
     if (r->hooked) {
         own.before = before_hook;
         own.after = after_hook;

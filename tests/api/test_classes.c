@@ -2,7 +2,7 @@
 /* test_classes.c - classes of tasks: limit, reserve, rate; how they are made, changed and looked at */
 #include <string.h>
 
-#include "steer_support.h"
+#include "admission_support.h"
 
 static int refused(hora_pool *pool, const hora_class_options *options, const char *why)
 {
@@ -46,7 +46,7 @@ TEST(class_that_cannot_work_is_refused_with_a_reason, "")
     trial_close(&t);
 }
 
-TEST(class_needs_a_steered_pool, "")
+TEST(class_needs_a_pool_with_admission, "")
 {
     struct rig r;
 
@@ -300,7 +300,7 @@ TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
 }
 
 /* A task without a thread to run on, by terms of its own: the queue is full. */
-TEST(full_steered_queue_starts_a_thread_only_for_what_may_begin, "")
+TEST(full_admission_queue_starts_a_thread_only_for_what_may_begin, "")
 {
     struct trial t;
     hora_future *future = NULL;

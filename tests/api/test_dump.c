@@ -486,7 +486,7 @@ TEST(dump_of_a_scheduler_shows_what_is_due, "")
     stage_close(&s);
 }
 
-TEST(dump_of_a_steered_scheduler_shows_classes, "")
+TEST(dump_of_a_scheduler_with_admission_shows_classes, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()));

@@ -8,14 +8,14 @@
 #define BOUND      HORA_MS(100)
 #define KEEP_ALIVE HORA_SECONDS(5)
 
-static void open_growing(struct rig *r, struct diary *diary, bool steered, hora_pool_options options)
+static void open_growing(struct rig *r, struct diary *diary, bool with_admission, hora_pool_options options)
 {
     memset(diary, 0, sizeof(*diary));
     hora_listener listener = diary_listener_for(diary, "ZT");
     const hora_admission admission = HORA_INIT(hora_admission);
     options.listener = &listener;
     options.grow_after = BOUND;
-    options.admission = steered ? &admission : NULL;
+    options.admission = with_admission ? &admission : NULL;
     options.keep_alive = KEEP_ALIVE;
     rig_open(r, false, &options);
 }
@@ -43,13 +43,13 @@ static void check_step(const char *file, int line, struct diary *diary, int i, i
 }
 #define CHECK_STEP(diary, i, before, after) check_step(__FILE__, __LINE__, (diary), (i), (before), (after))
 
-static void grow_and_shrink(int capacity, bool steered)
+static void grow_and_shrink(int capacity, bool with_admission)
 {
     struct rig r;
     struct diary diary;
     struct job jobs[5];
 
-    open_growing(&r, &diary, steered,
+    open_growing(&r, &diary, with_admission,
                  *HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 3, .queue_capacity = capacity));
     execute_jobs(&r, jobs, 5);
     CHECK_INT(rig_stats(&r).threads, 1);
@@ -93,7 +93,7 @@ TEST(growth_of_a_pool_with_a_bounded_queue, "")
     grow_and_shrink(10, false);
 }
 
-TEST(growth_of_a_pool_that_is_steered, "")
+TEST(growth_of_a_pool_with_admission, "")
 {
     grow_and_shrink(0, true);
 }

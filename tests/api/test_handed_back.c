@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_handed_back.c - a future leaves a steered pool, runs on another one, and the first pool is freed meanwhile
+/* test_handed_back.c - a future leaves a pool with admission, runs on another one, and the first pool is freed meanwhile
  *
  * It leaves by stop or by remove; with a class, a key and a priority, or without. Of its old pool nothing is seen or used any more. */
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ static int work(void *arg, void **ret_result)
     return 0;
 }
 
-/* A steered pool with one worker, which waits at the gate. */
+/* A pool with admission with one worker, which waits at the gate. */
 static hora_pool *open_pool(bool is_scheduler)
 {
     hora_pool *pool;
@@ -114,19 +114,19 @@ static void check_move(bool from_scheduler, enum way way, const hora_task_option
     CHECK_OK(hora_latch_free(at_gate));
 }
 
-TEST(what_leaves_a_steered_pool_forgets_it, "")
+TEST(what_leaves_a_pool_with_admission_forgets_it, "")
 {
     for (int way = 0; way < WAYS; way++)
         check_move(false, (enum way)way, HORA_TASK_OPTIONS(.key = 0));
 }
 
-TEST(what_leaves_a_steered_pool_with_terms_forgets_it, "")
+TEST(what_leaves_a_pool_with_admission_and_terms_forgets_it, "")
 {
     for (int way = 0; way < WAYS; way++)
         check_move(false, (enum way)way, HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_URGENT));
 }
 
-TEST(what_leaves_a_steered_scheduler_forgets_it, "")
+TEST(what_leaves_a_scheduler_with_admission_forgets_it, "")
 {
     check_move(true, BY_STOP, HORA_TASK_OPTIONS(.key = 0));
     check_move(true, BY_STOP, HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_URGENT));

@@ -2,7 +2,7 @@
 /* test_keys.c - tasks of one key run one at a time, in order */
 #include <string.h>
 
-#include "steer_support.h"
+#include "admission_support.h"
 
 TEST(key_of_a_text_tells_texts_apart, "")
 {
@@ -195,7 +195,7 @@ TEST(future_that_is_executed_again_keeps_its_terms, "")
     trial_close(&t);
 }
 
-TEST(steered_queue_shows_what_waits_in_order, "")
+TEST(admission_queue_shows_what_waits_in_order, "")
 {
     struct trial t;
     void *items[5];

@@ -474,7 +474,7 @@ TEST(limits_a_listener_cannot_free_the_pool, "")
     rig_close(&r);
 }
 
-/* ---- on a pool that is steered ---- */
+/* ---- on a pool with admission ---- */
 
 /* Of three with one key the second expires: the third does not wait for it. */
 TEST(limits_of_a_task_with_a_key, "")

@@ -508,9 +508,9 @@ TEST(pool_queue_has_a_descriptor, "")
     CHECK_INT(rig_stats(&r).active, 1);
     CHECK(!is_readable(fd));
     execute_job(&r, &jobs[1]);
-    CHECK(is_readable(fd) != rigs_are_steered()); /* there nothing can be taken: it may not begin */
+    CHECK(is_readable(fd) != rigs_have_admission()); /* there nothing can be taken: it may not begin */
     execute_job(&r, &jobs[2]);
-    CHECK(is_readable(fd) != rigs_are_steered());
+    CHECK(is_readable(fd) != rigs_have_admission());
     rig_open_gate(&r);
     CHECK_INT(rig_stats(&r).done, 3);
     CHECK(!is_readable(fd));

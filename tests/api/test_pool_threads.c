@@ -107,7 +107,7 @@ TEST(pool_with_a_bounded_queue_says_that_it_has_no_thread, "CP-TPE11")
             true, HORA_POOL_OPTIONS(.core_threads = 0, .queue_capacity = 1, .reject = (hora_reject)rule));
 }
 
-TEST(steered_pool_without_any_thread_says_so, "")
+TEST(admission_pool_without_any_thread_says_so, "")
 {
     reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()));
     reports_that_it_has_no_thread(false, HORA_POOL_OPTIONS(.core_threads = 0, .admission = HORA_ADMISSION()));

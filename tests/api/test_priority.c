@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_priority.c - levels of priority, and how waiting makes up for them */
-#include "steer_support.h"
+#include "admission_support.h"
 
 #define LOW    HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_LOW)
 #define HIGH   HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH)

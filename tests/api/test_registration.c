@@ -122,7 +122,7 @@ TEST(registration_cancelled_while_it_runs_can_be_interrupted, "")
     cancel_running(true);
 }
 
-TEST(registration_can_be_steered_by_its_future, "")
+TEST(registration_can_be_changed_by_its_future, "")
 {
     struct office o;
     struct tick tick = {.runs = 0};

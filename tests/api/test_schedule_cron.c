@@ -307,7 +307,7 @@ TEST(schedule_trigger_knows_nothing_of_the_spread, "")
     stage_close(&s);
 }
 
-TEST(schedule_cron_can_be_steered, "")
+TEST(schedule_cron_can_be_changed, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));

@@ -354,7 +354,7 @@ TEST(schedule_last_run_that_fails_ends_the_series_so, "")
     stage_close(&s);
 }
 
-/* A callback may steer: this one ends the series. */
+/* A callback may change the schedule: this one ends the series. */
 static void cancel_it(hora_pool *pool, const hora_event *event, void *arg)
 {
     (void)pool;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_schedule_races.c - cancel, re-time, pause and fire at the same moment: no stale firing, and one final state
  *
- * A racer's time comes while another thread steers it. Whatever that call returned must be true: unless a run has begun, which
+ * A racer's time comes while another thread changes it. Whatever that call returned must be true: unless a run has begun, which
  * hora_future_get_schedule_info shows, none begins by the old plan from then on. In the simulator the order of each step is tried out; on real threads the same is done very often. */
 #include <stdio.h>
 
@@ -125,7 +125,7 @@ TEST(cancel_races_with_the_time_of_a_series_with_overlap, "")
     stage_close(&s);
 }
 
-/* Two who steer at once, and the time of the task: one final state. */
+/* Two threads that change it at once, and the time of the task: one final state. */
 struct helper {
     hora_future *future;
     enum act act;
@@ -202,12 +202,12 @@ static void shot_drop(void *arg)
 
 static void start_shot(hora_scheduler *scheduler, struct shot *shot)
 {
-    hora_ns delay = (hora_ns)test_random(20000); /* up to 20 us: about as long as it takes to steer all of them */
+    hora_ns delay = (hora_ns)test_random(20000); /* up to 20 us: about as long as it takes to change all of them */
     *shot = (struct shot){.not_before = hora_clock_now(NULL) + delay};
     CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(shot_run, shot, .drop = shot_drop), delay, &shot->future));
 }
 
-static void steer_shot(struct shot *shot, enum act act)
+static void change_shot(struct shot *shot, enum act act)
 {
     if (!act_on(shot->future, act))
         return;
@@ -243,7 +243,7 @@ TEST_REAL(schedule_races_on_real_threads, "")
         for (int i = 0; i < AT_ONCE; i++)
             start_shot(scheduler, &shots[i]);
         for (int i = 0; i < AT_ONCE; i++)
-            steer_shot(&shots[i], (enum act)test_random(ACTS));
+            change_shot(&shots[i], (enum act)test_random(ACTS));
         for (int i = 0; i < AT_ONCE; i++)
             (void)hora_future_cancel(shots[i].future, false);
         CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));

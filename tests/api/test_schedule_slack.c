@@ -178,7 +178,7 @@ TEST(schedule_with_endless_slack_waits_for_another, "")
 }
 
 /* Re-timed and cancelled like any other; both its places in the queue go. */
-TEST(schedule_with_slack_is_steered, "")
+TEST(schedule_with_slack_can_be_changed, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));

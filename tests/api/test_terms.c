@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_terms.c - terms are checked, and options that do not go with a steered pool are refused */
+/* test_terms.c - terms are checked, and options that do not go with a pool with admission are refused */
 #include <string.h>
 
-#include "steer_support.h"
+#include "admission_support.h"
 
 static int checked(hora_pool *pool, const hora_task_options *terms, const char *why)
 {
@@ -83,16 +83,16 @@ static void refused(const hora_pool_options *options, const char *why)
     rig_close(&r);
 }
 
-TEST(steered_pool_refuses_what_has_no_effect, "")
+TEST(admission_pool_refuses_what_has_no_effect, "")
 {
     hora_queue *queue;
 
     CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
-    const hora_admission *steered = HORA_ADMISSION();
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .admission = steered), "leave out queue");
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .admission = steered), "room");
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true, .admission = steered), "keep_cancelled");
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .spin = 1000, .admission = steered), "spin");
+    const hora_admission *admission = HORA_ADMISSION();
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .admission = admission), "leave out queue");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .admission = admission), "room");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true, .admission = admission), "keep_cancelled");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .spin = 1000, .admission = admission), "spin");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(.ageing = -1)), "ageing");
     CHECK_OK(hora_queue_free(queue));
 }

@@ -350,7 +350,7 @@ static int note_task(void *arg, void **ret_result)
 
 #define NUMBER(n) ((void *)(intptr_t)(n))
 
-static void open_steered(struct rig *r, int threads)
+static void open_with_admission(struct rig *r, int threads)
 {
     ordered = 0;
     open_with(r, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()));
@@ -365,7 +365,7 @@ TEST(timer_waits_for_its_turn, "")
                first = HORA_TIMER_INIT(note, NUMBER(1)), gone = HORA_TIMER_INIT(note, NUMBER(9)),
                last = HORA_TIMER_INIT(note, NUMBER(5));
 
-    open_steered(&r, 1);
+    open_with_admission(&r, 1);
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 0, NULL));
     settle(&r.f);
     CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_task, NUMBER(3)), 3 * A_WHILE, NULL));
@@ -400,7 +400,7 @@ TEST(timer_leaves_reserved_threads_alone, "")
     atomic_int runs = 0;
     hora_timer waits = HORA_TIMER_INIT(wait_at_gate, &r), behind = HORA_TIMER_INIT(bump, &runs);
 
-    open_steered(&r, 2);
+    open_with_admission(&r, 2);
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "vip", .reserve = 1), &reserved, NULL));
     CHECK_OK(hora_timer_start(&waits, r.pool, 0));
     settle(&r.f);
@@ -430,7 +430,7 @@ static int count_timers(const char *text, size_t length, void *context)
     return 0;
 }
 
-TEST(timer_of_a_steered_scheduler_is_seen_in_a_dump, "")
+TEST(timer_of_a_scheduler_with_admission_is_seen_in_a_dump, "")
 {
     struct rig r;
     int seen = 0;
@@ -438,7 +438,7 @@ TEST(timer_of_a_steered_scheduler_is_seen_in_a_dump, "")
     hora_timer runs_now = HORA_TIMER_INIT(wait_at_gate, &r), due = HORA_TIMER_INIT(bump, &runs),
                pending = HORA_TIMER_INIT(bump, &runs);
 
-    open_steered(&r, 1);
+    open_with_admission(&r, 1);
     CHECK_OK(hora_timer_start(&runs_now, r.pool, 0));
     settle(&r.f);
     CHECK_OK(hora_timer_start(&due, r.pool, 0));

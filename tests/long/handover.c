@@ -6,7 +6,7 @@
  * What happens    Sixteen threads execute tasks on one pool, each of which executes another one; and a thread ends the pool
  *                 meanwhile, by shutdown and by stop in turn. The tasks of tasks get the memory of tasks that have just ended. That is
  *                 done with POOLS pools of each configuration: with a hook, with a bounded queue, with a linked and an array
- *                 queue of the user, steered; and a plain one.
+ *                 queue of the user, one with admission; and a plain one.
  * What must hold  Each task has a record of its own. If the call returned 0, the task has run or was handed back, not both, and
  *                 drop(arg) was called once. If it returned an error, the task neither ran nor was dropped.
  * Output          A line for each configuration: how many tasks were accepted and refused; how many of those that were accepted are
@@ -150,8 +150,8 @@ static void use_pool(const hora_pool_options *options, struct totals *totals)
 
 /* ---- configurations ---- */
 
-static const char *const names[] = {"hook", "bounded", "linked", "array", "steered", "plain"};
-enum configuration { HOOK, BOUNDED, LINKED, ARRAY, STEERED, PLAIN, CONFIGURATIONS };
+static const char *const names[] = {"hook", "bounded", "linked", "array", "admission", "plain"};
+enum configuration { HOOK, BOUNDED, LINKED, ARRAY, ADMISSION, PLAIN, CONFIGURATIONS };
 
 static void use_configuration(enum configuration what, struct totals *totals)
 {
@@ -165,7 +165,7 @@ static void use_configuration(enum configuration what, struct totals *totals)
         must(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &options.queue, NULL), "hora_queue_new_linked");
     else if (what == ARRAY)
         must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue, NULL), "hora_queue_new_array");
-    options.admission = what == STEERED ? HORA_ADMISSION() : NULL;
+    options.admission = what == ADMISSION ? HORA_ADMISSION() : NULL;
     use_pool(&options, totals);
     if (options.queue != NULL)
         must(hora_queue_free(options.queue), "hora_queue_free");
@@ -191,7 +191,7 @@ int main(int argument_count, char **arguments)
 {
     long pools = argument_count > 1 ? strtol(arguments[1], NULL, 10) : 0;
     if (pools <= 0 || argument_count > 3) {
-        fprintf(stderr, "usage: hora-handover POOLS [hook|bounded|linked|array|steered|plain]\n");
+        fprintf(stderr, "usage: hora-handover POOLS [hook|bounded|linked|array|admission|plain]\n");
         return 2;
     }
     bool is_right = true;

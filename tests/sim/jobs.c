@@ -81,7 +81,7 @@ void jobs_begin(const hora_scheduler_options *options)
     hora_error why;
     hora_scheduler_options own = *options;
     const hora_admission admission = HORA_INIT(hora_admission);
-    if (getenv("HORA_TEST_STEERED") != NULL && !own.keep_cancelled) /* without task options all is as ever */
+    if (getenv("HORA_TEST_ADMISSION") != NULL && !own.keep_cancelled) /* without task options all is as ever */
         own.admission = &admission;
     for (int i = 0; i < JOBS; i++)
         jobs[i] = (struct job){0};

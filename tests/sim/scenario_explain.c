@@ -250,10 +250,10 @@ MEDIUM_SCENARIO(dump_meets_new_workers)
     CHECK_OK(hora_pool_free(pool));
 }
 
-/* ---- steered ---- */
+/* ---- with admission ---- */
 
 /* A key, a class at its limit, and all of that changes meanwhile. */
-LARGE_SCENARIO(explain_and_dump_meet_steering)
+LARGE_SCENARIO(explain_and_dump_meet_admission)
 {
     hora_class *narrow = NULL;
     hora_future *futures[3] = {NULL, NULL, NULL};
@@ -279,7 +279,7 @@ LARGE_SCENARIO(explain_and_dump_meet_steering)
 }
 
 /* The same of what is due, and held. */
-LARGE_SCENARIO(explain_and_dump_meet_a_steered_scheduler)
+LARGE_SCENARIO(explain_and_dump_meet_a_scheduler_with_admission)
 {
     hora_class *narrow = NULL;
     hora_future *futures[3] = {NULL, NULL, NULL};

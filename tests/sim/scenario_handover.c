@@ -177,7 +177,7 @@ static int array(const hora_queue_options *options, hora_queue **ret_queue)
     return hora_queue_new_array(TASKS, options, ret_queue, NULL);
 }
 
-static void steered(const hora_pool_options *options, void (*meet)(const hora_pool_options *options))
+static void with_admission(const hora_pool_options *options, void (*meet)(const hora_pool_options *options))
 {
     hora_pool_options own = *options;
     own.admission = HORA_ADMISSION();
@@ -224,14 +224,14 @@ LARGE_SCENARIO(execute_on_array_queue_meets_stop)
     with_queue(array, meets_stop);
 }
 
-LARGE_SCENARIO(execute_on_steered_meets_shutdown)
+LARGE_SCENARIO(execute_with_admission_meets_shutdown)
 {
-    steered(HORA_POOL_OPTIONS(.core_threads = 1), meets_shutdown);
+    with_admission(HORA_POOL_OPTIONS(.core_threads = 1), meets_shutdown);
 }
 
-LARGE_SCENARIO(execute_on_steered_meets_stop)
+LARGE_SCENARIO(execute_with_admission_meets_stop)
 {
-    steered(HORA_POOL_OPTIONS(.core_threads = 1), meets_stop);
+    with_admission(HORA_POOL_OPTIONS(.core_threads = 1), meets_stop);
 }
 
 MEDIUM_SCENARIO(execute_with_hook_goes_on_after_the_end)
@@ -254,9 +254,9 @@ MEDIUM_SCENARIO(execute_on_array_queue_goes_on_after_the_end)
     with_queue(array, goes_on_after_the_end);
 }
 
-MEDIUM_SCENARIO(execute_on_steered_goes_on_after_the_end)
+MEDIUM_SCENARIO(execute_with_admission_goes_on_after_the_end)
 {
-    steered(HORA_POOL_OPTIONS(.core_threads = 1), goes_on_after_the_end);
+    with_admission(HORA_POOL_OPTIONS(.core_threads = 1), goes_on_after_the_end);
 }
 
 /* The rules for those that find no place use the future as well, after it was refused once. */

@@ -201,7 +201,7 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
 }
 
 /* The same on a pool with admission: what was begun too late gives its key back. */
-MEDIUM_SCENARIO(limit_of_a_steered_task_meets_begin)
+MEDIUM_SCENARIO(limit_of_an_admitted_task_meets_begin)
 {
     hora_listener listener = counting();
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(), .listener = &listener),

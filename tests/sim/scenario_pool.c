@@ -42,7 +42,7 @@ static void begin(const hora_pool_options *options)
     hora_error why;
     hora_pool_options own = *options;
     const hora_admission admission = HORA_INIT(hora_admission);
-    if (getenv("HORA_TEST_STEERED") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
+    if (getenv("HORA_TEST_ADMISSION") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
         own.admission = &admission; /* without task options all is as ever */
     runs = drops = 0;
     int error = hora_pool_new(&own, &pool, &why);

@@ -194,12 +194,12 @@ static int nothing_before(hora_pool *pool, const hora_run_info *run, void *conte
     return 0;
 }
 
-/* On a scheduler that shows its timers, and on one that is steered, where all have one turn. */
+/* On a scheduler that shows its timers, and on one with admission, where all have one turn. */
 LARGE_SCENARIO(timer_stop_on_schedulers_that_see_timers)
 {
-    for (int steered = 0; steered < 2; steered++) {
+    for (int admitted = 0; admitted < 2; admitted++) {
         begin_running(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = nothing_before,
-                                             .admission = steered ? HORA_ADMISSION() : NULL),
+                                             .admission = admitted ? HORA_ADMISSION() : NULL),
                       0);
         CHECK_OK(start(1, 1));
         CHECK_OK(start(2, FAR));
@@ -213,7 +213,7 @@ LARGE_SCENARIO(timer_stop_on_schedulers_that_see_timers)
 }
 
 /* With one thread what is due waits for the run that goes on, and its end is counted. */
-MEDIUM_SCENARIO(timer_runs_end_on_a_steered_scheduler)
+MEDIUM_SCENARIO(timer_runs_end_on_a_scheduler_with_admission)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()));
     for (int i = 0; i < 3; i++)

@@ -148,7 +148,7 @@ static void schedule_one(struct object *object)
 
 /* ---- futures of schedulers ---- */
 
-static void steer_one(struct object *object)
+static void change_one(struct object *object)
 {
     struct kept kept = future_borrow(), other = future_borrow();
     hora_schedule_info info = HORA_INIT(hora_schedule_info);
@@ -218,7 +218,7 @@ void scheduler_operate(struct object *object)
     if (action < 70)
         schedule_one(object);
     else if (action < 100)
-        steer_one(object);
+        change_one(object);
     else if (action < 104)
         set_something(object);
     else if (action < 106 && hora_pool_is_shutdown(object->pool))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_steered_scheduler.c - classes, keys and priorities of tasks that have a time */
+/* test_admission_scheduler.c - classes, keys and priorities of tasks that have a time */
 #include <hora/registrar.h>
 #include <string.h>
 
+#include "admission_support.h"
 #include "scheduler_support.h"
-#include "steer_support.h"
 
 #define S(seconds) HORA_SECONDS(seconds)
 
@@ -36,7 +36,7 @@ static int info_running(hora_future *future)
     return info.running;
 }
 
-TEST(steered_scheduler_keeps_the_limit_of_a_class, "")
+TEST(admission_scheduler_keeps_the_limit_of_a_class, "")
 {
     struct trial t;
 
@@ -58,7 +58,7 @@ TEST(steered_scheduler_keeps_the_limit_of_a_class, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_keeps_the_order_of_a_key, "")
+TEST(admission_scheduler_keeps_the_order_of_a_key, "")
 {
     struct trial t;
 
@@ -77,7 +77,7 @@ TEST(steered_scheduler_keeps_the_order_of_a_key, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_prefers_by_priority, "")
+TEST(admission_scheduler_prefers_by_priority, "")
 {
     struct trial t;
 
@@ -94,7 +94,7 @@ TEST(steered_scheduler_prefers_by_priority, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_keeps_the_rate_of_a_class, "")
+TEST(admission_scheduler_keeps_the_rate_of_a_class, "")
 {
     struct trial t;
 
@@ -120,8 +120,8 @@ TEST(steered_scheduler_keeps_the_rate_of_a_class, "")
     trial_close(&t);
 }
 
-/* A series waits for its turn each time, and ends it each time. */
-TEST(steered_series_waits_for_its_turn, "")
+/* A series waits for admission each time, and gives its ticket back each time. */
+TEST(admission_series_waits_for_admission, "")
 {
     struct trial t;
 
@@ -151,7 +151,7 @@ TEST(steered_series_waits_for_its_turn, "")
     trial_close(&t);
 }
 
-TEST(steered_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_turn, "")
+TEST(admission_series_can_be_paused_moved_and_cancelled_while_it_waits_for_admission, "")
 {
     struct trial t;
 
@@ -178,8 +178,8 @@ TEST(steered_series_can_be_paused_moved_and_cancelled_while_it_waits_for_its_tur
     trial_close(&t);
 }
 
-/* A run of a series that does not get its turn in time is dropped; the series goes on. */
-TEST(steered_series_drops_a_run_that_waits_too_long_for_its_turn, "")
+/* A run of a series that is not admitted in time is dropped; the series goes on. */
+TEST(admission_series_drops_a_run_that_waits_too_long_for_admission, "")
 {
     struct trial t;
 
@@ -206,7 +206,7 @@ TEST(steered_series_drops_a_run_that_waits_too_long_for_its_turn, "")
     trial_close(&t);
 }
 
-TEST(steered_runs_that_overlap_count_one_by_one, "")
+TEST(admission_runs_that_overlap_count_one_by_one, "")
 {
     struct trial t;
 
@@ -235,7 +235,7 @@ TEST(steered_runs_that_overlap_count_one_by_one, "")
     trial_close(&t);
 }
 
-TEST(steered_runs_of_a_key_do_not_overlap, "")
+TEST(admission_runs_of_a_key_do_not_overlap, "")
 {
     struct trial t;
 
@@ -253,7 +253,7 @@ TEST(steered_runs_of_a_key_do_not_overlap, "")
     trial_close(&t);
 }
 
-TEST(steered_series_that_runs_is_moved_to_another_class, "")
+TEST(admission_series_that_runs_is_moved_to_another_class, "")
 {
     struct trial t;
 
@@ -281,7 +281,7 @@ TEST(steered_series_that_runs_is_moved_to_another_class, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_hands_back_what_waits_for_its_turn, "")
+TEST(admission_scheduler_hands_back_what_waits_for_admission, "")
 {
     struct trial t;
     hora_future_list list = HORA_FUTURE_LIST_INIT;
@@ -307,7 +307,7 @@ TEST(steered_scheduler_hands_back_what_waits_for_its_turn, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_that_is_shut_down_runs_what_is_due, "")
+TEST(admission_scheduler_that_is_shut_down_runs_what_is_due, "")
 {
     struct trial t;
 
@@ -344,7 +344,7 @@ static int await(void *arg, void **ret_result)
 }
 
 /* The only worker waits for a task: when that is due it runs it, after those of its key. */
-TEST(steered_scheduler_runs_what_is_awaited_in_its_time, "")
+TEST(admission_scheduler_runs_what_is_awaited_in_its_time, "")
 {
     struct trial t;
     struct awaits awaits = {.result = 1};
@@ -373,7 +373,7 @@ TEST(steered_scheduler_runs_what_is_awaited_in_its_time, "")
     trial_close(&t);
 }
 
-TEST(steered_scheduler_takes_futures_from_elsewhere, "")
+TEST(admission_scheduler_takes_futures_from_elsewhere, "")
 {
     struct trial t;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_steer.c - re-timing, pausing and resuming against expiry, against the worker that has the task, and against its run
+/* scenario_reschedule.c - re-timing, pausing and resuming against expiry, against the worker that has the task, and against its run
  *
  * The oracle: what hora_future_get_schedule_info tells under its lock. A run that had not begun then, by the books, begins by the new
  * plan or, while the task is paused, not at all. */
@@ -35,12 +35,12 @@ static void retime_once(hora_ns at, hora_ns delay)
     jobs_end();
 }
 
-SCENARIO(steer_retime_meets_expiry)
+SCENARIO(reschedule_retime_meets_expiry)
 {
     retime_once(10, 20);
 }
 
-SCENARIO(steer_retime_back)
+SCENARIO(reschedule_retime_back)
 {
     retime_once(0, 20);
 }
@@ -64,23 +64,23 @@ static void retime_ahead(hora_ns at, hora_ns delay)
     jobs_end();
 }
 
-SCENARIO(steer_retime_ahead)
+SCENARIO(reschedule_retime_ahead)
 {
     retime_ahead(0, 10);
 }
 
-SCENARIO(steer_retime_ahead_of_a_sleeping_leader)
+SCENARIO(reschedule_retime_ahead_of_a_sleeping_leader)
 {
     retime_ahead(5, 10);
 }
 
-SCENARIO(steer_retime_to_now)
+SCENARIO(reschedule_retime_to_now)
 {
     retime_ahead(5, 0);
 }
 
 /* Paused in time it does not run, until it is resumed. */
-SCENARIO(steer_pause_meets_expiry)
+SCENARIO(reschedule_pause_meets_expiry)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     hora_future *future = jobs_once(0, 10);
@@ -132,17 +132,17 @@ static void pause_series(hora_ns takes, hora_ns at)
     jobs_end();
 }
 
-SCENARIO(steer_pause_meets_series)
+SCENARIO(reschedule_pause_meets_series)
 {
     pause_series(0, 10);
 }
 
-SCENARIO(steer_pause_meets_put_back)
+SCENARIO(reschedule_pause_meets_put_back)
 {
     pause_series(5, 15);
 }
 
-SCENARIO(steer_pause_meets_run)
+SCENARIO(reschedule_pause_meets_run)
 {
     pause_series(5, 12);
 }
@@ -158,7 +158,7 @@ static void pause_and_resume(void *arg)
     }
 }
 
-SCENARIO(steer_pause_meets_resume)
+SCENARIO(reschedule_pause_meets_resume)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].fails_at = 2;
@@ -196,22 +196,22 @@ static void retime_series(hora_ns takes, hora_ns at, hora_ns delay)
     jobs_end();
 }
 
-SCENARIO(steer_retime_meets_series)
+SCENARIO(reschedule_retime_meets_series)
 {
     retime_series(0, 10, 25);
 }
 
-SCENARIO(steer_retime_meets_put_back)
+SCENARIO(reschedule_retime_meets_put_back)
 {
     retime_series(5, 15, 10);
 }
 
-SCENARIO(steer_retime_meets_put_back_and_is_later)
+SCENARIO(reschedule_retime_meets_put_back_and_is_later)
 {
     retime_series(5, 15, 100);
 }
 
-SCENARIO(steer_retime_meets_run)
+SCENARIO(reschedule_retime_meets_run)
 {
     retime_series(5, 12, 15);
 }
@@ -227,7 +227,7 @@ static int retime_itself(void *arg, void **ret_result)
     return error;
 }
 
-SCENARIO(steer_series_retimes_itself)
+SCENARIO(reschedule_series_retimes_itself)
 {
     hora_future *future;
     own = NULL;
@@ -265,17 +265,17 @@ static void paused_meets_shutdown(hora_ns takes, bool series)
     jobs_end();
 }
 
-SCENARIO(steer_paused_series_meets_shutdown)
+SCENARIO(reschedule_paused_series_meets_shutdown)
 {
     paused_meets_shutdown(0, true);
 }
 
-SCENARIO(steer_paused_run_meets_shutdown)
+SCENARIO(reschedule_paused_run_meets_shutdown)
 {
     paused_meets_shutdown(8, true);
 }
 
-SCENARIO(steer_paused_task_meets_shutdown)
+SCENARIO(reschedule_paused_task_meets_shutdown)
 {
     paused_meets_shutdown(0, false);
 }
@@ -287,7 +287,7 @@ static void pause_it(void *arg)
 }
 
 /* A pause against a cancel, and against each other. */
-SCENARIO(steer_pause_meets_cancel)
+SCENARIO(reschedule_pause_meets_cancel)
 {
     struct jobs_target target = {.interrupt = false};
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -313,7 +313,7 @@ static int wait_for_inner(void *arg, void **ret_result)
 }
 
 /* A worker waits for a task that is due, and would run it out of turn, while that is re-timed. */
-SCENARIO(steer_retime_meets_help)
+SCENARIO(reschedule_retime_meets_help)
 {
     hora_future *outer;
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -385,13 +385,13 @@ static void retime_meets_end(hora_future *future, hora_ns at, bool may_fail)
     jobs_end();
 }
 
-SCENARIO(steer_retime_meets_the_last_time)
+SCENARIO(reschedule_retime_meets_the_last_time)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     retime_meets_end(start_series(HORA_SCHEDULE(.next = next_only_once)), 10, false);
 }
 
-SCENARIO(steer_retime_meets_the_last_time_of_runs_that_overlap)
+SCENARIO(reschedule_retime_meets_the_last_time_of_runs_that_overlap)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].most = 2;
@@ -400,13 +400,13 @@ SCENARIO(steer_retime_meets_the_last_time_of_runs_that_overlap)
         false);
 }
 
-SCENARIO(steer_retime_meets_the_last_run_of_a_count)
+SCENARIO(reschedule_retime_meets_the_last_run_of_a_count)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1)), 10, false);
 }
 
-SCENARIO(steer_retime_meets_the_last_run_of_a_count_of_runs_that_overlap)
+SCENARIO(reschedule_retime_meets_the_last_run_of_a_count_of_runs_that_overlap)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1,
@@ -415,7 +415,7 @@ SCENARIO(steer_retime_meets_the_last_run_of_a_count_of_runs_that_overlap)
 }
 
 /* It may fail after it was re-timed, but not before. */
-SCENARIO(steer_retime_meets_a_failure_that_ends_it)
+SCENARIO(reschedule_retime_meets_a_failure_that_ends_it)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].fails_at = 1;
@@ -423,7 +423,7 @@ SCENARIO(steer_retime_meets_a_failure_that_ends_it)
 }
 
 /* The only thread is busy until 20: then the time of 10 is too late, and there is no other. */
-SCENARIO(steer_retime_meets_a_missed_last_time)
+SCENARIO(reschedule_retime_meets_a_missed_last_time)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[1].takes = 20;
@@ -445,7 +445,7 @@ SCENARIO(steer_retime_meets_a_missed_last_time)
 }
 
 /* A series whose last run has begun by the books cannot be paused. */
-SCENARIO(steer_pause_meets_the_last_run)
+SCENARIO(reschedule_pause_meets_the_last_run)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     hora_future *future = start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steer_support.h - what the tests of classes, keys and priorities share
+/* admission_support.h - what the tests of classes, keys and priorities share
  *
- * A trial is a rig whose pool is steered, and a list of the tasks in the order in which they began. An act is such a task; it waits at a gate
+ * A trial is a rig whose pool has admission, and a list of the tasks in the order in which they began. An act is such a task; it waits at a latch
  * of its own until it is let end, or ends at once. */
-#ifndef HORA_TESTS_API_STEER_SUPPORT_H
-#define HORA_TESTS_API_STEER_SUPPORT_H
+#ifndef HORA_TESTS_API_ADMISSION_SUPPORT_H
+#define HORA_TESTS_API_ADMISSION_SUPPORT_H
 
 #include "pool_support.h"
 
@@ -28,7 +28,7 @@ struct trial {
     atomic_int begun;
 };
 
-/* A pool with so many core threads, steered, with this ageing (0: the default). */
+/* A pool with so many core threads, admission, and this ageing (0: the default). */
 void trial_open(struct trial *t, int threads, hora_ns ageing);
 /* The same with options; admission is added. And only the clock: the pool is made by the caller. */
 void trial_open_with(struct trial *t, const hora_pool_options *options, hora_ns ageing);

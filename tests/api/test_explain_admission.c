@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_explain_steered.c - hora_future_explain: each sentence about tasks of pools that are steered */
+/* test_explain_admission.c - hora_future_explain: each sentence about tasks of pools with admission */
 #include "explain_support.h"
 #include "pool_support.h"
 
-static void open_steered(struct rig *r, int threads)
+static void open_with_admission(struct rig *r, int threads)
 {
     rig_open(r, false, HORA_POOL_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()));
 }
@@ -35,7 +35,7 @@ static void end_all(struct rig *r, hora_future **futures, int count)
 TEST(explain_says_that_a_class_is_at_its_limit, "")
 {
     struct rig r;
-    open_steered(&r, 4);
+    open_with_admission(&r, 4);
     struct job job = A_WAITING_JOB(&r);
     hora_class *slow = class_of(&r, HORA_CLASS_OPTIONS(.name = "slow", .limit = 2));
     hora_future *futures[4];
@@ -59,7 +59,7 @@ TEST(explain_says_that_a_class_is_at_its_limit, "")
 TEST(explain_says_that_a_rate_is_used_up, "")
 {
     struct rig r;
-    open_steered(&r, 2);
+    open_with_admission(&r, 2);
     struct job job = A_JOB(&r);
     hora_class *mail = class_of(&r, HORA_CLASS_OPTIONS(.name = "mail", .rate = 2, .per = HORA_SECONDS(60)));
     hora_future *futures[3];
@@ -80,7 +80,7 @@ TEST(explain_says_that_a_rate_is_used_up, "")
 TEST(explain_says_that_others_with_its_key_are_before_it, "")
 {
     struct rig r;
-    open_steered(&r, 3);
+    open_with_admission(&r, 3);
     struct job job = A_WAITING_JOB(&r);
     hora_future *futures[4];
 
@@ -97,7 +97,7 @@ TEST(explain_says_that_others_with_its_key_are_before_it, "")
 TEST(explain_says_that_the_first_with_its_key_waits_itself, "")
 {
     struct rig r;
-    open_steered(&r, 1);
+    open_with_admission(&r, 1);
     struct job job = A_WAITING_JOB(&r);
     hora_future *futures[3];
 
@@ -114,7 +114,7 @@ TEST(explain_says_that_the_first_with_its_key_waits_itself, "")
 TEST(explain_says_that_threads_are_reserved, "")
 {
     struct rig r;
-    open_steered(&r, 3);
+    open_with_admission(&r, 3);
     struct job job = A_WAITING_JOB(&r);
     hora_class *urgent = class_of(&r, HORA_CLASS_OPTIONS(.name = "urgent", .reserve = 2));
     hora_future *futures[4];
@@ -136,7 +136,7 @@ TEST(explain_says_that_threads_are_reserved, "")
 TEST(explain_says_that_others_are_more_urgent, "")
 {
     struct rig r;
-    open_steered(&r, 1);
+    open_with_admission(&r, 1);
     struct job job = A_WAITING_JOB(&r);
     hora_future *futures[4];
 

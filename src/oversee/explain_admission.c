@@ -1,57 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_steered.c - why a task that is steered does not begin: see explain.c, and hora/admission.h for the rules
+/* explain_admission.c - why a task that waits for admission does not begin: see explain.c, and
+ * hora/admission.h for the rules
  *
- * The gate says why, in one visit to the queue. Who runs the first task of a key is found after that, by a reference to its future. */
+ * Admission tells the reason, in one visit to the queue. The worker that runs the first task of a key is
+ * found after that, by a reference to the task's future. */
+#include <assert.h>
 #include <stddef.h>
 
-#include "exec/admission_queue.h"
+#include "admit/admission_queue.h"
 #include "base/ns.h"
 #include "oversee/explain.h"
-#include "sched/scheduled.h"
 
-/* What was true while the lock of the queue was held. */
+/* The state while the lock of the queue was held. */
 struct ruling {
     bool waits;
     enum hora__why why;
-    struct hora__why_facts reason;
+    struct hora__why_facts facts;
     const char *class_name; /* lives as long as the pool; NULL: it has no class */
     int rate;
     hora_ns per;
     hora_ns now;
-    hora_future *first; /* of its key, if that runs: a reference; NULL: none does */
+    hora_future *first; /* the running task with its key: a reference; NULL: none runs */
 };
 
 static void ask_locked(struct ruling *ruling, const struct hora__admission *admission,
                        const struct hora__ticket *ticket)
 {
     const struct hora__admission_class *class = ticket->class;
-    ruling->why = hora__admission_why(admission, ticket, ruling->now, &ruling->reason);
+    ruling->waits = true;
+    ruling->why = hora__admission_why(admission, ticket, ruling->now, &ruling->facts);
     ruling->class_name = class->name;
     ruling->rate = class->rate;
     ruling->per = class->per;
-    if (ruling->reason.key_runs)
-        ruling->first = hora_future_ref(ruling->reason.first->item);
-}
-
-/* With the lock of the queue; NULL: it has none. */
-static const struct hora__ticket *ticket_of(const struct hora__matter *matter)
-{
-    if (hora__scheduled_of(matter->future) == NULL)
-        return hora__admission_queue_find(matter->queue, matter->future);
-    const struct hora__extra *extra = hora__future_extra(matter->future);
-    return extra != NULL ? extra->ticket : NULL;
+    if (ruling->facts.key_runs)
+        ruling->first = hora_future_ref(ruling->facts.first->item);
 }
 
 static void ask(struct ruling *ruling, const struct hora__matter *matter)
 {
-    hora_queue *queue = matter->queue;
+    assert(matter->pool->admission != NULL && matter->queue == matter->pool->queue);
     *ruling = (struct ruling){.now = matter->now};
-    hora__mutex_lock(&queue->object.lock);
-    const struct hora__ticket *ticket = ticket_of(matter);
-    ruling->waits = ticket != NULL && hora__ticket_waits(ticket);
-    if (ruling->waits)
-        ask_locked(ruling, matter->pool->admission, ticket);
-    hora__mutex_unlock(&queue->object.lock);
+    hora__mutex_lock(&matter->queue->object.lock);
+    const struct hora__ticket *ticket = hora__admission_queue_waiting(matter->pool->admission, matter->future);
+    if (ticket != NULL)
+        ask_locked(ruling, &matter->pool->admission->admission, ticket);
+    hora__mutex_unlock(&matter->queue->object.lock);
 }
 
 /* ---- words ---- */
@@ -71,7 +64,7 @@ static int worker_of(const struct hora__matter *matter, hora_future *future)
 
 static void say_key(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling)
 {
-    int behind = ruling->reason.behind;
+    int behind = ruling->facts.behind;
     hora__text_add(out, "waits: ");
     hora__say_count(out, behind, "task");
     hora__text_add(out, behind == 1 ? " with its key is ahead of it" : " with its key are ahead of it");
@@ -94,11 +87,11 @@ static void say_class(struct hora__text *out, const struct ruling *ruling)
 static void say_limit(struct hora__text *out, const struct hora__matter *matter, const struct ruling *ruling,
                       const struct hora__crowd *crowd)
 {
-    const struct hora__why_facts *reason = &ruling->reason;
+    const struct hora__why_facts *facts = &ruling->facts;
     say_class(out, ruling);
     hora__text_add(out, " is at its limit of ");
-    hora__say_number(out, reason->limit);
-    if (reason->running == reason->class_running) /* else it may be one of another class */
+    hora__say_number(out, facts->limit);
+    if (facts->running == facts->class_running) /* else the longest may be a task of another class */
         hora__say_longest(out, "; ", matter, crowd);
 }
 
@@ -110,21 +103,21 @@ static void say_rate(struct hora__text *out, const struct ruling *ruling)
     hora__text_add(out, " in ");
     hora__say_duration(out, ruling->per);
     hora__text_add(out, "; the next task may start in ");
-    hora__say_duration(out, hora__ns_sub(ruling->reason.until, ruling->now));
+    hora__say_duration(out, hora__ns_sub(ruling->facts.until, ruling->now));
 }
 
 static void say_reserved(struct hora__text *out, const struct ruling *ruling)
 {
     hora__text_add(out, "waits: ");
-    hora__say_count(out, ruling->reason.reserved, "thread");
-    hora__text_add(out, ruling->reason.reserved == 1 ? " is reserved for other classes, and all others are busy"
-                                                     : " are reserved for other classes, and all others are busy");
+    hora__say_count(out, ruling->facts.reserved, "thread");
+    hora__text_add(out, ruling->facts.reserved == 1 ? " is reserved for other classes, and all others are busy"
+                                                    : " are reserved for other classes, and all others are busy");
 }
 
-/* Those that are ahead of it, whatever they wait for themselves. */
+/* Tickets that are ahead of it, whatever they wait for themselves. */
 static void say_before(struct hora__text *out, const struct ruling *ruling)
 {
-    int before = ruling->reason.before;
+    int before = ruling->facts.before;
     if (before == 0) {
         hora__text_add(out, "is the next to start");
         return;
@@ -162,7 +155,7 @@ static void say_ruling(struct hora__text *out, const struct hora__matter *matter
     hora__say_state(out, crowd);
 }
 
-void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter)
+void hora__explain_admission(struct hora__text *out, const struct hora__matter *matter)
 {
     struct ruling ruling;
     struct hora__crowd crowd;

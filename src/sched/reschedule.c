@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steer.c - re-time, pause and resume a scheduled task by its handle
+/* reschedule.c - re-time, pause and resume a scheduled task by its handle
  *
- * What waits in the agenda is changed there. What a worker has is noted, and the worker finds it: before the run if
- * that has not begun, else after it. A task that does not come back has no later to change once a worker has it. */
+ * An entry that waits in the timer queue is changed there. If a worker has the task, the change is noted, and
+ * the worker finds it: before the run, if that has not begun, else after it. A task that runs once cannot be
+ * changed once a worker has it. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
 #include "base/ns.h"
 #include "sched/scheduler.h"
 
-/* Whether no run can follow, although its future is not done: steering it would have no effect. */
+/* Whether no run can follow, although the future is not done: a change would have no effect. */
 static bool is_ending(const struct hora__scheduled *scheduled)
 {
     const struct hora__course *course = scheduled->course;
-    if (course == NULL || HORA__FAULT(STEER_AFTER_THE_END))
+    if (course == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
         return false;
     bool is_last =
         scheduled->entry.place == HORA__RUNS && course->rules->count > 0 && course->runs >= course->rules->count;
     return course->is_over || is_last;
 }
 
-/* Check and lock; 0 only for what can still be steered. */
+/* Check and lock. HORA_EBUSY: the task cannot be changed any more. */
 static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
     int error = hora__scheduled_enter(future, ret_scheduled);
@@ -36,18 +38,19 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     return HORA_EBUSY;
 }
 
-/* The due time may have changed. */
+/* The due time may have changed: move the entry, unlock, and wake. */
 static void leave(struct hora__scheduled *scheduled)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     if (scheduled->entry.place == HORA__WAITS) {
         hora__agenda_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
-        if (!HORA__FAULT(STEER_WAKES_NOBODY))
+        if (!HORA__FAULT(RESCHEDULE_WAKES_NOBODY))
             hora__queue_settle(scheduled->queue, NULL, &wakes);
     }
     hora__queue_exit(scheduled->queue, &wakes);
-    hora__future_nudge(&scheduled->future); /* a worker may wait for it, to run it in its time */
+    hora__future_nudge(&scheduled->future); /* a worker may wait for the task, to run it when it is due */
 }
 
 static bool has_every(const struct hora__scheduled *scheduled)
@@ -56,8 +59,10 @@ static bool has_every(const struct hora__scheduled *scheduled)
     return trigger == HORA__RATE || trigger == HORA__GAP;
 }
 
+/* Note the new time: for the entry, if that waits, else for the next run. */
 static void retime_course(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__course *course = scheduled->course;
     hora_ns planned = hora__ns_sub(due, course->offset);
     if (every > 0)

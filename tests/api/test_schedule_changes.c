@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_steer.c - re-time, pause and resume by handle, wherever the task is: waiting, due but not taken, running, over */
+/* test_schedule_changes.c - re-time, pause and resume by handle, wherever the task is: waiting, due but not taken, running, over */
 #include "schedule_support.h"
 
 /* ---- re-time ---- */
@@ -421,7 +421,7 @@ struct inside {
     int results[4];
 };
 
-static int steer_self(void *arg, void **ret_result)
+static int change_self(void *arg, void **ret_result)
 {
     struct inside *inside = arg;
     if (inside->tick.runs == 0)
@@ -434,13 +434,13 @@ static int steer_self(void *arg, void **ret_result)
     return tick_run(&inside->tick, ret_result);
 }
 
-TEST(schedule_is_steered_from_inside_its_runs, "")
+TEST(schedule_changes_from_inside_its_runs, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct inside inside = {.tick = {.stage = &s}, .results = {1, 0, 0, 0}};
 
-    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(steer_self, &inside),
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(change_self, &inside),
                                           HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(9)), &inside.future,
                                           NULL));
     stage_pass(&s, 20);
@@ -460,7 +460,7 @@ TEST(schedule_is_steered_from_inside_its_runs, "")
 
 /* ---- with overlap ---- */
 
-TEST(steering_a_series_with_overlap, "")
+TEST(changes_of_a_series_with_overlap, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));

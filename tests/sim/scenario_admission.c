@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenario_steered.c - pools whose tasks are steered: limits, reserves, keys and rates hold, nothing is lost, all runs in the end
+/* scenario_admission.c - pools with admission: limits, reserves, keys and rates hold, nothing is lost, all runs in the end
  *
  * The oracle is in the tasks themselves: each counts how many of its class, of its key and of all run at the same time. */
 #include <stdatomic.h>
@@ -117,7 +117,7 @@ static void all_run(int count)
     CHECK_INT(drops, count);
 }
 
-LARGE_SCENARIO(steered_class_keeps_its_limit)
+LARGE_SCENARIO(admission_class_keeps_its_limit)
 {
     begin(2);
     make_narrow(1);
@@ -126,7 +126,7 @@ LARGE_SCENARIO(steered_class_keeps_its_limit)
     all_run(3);
 }
 
-LARGE_SCENARIO(steered_key_is_kept_in_order)
+LARGE_SCENARIO(admission_key_is_kept_in_order)
 {
     begin(2);
     for (int i = 0; i < 3; i++)
@@ -134,7 +134,7 @@ LARGE_SCENARIO(steered_key_is_kept_in_order)
     all_run(3);
 }
 
-LARGE_SCENARIO(steered_classes_and_keys_together)
+LARGE_SCENARIO(admission_classes_and_keys_together)
 {
     begin(2);
     make_narrow(1);
@@ -146,7 +146,7 @@ LARGE_SCENARIO(steered_classes_and_keys_together)
 }
 
 /* One thread is kept: those of no class run one at a time, and one that it is kept for does not wait for them. */
-LARGE_SCENARIO(steered_reserve_is_kept)
+LARGE_SCENARIO(admission_reserve_is_kept)
 {
     hora_class *dear;
     begin(2);
@@ -162,7 +162,7 @@ LARGE_SCENARIO(steered_reserve_is_kept)
 }
 
 /* There are never more than the pool has threads for, also if workers come and go. */
-LARGE_SCENARIO(steered_tasks_have_a_thread_each)
+LARGE_SCENARIO(admission_tasks_have_a_thread_each)
 {
     reset(1);
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = MOST, .admission = HORA_ADMISSION()),
@@ -174,7 +174,7 @@ LARGE_SCENARIO(steered_tasks_have_a_thread_each)
     all_run(3);
 }
 
-SCENARIO(steered_rate_is_in_time)
+SCENARIO(admission_rate_is_in_time)
 {
     hora_class *polite;
     begin(1);
@@ -197,7 +197,7 @@ static void cancel_second(void *arg)
 }
 
 /* The second of three of a key: it runs, or it does not, and the third runs in any case. */
-LARGE_SCENARIO(steered_cancel_meets_begin)
+LARGE_SCENARIO(admission_cancel_meets_begin)
 {
     int what = 0;
     begin(2);
@@ -222,7 +222,7 @@ static void stop(void *arg)
 }
 
 /* Each has run, or is handed back; and the pool ends. */
-LARGE_SCENARIO(steered_stop_meets_the_end_of_a_task)
+LARGE_SCENARIO(admission_stop_meets_the_end_of_a_task)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin(2);
@@ -246,7 +246,7 @@ static void widen(void *arg)
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 2), NULL));
 }
 
-LARGE_SCENARIO(steered_class_is_widened_while_tasks_end)
+LARGE_SCENARIO(admission_class_is_widened_while_tasks_end)
 {
     begin(2);
     make_narrow(1);
@@ -264,7 +264,7 @@ static int wait_for_the_gate(void *arg, void **ret_result)
 }
 
 /* A class that lets nothing begin is widened: whatever runs meanwhile does not end by itself. */
-LARGE_SCENARIO(steered_class_is_widened_for_those_who_wait)
+LARGE_SCENARIO(admission_class_is_widened_for_those_who_wait)
 {
     hora_latch *gate;
     hora_future *first;
@@ -290,7 +290,7 @@ static void move_second(void *arg)
 }
 
 /* It is moved, or has begun. */
-LARGE_SCENARIO(steered_move_meets_begin)
+LARGE_SCENARIO(admission_move_meets_begin)
 {
     int moved = 0;
     begin(2);
@@ -314,7 +314,7 @@ static int wait_for_first(void *arg, void **ret_result)
 }
 
 /* Both are of a class of which one may run: the one that is awaited runs all the same, behind what else has its key. */
-LARGE_SCENARIO(steered_task_awaited_by_its_own_pool)
+LARGE_SCENARIO(admission_task_awaited_by_its_own_pool)
 {
     hora_future *outer;
     begin(2);
@@ -355,9 +355,9 @@ static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future, NULL));
 }
 
-/* What has run out of turn frees its key, and whoever ran it goes on with something else: so another one is told, which has looked and found
- * nothing while it ran. */
-LARGE_SCENARIO(steered_key_is_free_after_a_run_out_of_turn)
+/* A task that a waiting worker has run frees its key, and that worker goes on with something else. So another worker, which
+ * has looked and found nothing meanwhile, is told. */
+LARGE_SCENARIO(admission_key_is_free_after_a_run_on_a_waiting_worker)
 {
     begin(2);
     for (int i = 0; i < 2; i++)
@@ -396,7 +396,7 @@ static void schedule(int i, hora_ns delay, hora_class *of, uint64_t key, int num
         &runs[i].future, NULL));
 }
 
-LARGE_SCENARIO(steered_scheduler_keeps_limit_and_key)
+LARGE_SCENARIO(admission_scheduler_keeps_limit_and_key)
 {
     begin_scheduler(2);
     make_narrow(1);
@@ -407,7 +407,7 @@ LARGE_SCENARIO(steered_scheduler_keeps_limit_and_key)
 }
 
 /* Another one is due long before the rate lets the second begin, and takes the lead meanwhile. */
-SCENARIO(steered_scheduler_rate_is_in_time)
+SCENARIO(admission_scheduler_rate_is_in_time)
 {
     hora_class *polite;
     begin_scheduler(1);
@@ -448,7 +448,7 @@ static hora_future *series(hora_class *of, bool overlaps)
 }
 
 /* A series and a task of its class: one at a time, and both come to their end. */
-LARGE_SCENARIO(steered_series_gives_its_turn_back)
+LARGE_SCENARIO(admission_series_gives_its_ticket_back)
 {
     begin_scheduler(2);
     make_narrow(1);
@@ -463,7 +463,7 @@ LARGE_SCENARIO(steered_series_gives_its_turn_back)
 }
 
 /* Runs that overlap, two of a class that lets two run. */
-LARGE_SCENARIO(steered_series_overlaps_within_its_limit)
+LARGE_SCENARIO(admission_series_overlaps_within_its_limit)
 {
     begin_scheduler(3);
     make_narrow(2);
@@ -484,8 +484,8 @@ static void disturb(void *arg)
     (void)hora_future_resume(future);
 }
 
-/* Paused, re-timed and resumed while it waits for its turn, or has it. */
-LARGE_SCENARIO(steered_series_is_steered_while_it_waits)
+/* Paused, re-timed and resumed while it waits for admission, or runs. */
+LARGE_SCENARIO(admission_series_changes_while_it_waits)
 {
     begin_scheduler(2);
     make_narrow(1);
@@ -502,8 +502,45 @@ LARGE_SCENARIO(steered_series_is_steered_while_it_waits)
     CHECK_INT(done, 4);
 }
 
+static hora_future *awaited;
+
+static int wait_for_cancelled(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    hora_latch **both = arg;
+    CHECK_OK(hora_latch_count_down(both[0]));
+    CHECK_OK(hora_latch_await(both[1]));
+    CHECK_INT(hora_future_get(awaited, NULL), HORA_ECANCELED);
+    return 0;
+}
+
+/* A series that is due, and waits for admission, ends with the shutdown, not only when it may begin: the running task of its
+ * class waits for that. */
+LARGE_SCENARIO(admission_series_that_waits_meets_shutdown)
+{
+    hora_latch *both[2];
+    begin_scheduler(2);
+    make_narrow(1);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_latch_new(1, NULL, &both[i], NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_cancelled, both), HORA_TASK_OPTIONS(.task_class = narrow),
+                                   &runs[0].future, NULL));
+    CHECK_OK(hora_latch_await(both[0]));
+    awaited = series(narrow, false);
+    CHECK_OK(hora_latch_count_down(both[1]));
+    CHECK_OK(hora_sleep(SPAN));
+    CHECK_OK(hora_pool_shutdown(pool));
+    CHECK_OK(hora_future_get(runs[0].future, NULL));
+    (void)hora_future_unref(awaited);
+    forget(1);
+    end();
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(hora_latch_free(both[i]));
+    CHECK_INT(done, 0);
+}
+
 /* Each has run, or is handed back or cancelled. */
-LARGE_SCENARIO(steered_scheduler_stop_meets_the_end_of_a_task)
+LARGE_SCENARIO(admission_scheduler_stop_meets_the_end_of_a_task)
 {
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin_scheduler(2);
@@ -523,7 +560,7 @@ LARGE_SCENARIO(steered_scheduler_stop_meets_the_end_of_a_task)
     CHECK_INT(drops, 3);
 }
 
-LARGE_SCENARIO(steered_scheduler_task_awaited_by_its_own_pool)
+LARGE_SCENARIO(admission_scheduler_task_awaited_by_its_own_pool)
 {
     hora_future *outer;
     begin_scheduler(2);
@@ -576,7 +613,7 @@ static void use_without(void)
     forget(3);
 }
 
-SWEEP(steered_pool_survives_every_failure)
+SWEEP(admission_pool_survives_every_failure)
 {
     reset(2);
     if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
@@ -585,7 +622,7 @@ SWEEP(steered_pool_survives_every_failure)
     free_pool(pool);
 }
 
-SWEEP(steered_scheduler_survives_every_failure)
+SWEEP(admission_scheduler_survives_every_failure)
 {
     reset(2);
     limit = 3;

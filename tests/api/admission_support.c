@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steer_support.c - see steer_support.h */
-#include "steer_support.h"
+/* admission_support.c - see admission_support.h */
+#include "admission_support.h"
 
 #include <stdio.h>
 #include <string.h>
