@@ -193,7 +193,6 @@ static hora_future *next_pending(hora_thread *thread)
 
 static void conclude_pending(hora_future *future)
 {
-    assert(future->is_gone || future->is_pending);
     if (future->is_gone) {
         future->object.destroy(&future->object); /* once more, and now for good */
         return;

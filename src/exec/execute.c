@@ -432,7 +432,6 @@ int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_tas
 
 int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
-    assert(hora__atomic_load(&future->object.references) == 1);
     if (pool->owner.spin > 0)
         future->spins = true;
     if (pool->overseer != NULL)

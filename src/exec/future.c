@@ -149,7 +149,6 @@ void hora__future_unborn(hora_future *future)
 
 void hora__future_forget(hora_future *future)
 {
-    assert(hora__atomic_load(&future->object.references) == 1);
     future->owes_drop = false;
     (void)hora_future_unref(future);
 }

@@ -110,7 +110,6 @@ static bool rescue(struct hora__queue_owner *owner)
 
 static void cancelled(struct hora__queue_owner *owner, hora_future *future)
 {
-    assert(future->owner != owner);
     hora__pool_drop_cancelled(HORA__LIST_ENTRY(owner, struct hora_pool, owner), future);
 }
 

@@ -157,7 +157,7 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
 static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
                         void **ret_item, struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock) && deadline > 0);
+    assert(hora__mutex_held(&queue->object.lock));
     struct taker self = {.cell = cell};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);

@@ -166,7 +166,6 @@ bool hora__pool_rescue(hora_pool *pool)
  * time. */
 static void nudge_patient_locked(struct hora__list *list, hora_ns soon, struct hora__wakes *wakes)
 {
-    assert(soon != HORA_FOREVER);
     for (struct hora__list *link = list->next; link != list; link = link->next) {
         struct hora__waiter *waiter = HORA__LIST_ENTRY(link, struct hora__waiter, link);
         if (waiter->deadline > soon)

@@ -88,7 +88,7 @@ static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, e
 /* Wait for room; called with the lock, returns without it. */
 static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put *put, hora_ns deadline)
 {
-    assert(hora__mutex_held(&queue->object.lock) && deadline > 0);
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     struct hora__queue_waiter self = {.put = *put};
