@@ -36,6 +36,7 @@ struct hora__crowd {
     struct hora__run_reading longest_now;
 };
 
+/* Reads the facts about the pool and its workers under the pool's lock. */
 void hora__crowd_look(const struct hora__matter *matter, struct hora__crowd *ret_crowd);
 
 /* Adds a clause that the pool has been shut down or stopped, or nothing. */
@@ -51,7 +52,6 @@ void hora__say_why_not_taken(struct hora__text *out, const struct hora__matter *
 
 /* explain_steered.c: explains a task of a pool with admission that is not done and not running; of a
  * scheduler, a task that is due. */
-
 void hora__explain_steered(struct hora__text *out, const struct hora__matter *matter);
 
 #endif

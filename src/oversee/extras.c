@@ -14,6 +14,7 @@ struct steered_extra {
     struct hora__turn turn;
 };
 
+/* Initialises the ticket from the task's options. */
 static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
 {
     struct hora__turn *turn = &((struct steered_extra *)extra)->turn;
@@ -25,6 +26,7 @@ static void add_turn(struct hora__extra *extra, const hora_task_options *terms)
     extra->turn = turn;
 }
 
+/* Makes the extra of a task. It captures the context now, in the thread that submits. */
 int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
     assert(ret_extra != NULL);
