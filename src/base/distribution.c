@@ -28,6 +28,7 @@ uint64_t hora__bucket_width(unsigned bucket)
  * form. */
 static int64_t rank_of(double q, int64_t count)
 {
+    assert(count > 0);
     double exact = q * (double)count;
     if (!(exact > 1))
         return 1;

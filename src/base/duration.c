@@ -71,6 +71,7 @@ static bool fail(struct scan *scan, const char *reason)
 /* Skips a sign. Returns -1 for a minus, else 1. */
 static int read_sign(struct scan *scan)
 {
+    assert(scan->at != NULL);
     int sign = *scan->at == '-' ? -1 : 1;
     if (*scan->at == '-' || *scan->at == '+')
         scan->at++;
@@ -138,6 +139,7 @@ static bool read_number(struct scan *scan, uint64_t *ret_number)
 /* Reads a unit of the list. It must be smaller than `than`, the unit before it. */
 static bool read_unit(struct scan *scan, const struct unit *units, hora_ns than, hora_ns *ret_length)
 {
+    assert(than > 0 && ret_length != NULL);
     for (; units->length > 0; units++) {
         size_t i = 0;
         while (units->name[i] != '\0' && lower(scan->at[i]) == units->name[i])
@@ -179,6 +181,7 @@ static bool read_simple(struct scan *scan, int sign, char end)
 /* Reads "(1h 30m)", the form that follows a sign. */
 static bool read_bracket(struct scan *scan, int sign)
 {
+    assert(*scan->at == '(');
     scan->at++;
     skip_blanks(scan);
     if (!read_simple(scan, sign, ')'))
@@ -192,6 +195,7 @@ static bool read_bracket(struct scan *scan, int sign)
 /* Reads the point and up to nine digits behind it. */
 static bool read_fraction(struct scan *scan, int sign)
 {
+    assert(*scan->at == '.' || *scan->at == ',');
     hora_ns digit_value = HORA__SECOND / 10;
     for (scan->at++; hora__is_digit(*scan->at); scan->at++, digit_value /= 10) {
         if (digit_value == 0)
@@ -220,6 +224,7 @@ static bool read_iso_parts(struct scan *scan, int sign, const struct unit *units
     return true;
 }
 
+/* Reads P[nD][T[nH][nM][nS]]. */
 static bool read_iso(struct scan *scan, int sign)
 {
     const char *days = ++scan->at;
@@ -249,6 +254,7 @@ static bool is_plain(const char *text)
     return *text == '\0';
 }
 
+/* Reads a duration in any of the forms, up to the end of the text. */
 static bool read_duration(struct scan *scan, hora_ns unit)
 {
     if (*scan->at == '\0')
@@ -292,8 +298,10 @@ static void add_part(struct hora__text *out, bool is_negative, uint64_t number, 
     hora__text_add_char(out, unit);
 }
 
+/* Adds the seconds with as few decimals as possible. */
 static void add_seconds(struct hora__text *out, bool is_negative, uint64_t seconds, uint64_t nanoseconds)
 {
+    assert(nanoseconds < (uint64_t)HORA__SECOND);
     if (is_negative)
         hora__text_add_char(out, '-');
     hora__text_add_number(out, seconds, 1);

@@ -71,6 +71,7 @@ void hora__reason_write(hora_error *reason, int code, const char *field, const c
 
 void hora__reason_set_place(hora_error *reason, size_t offset, size_t length)
 {
+    assert(reason == NULL || reason->code < 0);
     if (reason == NULL)
         return;
     reason->offset = to_int(offset);

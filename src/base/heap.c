@@ -97,6 +97,7 @@ void *hora__heap_pop(struct hora__heap *heap)
 
 int hora__heap_find(const struct hora__heap *heap, const void *item)
 {
+    assert(heap->size >= 0 && heap->size <= heap->capacity); /* I2 */
     int found = -1;
     HORA__TOUCH(heap->size);
     for (int i = 0; i < heap->size; i++)

@@ -26,6 +26,7 @@ void hora__metrics_begin(struct hora__metrics *metrics, enum hora__metrics_forma
 
 int hora__metrics_end(struct hora__metrics *metrics)
 {
+    assert(metrics->out.write != NULL);
     if (metrics->format == HORA__OPENMETRICS)
         hora__writer_text(&metrics->out, "# EOF\n");
     return hora__writer_end(&metrics->out);

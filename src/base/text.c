@@ -9,6 +9,7 @@
 
 static void add_units(struct hora__text *out, int64_t number, const char *unit)
 {
+    assert(number >= 0);
     hora__text_add_number(out, (uint64_t)number, 1);
     hora__text_add(out, unit);
 }
@@ -79,6 +80,7 @@ void hora__say_number(struct hora__text *out, int64_t number)
 
 void hora__say_count(struct hora__text *out, int64_t number, const char *noun)
 {
+    assert(noun != NULL);
     hora__say_number(out, number);
     hora__text_add_char(out, ' ');
     hora__text_add(out, noun);

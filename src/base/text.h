@@ -6,9 +6,9 @@
  *     hora__text_add_number(&out, 5, 2);
  *     return hora__text_end(&out);
  *
- * A text works like snprintf: it cuts off the part that does not fit, always ends with a NUL unless size is 0,
- * and returns the length of the whole text. Nothing here depends on the locale. base/writer.h is for texts of
- * any length. */
+ * A text works like snprintf: it cuts off the part that does not fit, always ends with a NUL unless size is
+ * 0, and returns the length of the whole text. Nothing here depends on the locale. base/writer.h is for texts
+ * of any length. */
 #ifndef HORA_BASE_TEXT_H
 #define HORA_BASE_TEXT_H
 

@@ -174,6 +174,7 @@ struct hora__tree_node *hora__tree_search(const struct hora__tree *tree, int64_t
 
 struct hora__tree_node *hora__tree_next(const struct hora__tree_node *node)
 {
+    assert(node->size > 0);
     HORA__TOUCH(1);
     if (node->child[RIGHT] != NULL) {
         struct hora__tree_node *next = node->child[RIGHT];
@@ -200,6 +201,7 @@ int hora__tree_rank(const struct hora__tree *tree, int64_t major, uint64_t minor
     return rank;
 }
 
+/* Checks I1 to I3 for one node. */
 static bool check_node(const struct hora__tree *tree, const struct hora__tree_node *node)
 {
     int64_t left = weight(node->child[LEFT]);

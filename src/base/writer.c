@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.c - numbers and strings as text, collected in a buffer
+/* writer.c - numbers, strings and JSON as text, collected in a buffer
  *
  * Invariants        W1 between calls, `used` is less than the size of the buffer.
  *                   W2 after an error the writer hands over no more text. */
@@ -8,6 +8,9 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include <hora/clock.h>
+#include <hora/trigger.h>
 
 #include "base/ns.h"
 #include "base/text.h"
@@ -32,6 +35,7 @@ void hora__writer_begin(struct hora__writer *out, hora_write_fn write, void *con
 
 int hora__writer_end(struct hora__writer *out)
 {
+    assert(out->used < sizeof out->buffer); /* W1 */
     flush(out);
     return out->error;
 }
@@ -46,6 +50,7 @@ void hora__writer_char(struct hora__writer *out, char character)
 
 void hora__writer_text(struct hora__writer *out, const char *text)
 {
+    assert(text != NULL);
     for (; *text != '\0'; text++)
         hora__writer_char(out, *text);
 }
@@ -201,5 +206,81 @@ void hora__writer_label(struct hora__writer *out, const char *value)
 
 void hora__writer_help(struct hora__writer *out, const char *text, bool escapes_quotes)
 {
+    assert(text != NULL);
     add_escaped(out, text, escapes_quotes);
+}
+
+/* ---- JSON ---- */
+
+void hora__json_begin(struct hora__json *json, hora_write_fn write, void *context)
+{
+    hora__writer_begin(&json->out, write, context);
+    json->needs_comma = false;
+}
+
+int hora__json_end(struct hora__json *json)
+{
+    hora__writer_char(&json->out, '\n');
+    return hora__writer_end(&json->out);
+}
+
+/* Writes the comma and the key in front of a value. */
+static void begin_value(struct hora__json *json, const char *key)
+{
+    if (json->needs_comma)
+        hora__writer_char(&json->out, ',');
+    json->needs_comma = true;
+    if (key == NULL)
+        return;
+    hora__writer_json(&json->out, key);
+    hora__writer_char(&json->out, ':');
+}
+
+void hora__json_open(struct hora__json *json, const char *key, char bracket)
+{
+    assert(bracket == '{' || bracket == '[');
+    begin_value(json, key);
+    hora__writer_char(&json->out, bracket);
+    json->needs_comma = false;
+}
+
+void hora__json_close(struct hora__json *json, char bracket)
+{
+    assert(bracket == '}' || bracket == ']');
+    hora__writer_char(&json->out, bracket);
+    json->needs_comma = true;
+}
+
+void hora__json_null(struct hora__json *json, const char *key)
+{
+    begin_value(json, key);
+    hora__writer_text(&json->out, "null");
+}
+
+void hora__json_bool(struct hora__json *json, const char *key, bool value)
+{
+    begin_value(json, key);
+    hora__writer_text(&json->out, value ? "true" : "false");
+}
+
+void hora__json_int(struct hora__json *json, const char *key, int64_t value)
+{
+    begin_value(json, key);
+    hora__writer_int(&json->out, value);
+}
+
+void hora__json_text(struct hora__json *json, const char *key, const char *value)
+{
+    begin_value(json, key);
+    hora__writer_json(&json->out, value);
+}
+
+void hora__json_seconds(struct hora__json *json, const char *key, hora_ns value)
+{
+    if (value == HORA_FOREVER || value == HORA_NEVER) {
+        hora__json_null(json, key);
+        return;
+    }
+    begin_value(json, key);
+    hora__writer_seconds(&json->out, value);
 }

@@ -49,8 +49,10 @@ static bool is_listed(hora_cron_field field, uint64_t set)
     return !is_full(field, set) && step_of(set) == 0 && (set & set >> 1 & set >> 2) == 0;
 }
 
+/* Writes a number, or the name that the field has for it. */
 static void add_value(struct hora__text *out, hora_cron_field field, int value)
 {
+    assert(value >= hora__cron_values[field].min && value <= hora__cron_values[field].max);
     const char *names = hora__cron_values[field].names;
     if (names == NULL) {
         hora__text_add_number(out, (uint64_t)value, 1);
@@ -62,6 +64,7 @@ static void add_value(struct hora__text *out, hora_cron_field field, int value)
 
 static void add_range(struct hora__text *out, hora_cron_field field, int first, int last)
 {
+    assert(first <= last);
     add_value(out, field, first);
     hora__text_add_char(out, '-');
     add_value(out, field, last);
@@ -74,6 +77,7 @@ static void add_comma(struct hora__text *out, bool *is_first)
     *is_first = false;
 }
 
+/* Writes single values and, unless the style forbids them, ranges of three or more neighbours. */
 static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style,
                      bool *is_first)
 {
@@ -92,6 +96,7 @@ static void add_list(struct hora__text *out, hora_cron_field field, uint64_t set
     }
 }
 
+/* Writes *, a value or a range, followed by the step. */
 static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
 {
     assert(step_of(set) > 0);
@@ -110,6 +115,7 @@ static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set
     hora__text_add_number(out, (uint64_t)step, 1);
 }
 
+/* Writes a field in the shortest form that the style allows. */
 static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set, struct style style)
 {
     assert(set != 0);
@@ -123,6 +129,7 @@ static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set,
         add_list(out, field, set, style, &is_first);
 }
 
+/* Writes the fields for second, minute and hour, such that is_interval can be read back. */
 static void add_times(struct hora__text *out, const hora_cron *cron, struct style style)
 {
     bool is_exact = cron->dst == HORA_DST_ONCE;
@@ -140,6 +147,7 @@ static void add_times(struct hora__text *out, const hora_cron *cron, struct styl
     add_set(out, HORA_CRON_FIELD_HOUR, cron->hours, style);
 }
 
+/* Writes L, L-n, LW and nW. */
 static void add_special_days(struct hora__text *out, const hora_cron *cron, bool is_first)
 {
     for (uint32_t rest = cron->before_last; rest != 0; rest &= rest - 1) {
@@ -159,6 +167,7 @@ static void add_special_days(struct hora__text *out, const hora_cron *cron, bool
     }
 }
 
+/* Writes dL and d#n. */
 static void add_special_weekdays(struct hora__text *out, const hora_cron *cron, bool is_first)
 {
     for (int day = 1; day <= WEEK; day++) {
@@ -227,6 +236,7 @@ static bool needs_star(const hora_cron *cron)
 
 static void add_expression(struct hora__text *out, const hora_cron *cron)
 {
+    assert(!cron->is_reboot);
     struct style style = {.has_star = true, .has_open_step = cron->dialect == HORA_CRON_SPRING};
     bool has_starred_day = needs_star(cron) && hora__set_has(cron->days, 1);
     add_times(out, cron, style);

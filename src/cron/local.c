@@ -52,6 +52,7 @@ enum { NEARBY = HORA__OFFSET_MAX };
 
 static int day_of_year(const struct hora__date *date, int64_t days)
 {
+    assert(date->month >= 1 && date->month <= 12);
     return (int)(days - hora__days_from_date(date->year, 1, 1)) + 1;
 }
 
@@ -216,6 +217,7 @@ static bool read_pair(const char *text, int *ret_number)
 /* Reads the digits behind the sign: hours, and minutes and seconds if present. */
 static bool read_parts(const char *text, size_t length, int parts[3])
 {
+    assert(parts[0] == 0 && parts[1] == 0 && parts[2] == 0);
     if (length == 1 && hora__is_digit(text[0])) {
         parts[0] = text[0] - '0';
         return true;
@@ -287,6 +289,7 @@ static bool accept(const char **at, char c)
 
 static bool read_digits(const char **at, int count, int *ret_number)
 {
+    assert(count > 0 && count <= 9);
     int number = 0;
     for (int i = 0; i < count; i++, ++*at) {
         if (!hora__is_digit(**at))
@@ -306,6 +309,7 @@ static bool read_date(const char **at, hora_local *local)
     return is_date;
 }
 
+/* Reads one to nine digits as nanoseconds. */
 static bool read_fraction(const char **at, hora_local *local)
 {
     int digits = 0;
@@ -343,6 +347,7 @@ static bool read_offset(const char **at, struct parts *parts)
     return true;
 }
 
+/* Reads the optional name of a zone in brackets. */
 static bool read_name(const char **at, struct parts *parts)
 {
     parts->has_name = accept(at, '[');
@@ -357,6 +362,7 @@ static bool read_name(const char **at, struct parts *parts)
     return true;
 }
 
+/* Splits a text into its parts. Returns false if it has the wrong form. */
 static bool take_apart(const char *text, struct parts *parts)
 {
     memset(parts, 0, sizeof *parts);
@@ -372,9 +378,11 @@ static bool take_apart(const char *text, struct parts *parts)
 
 /* ---- from parts to an instant ---- */
 
+/* The instant of a local time with an offset, which must be that of the named zone, if any. */
 static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant,
                      hora_error *reason)
 {
+    assert(parts->has_offset);
     int64_t shown;
     int error = local_second(&parts->local, &shown);
     if (error < 0)
@@ -392,9 +400,11 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
     return 0;
 }
 
+/* The instant of a local time in a zone; the earlier one if the clocks show it twice. */
 static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant,
                    hora_error *reason)
 {
+    assert(!parts->has_offset);
     hora_local_moments moments;
     int error = hora_zone_to_instant(zone, &parts->local, &moments);
     if (error < 0)
@@ -445,6 +455,7 @@ int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *re
 /* Writes as many digits as needed, in groups of three. */
 static void format_fraction(int32_t nanosecond, char text[11])
 {
+    assert(nanosecond >= 0 && nanosecond < HORA__SECOND);
     text[0] = '\0';
     if (nanosecond == 0)
         return;

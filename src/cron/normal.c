@@ -6,6 +6,7 @@
  * of months (four lengths, seven weekdays for the first day). Normalizing first adds every item that the
  * meaning covers; the result depends on the meaning alone. Then it removes, in a fixed order from the rarest
  * item, every item that the others make redundant. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,11 +19,13 @@ typedef bool change_item(hora_cron *cron, int number, bool is_added);
 
 static void change_bit(uint32_t *set, int bit, bool is_added)
 {
+    assert(bit >= 0 && bit < 32);
     *set = is_added ? *set | UINT32_C(1) << bit : *set & ~(UINT32_C(1) << bit);
 }
 
 static void change_bit8(uint8_t *set, int bit, bool is_added)
 {
+    assert(bit >= 0 && bit < 8);
     uint32_t wide = *set;
     change_bit(&wide, bit, is_added);
     *set = (uint8_t)wide;
@@ -31,6 +34,7 @@ static void change_bit8(uint8_t *set, int bit, bool is_added)
 /* 31W to 1W, LW, L-30 to L, 31 to 1 */
 static bool change_day(hora_cron *cron, int number, bool is_added)
 {
+    assert(number >= 0);
     if (number < 31)
         change_bit(&cron->nearest, 31 - number, is_added);
     else if (number == 31)
@@ -45,6 +49,7 @@ static bool change_day(hora_cron *cron, int number, bool is_added)
 /* for each weekday d: dL, d#5 to d#1, d */
 static bool change_weekday(hora_cron *cron, int number, bool is_added)
 {
+    assert(number >= 0);
     int day = number % WEEK;
     int word = number / WEEK;
     if (word == 0)
@@ -88,6 +93,7 @@ static void normalize_field(hora_cron *field, const hora_cron *empty, change_ite
     }
 }
 
+/* Normalizes the day of the month. */
 static void normalize_days(hora_cron *cron)
 {
     const hora_cron empty = {.weekdays = HORA__ALL_WEEKDAYS};
@@ -103,6 +109,7 @@ static void normalize_days(hora_cron *cron)
     cron->last_working_day = field.last_working_day;
 }
 
+/* Normalizes the weekday. */
 static void normalize_weekdays(hora_cron *cron)
 {
     const hora_cron empty = {.days = HORA__ALL_DAYS};

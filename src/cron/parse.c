@@ -90,6 +90,7 @@ static void add_byte(struct hora__text *out, char byte)
 /* Adds at most `shown` bytes of a piece, with dots for the rest. */
 static void add_piece(struct hora__text *out, const char *text, struct piece piece, size_t shown)
 {
+    assert(shown > 3);
     bool is_cut = piece.length > shown;
     size_t end = piece.begin + (is_cut ? shown - 3 : piece.length);
     for (size_t i = piece.begin; i < end; i++)
@@ -126,6 +127,7 @@ static void add_reason(struct hora__text *out, const char *why, const char *allo
  * Returns HORA_EINVAL. */
 static int refuse(const struct reading *reading, hora_cron_field field, struct piece piece, const char *why)
 {
+    assert(why != NULL);
     hora_error *reason = reading->reason;
     if (reason == NULL)
         return HORA_EINVAL;
@@ -196,7 +198,6 @@ static char piece_last(const struct reading *reading, struct piece piece)
 
 static struct piece piece_trim(const struct reading *reading, struct piece piece)
 {
-    assert(piece.begin + piece.length <= strlen(reading->text));
     while (piece.length > 0 && is_blank(reading->text[piece.begin])) {
         piece.begin++;
         piece.length--;
@@ -286,6 +287,7 @@ struct range {
 static int read_range(const struct reading *reading, hora_cron_field field, struct piece piece,
                       struct range *ret_range)
 {
+    assert(ret_range != NULL);
     struct piece first;
     struct piece last = piece;
     /* a negative number, not a range without a start */
@@ -395,6 +397,7 @@ static int read_list(const struct reading *reading, hora_cron_field field, struc
 
 static struct piece without_last(struct piece piece)
 {
+    assert(piece.length > 0);
     return (struct piece){piece.begin, piece.length - 1};
 }
 
@@ -454,6 +457,7 @@ static int read_special_weekday(const struct reading *reading, struct piece piec
     return 0;
 }
 
+/* Reads one list item of the Spring dialect. */
 static int read_spring_member(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     bool is_day_field = field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY;
@@ -503,6 +507,7 @@ static const struct dialect spring = {
  * A day field is restricted unless its text starts with *. So 1-31 is restricted, and every second day
  * written as a step of * is not. If both fields are restricted, one match is enough. */
 
+/* Reads one list item of a crontab. */
 static int read_unix_member(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     if ((field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "?LW#")) ||
@@ -559,8 +564,10 @@ static const char *fields_of_macro(const struct reading *reading, struct piece n
     return NULL;
 }
 
+/* Reads @daily and the like: parses the fields that the macro stands for. */
 static int read_macro(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
+    assert(reading->text[whole.begin] == '@');
     struct piece name;
     struct piece rest = whole;
     bool is_alone = !piece_cut(reading, &rest, ' ', &name);
@@ -583,6 +590,7 @@ static int read_macro(const struct reading *reading, const struct dialect *diale
 
 static struct piece next_field(const struct reading *reading, struct piece *rest)
 {
+    assert(rest->length > 0);
     struct piece field;
     (void)piece_cut(reading, rest, ' ', &field);
     *rest = piece_trim(reading, *rest);
@@ -611,6 +619,7 @@ static int check_count(const struct reading *reading, const struct dialect *dial
 
 static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
+    assert(dialect->read_field != NULL);
     int error = check_count(reading, dialect, whole);
     for (hora_cron_field field = dialect->first; error == 0 && field <= HORA_CRON_FIELD_WEEKDAY; field++)
         error = dialect->read_field(reading, field, next_field(reading, &whole));

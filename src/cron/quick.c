@@ -77,6 +77,7 @@ static int lower(char c)
     return (unsigned char)c | 0x20;
 }
 
+/* Reads a three-letter name. */
 static int read_name(struct quick *quick, hora_cron_field field)
 {
     const char *at = quick->at;
@@ -144,6 +145,7 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
 static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single,
                       uint64_t *set)
 {
+    assert(first >= 0 && first <= last);
     if (*quick->at != '/') {
         *set |= is_single ? UINT64_C(1) << first : hora__set_from_to(first, last);
         return true;
@@ -158,6 +160,7 @@ static bool read_step(struct quick *quick, hora_cron_field field, int first, int
 
 static bool read_star(struct quick *quick, hora_cron_field field, uint64_t *set)
 {
+    assert(*quick->at == '*');
     const struct hora__cron_values *values = &hora__cron_values[field];
     int first = field == HORA_CRON_FIELD_WEEKDAY && !quick->is_unix ? 1 : values->min;
     quick->at++;
@@ -256,6 +259,7 @@ static void skip_blanks(struct quick *quick)
         quick->at++;
 }
 
+/* Stores the sets; Sunday becomes 0. */
 static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interval, bool is_either_day)
 {
     cron->seconds = sets[HORA_CRON_FIELD_SECOND];

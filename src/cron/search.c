@@ -52,6 +52,7 @@ static uint32_t up_to(int n)
 
 static int weekday_of(int day, int first_weekday)
 {
+    assert(day >= 1 && day <= 31);
     return (first_weekday + day - 1) % 7;
 }
 
@@ -59,6 +60,7 @@ static int weekday_of(int day, int first_weekday)
  * the first day, repeated five times. */
 static uint32_t days_of_weekdays(uint32_t weekdays, int first_weekday)
 {
+    assert(first_weekday >= 0 && first_weekday <= 6);
     uint32_t week = (weekdays >> first_weekday | weekdays << (7 - first_weekday)) & 0x7f;
     uint64_t weeks = week * UINT64_C(0x10204081);
     return (uint32_t)(weeks << 1);
@@ -85,6 +87,7 @@ static int last_working_day(int first_weekday, int length)
     return weekday == SATURDAY ? length - 1 : weekday == SUNDAY ? length - 2 : length;
 }
 
+/* The days that match the day-of-month field. */
 static uint32_t by_day_of_month(const hora_cron *cron, int first_weekday, int length)
 {
     uint32_t mask = cron->days;
@@ -103,6 +106,7 @@ static uint32_t by_day_of_month(const hora_cron *cron, int first_weekday, int le
 /* As if the month had 35 days. */
 static uint32_t nth_days(uint32_t numbers, int weekday, int first_weekday)
 {
+    assert(weekday >= 0 && weekday <= 6);
     int first = 1 + (weekday - first_weekday + 7) % 7;
     uint64_t mask = 0;
     for (; numbers != 0; numbers &= numbers - 1)
@@ -110,6 +114,7 @@ static uint32_t nth_days(uint32_t numbers, int weekday, int first_weekday)
     return (uint32_t)mask;
 }
 
+/* The days that match the weekday field. */
 static uint32_t by_day_of_week(const hora_cron *cron, int first_weekday, int length)
 {
     uint32_t mask = days_of_weekdays(cron->weekdays, first_weekday);
@@ -159,8 +164,10 @@ static int last_time(const hora_cron *cron)
            hora__set_last(cron->seconds);
 }
 
+/* The first matching time of day from `time` on, or NO_TIME. */
 static int first_time_from(const hora_cron *cron, int time)
 {
+    assert(time >= 0 && time < HORA__DAY);
     int hour = time / HOUR;
     int minute = time / MINUTE % 60;
     int second = time % MINUTE;
@@ -179,8 +186,10 @@ static int first_time_from(const hora_cron *cron, int time)
     return NO_TIME;
 }
 
+/* The last matching time of day up to `time`, or NO_TIME. */
 static int last_time_to(const hora_cron *cron, int time)
 {
+    assert(time >= 0 && time < HORA__DAY);
     int hour = time / HOUR;
     int minute = time / MINUTE % 60;
     int second = time % MINUTE;
@@ -212,6 +221,7 @@ struct month {
 
 static struct month month_of(const hora_cron *cron, int64_t year, int number, int64_t before)
 {
+    assert(number >= 1 && number <= 12);
     struct month month = {.year = year, .month = number, .before = before};
     if (hora__set_has(cron->months, number))
         month.days = hora__cron_month_mask(cron, hora__weekday(before + 1), hora__month_days(year, number));
@@ -254,6 +264,7 @@ static bool first_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *
     return true;
 }
 
+/* The last matching day from `from` to `to`. */
 static bool last_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *ret_day, int *steps)
 {
     struct hora__date date = hora__date_from_days(to);
@@ -330,7 +341,8 @@ static int64_t never_shown(const struct hora__spans *spans, size_t index)
     return shown;
 }
 
-static struct span stretch_at(const hora_cron *cron, const struct hora__spans *spans, size_t index)
+/* Limits a span to the range of hora_instant and applies the rule for clock changes. */
+static struct span span_at(const hora_cron *cron, const struct hora__spans *spans, size_t index)
 {
     struct span span = {
         .begin = hora__ns_max(spans->begins[index], HORA__SECOND_MIN),
@@ -387,7 +399,7 @@ bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t aft
     struct ahead ahead = {.from = LOCAL_MIN, .match = LOCAL_MIN - 1};
     for (size_t index = hora__spans_find(spans, second);; index++) {
         *ret_steps += 1;
-        struct span span = stretch_at(cron, spans, index);
+        struct span span = span_at(cron, spans, index);
         int64_t local = hora__ns_max(span.least, second + span.offset);
         look_ahead(cron, &ahead, second == span.begin ? span.least : local, ret_steps);
         if (ahead.match < span.end + span.offset + (HORA__FAULT(CRON_SPAN_ENDS_LATE) ? 1 : 0)) {
@@ -417,6 +429,7 @@ struct behind {
     int64_t match;
 };
 
+/* Extends *behind to local times up to `to`. Searches only what is not known yet. */
 static void look_behind(const hora_cron *cron, struct behind *behind, int64_t to, int *steps)
 {
     if (to > behind->to && HORA__FAULT(CRON_OVERLAP_UNSEEN))
@@ -429,6 +442,7 @@ static void look_behind(const hora_cron *cron, struct behind *behind, int64_t to
     assert(behind->match <= to);
 }
 
+/* Like hora__cron_search, towards the past. */
 static bool search_back(const hora_cron *cron, const hora_zone *zone, int64_t before, int64_t *ret_previous,
                         int *ret_steps)
 {
@@ -440,7 +454,7 @@ static bool search_back(const hora_cron *cron, const hora_zone *zone, int64_t be
     struct behind behind = {.to = LOCAL_MAX, .match = LOCAL_MAX + 1};
     for (size_t index = hora__spans_find(spans, second);; index--) {
         *ret_steps += 1;
-        struct span span = stretch_at(cron, spans, index);
+        struct span span = span_at(cron, spans, index);
         look_behind(cron, &behind, second + span.offset, ret_steps);
         if (behind.match >= span.least) {
             *ret_previous = instant_of(&span, behind.match);
@@ -507,7 +521,7 @@ bool hora_cron_matches(const hora_cron *cron, const hora_zone *zone, hora_instan
         return false;
     const struct hora__spans *spans = hora__zone_spans(zone);
     int64_t second = instant.ns / HORA__SECOND;
-    struct span span = stretch_at(cron, spans, hora__spans_find(spans, second));
+    struct span span = span_at(cron, spans, hora__spans_find(spans, second));
     int64_t local = second + span.offset;
     int64_t from = second == span.begin ? span.least : hora__ns_max(span.least, local);
     int64_t match;

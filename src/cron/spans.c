@@ -123,6 +123,7 @@ void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span
     draft->count++;
 }
 
+/* Notes for each bucket the span that contains its first second. */
 static void fill_index(const struct hora__spans *spans, uint16_t *index)
 {
     size_t span = 0;
@@ -161,6 +162,7 @@ int hora__draft_finish(const struct hora__draft *draft, struct hora__spans **ret
 
 int hora__spans_fixed(int32_t offset, const char *name, struct hora__spans **ret_spans)
 {
+    assert(offset >= -HORA__OFFSET_MAX && offset <= HORA__OFFSET_MAX); /* S4 */
     struct hora__draft draft;
     size_t length = strlen(name);
     int error = hora__draft_init(&draft, 1, length + 1);
@@ -177,6 +179,7 @@ int hora__spans_fixed(int32_t offset, const char *name, struct hora__spans **ret
 
 bool hora__spans_equal(const struct hora__spans *a, const struct hora__spans *b)
 {
+    assert(a->count > 0 && b->count > 0); /* S1 */
     if (a->count != b->count || memcmp(a->begins, b->begins, a->count * sizeof *a->begins) != 0)
         return false;
     for (size_t i = 0; i < a->count; i++) {

@@ -93,6 +93,7 @@ static bool accept(struct text_reader *r, char c)
 /* Reads one to three digits, a number from low to high. */
 static bool read_number(struct text_reader *r, int low, int high, int *ret_number)
 {
+    assert(low <= high);
     const char *first = r->at;
     int number = 0;
     while (r->at < r->end && hora__is_digit(*r->at) && r->at - first < 3)
@@ -101,6 +102,7 @@ static bool read_number(struct text_reader *r, int low, int high, int *ret_numbe
     return r->at > first && number >= low && number <= high;
 }
 
+/* Reads the name of a kind of time. */
 static bool read_name(struct text_reader *r, struct footer_time *time)
 {
     bool is_quoted = accept(r, '<');
@@ -142,6 +144,7 @@ static bool read_offset(struct text_reader *r, struct footer_time *time)
     return true;
 }
 
+/* Reads a date in one of the three forms. */
 static bool read_day(struct text_reader *r, struct footer_date *date)
 {
     if (accept(r, 'M')) {
@@ -220,6 +223,7 @@ struct events {
     struct event list[MOST_EVENTS];
 };
 
+/* The day of a date in a year, since 1970-01-01. */
 static int64_t day_of(const struct footer_date *date, int64_t year)
 {
     int64_t new_year = hora__days_from_date(year, 1, 1);
@@ -255,8 +259,10 @@ static void insert(struct events *events, struct event event)
     events->list[position] = event;
 }
 
+/* Adds the two events of a year. */
 static void add_year(struct events *events, const struct footer *footer, int64_t year)
 {
+    assert(footer->has_dst);
     int64_t start = second_of(&footer->start, year, footer->standard.offset);
     int64_t end = second_of(&footer->end, year, footer->dst.offset);
     int64_t length = (hora__is_leap(year) ? 366 : 365) * HORA__DAY;
@@ -277,6 +283,7 @@ static struct hora__span span_of(struct hora__draft *draft, const struct footer 
 /* Whether daylight-saving time holds when time begins. There are events before that. */
 static bool begins_with_dst(const struct events *events)
 {
+    assert(events->count <= MOST_EVENTS);
     bool is_dst = false;
     for (size_t i = 0; i < events->count && events->list[i].at <= HORA__SECOND_FIRST; i++)
         is_dst = events->list[i].is_dst;
@@ -288,6 +295,7 @@ static bool knows_offset(const struct footer *footer, int32_t offset)
     return offset == footer->standard.offset || (footer->has_dst && offset == footer->dst.offset);
 }
 
+/* Adds a span for each event behind `last`. */
 static int add_spans(const struct footer *footer, const struct events *events, struct hora__draft *draft,
                      int64_t last)
 {
@@ -400,6 +408,7 @@ static bool skip_block(struct reader *r, const struct header *header)
     return take(r, size) != NULL;
 }
 
+/* Takes the parts of a block and checks its counts. */
 static bool read_block(struct reader *r, const struct header *header, size_t time_size, struct block *block)
 {
     if (header->types == 0 || header->types > MOST_TYPES || header->transitions > MOST_TRANSITIONS ||
@@ -421,6 +430,7 @@ static bool read_block(struct reader *r, const struct header *header, size_t tim
 /* Returns the length of the name that starts there; 0: no name, or one with unprintable characters. */
 static size_t name_length(const struct block *block, size_t start)
 {
+    assert(start <= UINT8_MAX);
     size_t length = 0;
     for (size_t i = start; i < block->counts.characters; i++, length++) {
         if (block->characters[i] == '\0')
@@ -480,6 +490,7 @@ static void name_types(const struct block *block, struct hora__draft *draft, str
     }
 }
 
+/* Adds the transitions of the file, and then the spans of the footer. */
 static int fill(const struct block *block, size_t time_size, struct type *types, const struct footer *footer,
                 struct hora__draft *draft, const char **ret_reason)
 {

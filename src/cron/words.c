@@ -55,6 +55,7 @@ static const struct unit units[] = {
     [HORA_CRON_FIELD_HOUR] = {"hour", "hours", 24},
 };
 
+/* Classifies the values of a field. */
 static enum shape shape_of(hora_cron_field field, uint64_t set)
 {
     assert(field <= HORA_CRON_FIELD_HOUR && set != 0);
@@ -88,6 +89,7 @@ static void add_numbers(struct hora__text *out, uint64_t set)
 /* "every minute", "every 15 minutes" */
 static void add_every(struct hora__text *out, const struct unit *unit, int step)
 {
+    assert(step > 0);
     hora__text_add(out, "every ");
     if (step > 1) {
         add_number(out, step);
@@ -116,6 +118,7 @@ static void add_pattern(struct hora__text *out, hora_cron_field field, uint64_t 
 /* "minute 5", "minutes 5 and 20" */
 static void add_members(struct hora__text *out, hora_cron_field field, uint64_t set)
 {
+    assert(set != 0);
     hora__text_add(out, hora__set_count(set) == 1 ? units[field].name : units[field].names);
     hora__text_add_char(out, ' ');
     add_numbers(out, set);
@@ -158,8 +161,10 @@ static void add_time_field(struct hora__text *out, hora_cron_field field, uint64
         add_members(out, field, set);
 }
 
+/* Writes 09:05 or 09:05:30. */
 static void add_clock(struct hora__text *out, int hour, int minute, int second, bool has_seconds)
 {
+    assert(hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 59);
     hora__text_add_number(out, (uint64_t)hour, 2);
     hora__text_add_char(out, ':');
     hora__text_add_number(out, (uint64_t)minute, 2);
@@ -218,6 +223,7 @@ static int count_spans(uint32_t hours)
 /* "between 09:00 and 12:59 and between 14:00 and 17:59" */
 static void add_spans(struct hora__text *out, uint64_t hours)
 {
+    assert(hours != 0);
     struct enumeration spans = {count_spans((uint32_t)hours), 0, " and "};
     while (hours != 0) {
         int first = hora__set_first(hours);
@@ -234,6 +240,7 @@ static void add_spans(struct hora__text *out, uint64_t hours)
 /* "every 2nd hour from 09:00 to 17:00" */
 static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape shape)
 {
+    assert(hora__set_step(hours) > 1);
     hora__text_add(out, "every ");
     hora__say_ordinal(out, hora__set_step(hours));
     hora__text_add(out, " hour");

@@ -129,6 +129,7 @@ static int load_file(const char *path, struct hora__spans **ret_spans, const cha
 /* Reads the current rules of the file. */
 static int load(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
 {
+    assert(path != NULL);
     int error = load_file(path, ret_spans, ret_reason);
     if (error == HORA_ENOENT && strcmp(path, local_path) == 0)
         return hora__spans_fixed(0, "UTC", ret_spans);
@@ -173,6 +174,7 @@ static bool is_name_character(char c)
            (c != '\0' && strchr("_+-./~", c) != NULL);
 }
 
+/* Whether a name can be a file inside the database's folder. */
 static bool is_file_name(const char *name)
 {
     char before = '/';
@@ -190,6 +192,7 @@ static bool is_file_name(const char *name)
 
 static int make_fixed(const char *name, int32_t offset, hora_zone **ret_zone)
 {
+    assert(name[0] != '\0');
     struct hora__spans *spans;
     int error = hora__spans_fixed(offset, name, &spans);
     if (error == 0)
@@ -234,6 +237,7 @@ static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_erro
     return true;
 }
 
+/* Makes a zone by its name; *ret_reason explains an error. */
 static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone,
                     const char **ret_reason)
 {

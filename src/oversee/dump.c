@@ -15,9 +15,9 @@
 #include <hora/explain.h>
 
 #include "base/fault.h"
-#include "base/json.h"
 #include "base/ns.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "oversee/measures.h"
 #include "oversee/oversight.h"
 #include "sched/agenda_view.h"
@@ -105,6 +105,7 @@ struct dump {
 
 static void copy_name(struct dump_task *to, const char *name)
 {
+    assert(to != NULL);
     to->has_name = name != NULL;
     hora__utf8_copy(to->name, sizeof to->name, name != NULL ? name : "");
 }
@@ -134,6 +135,7 @@ static void name_future(struct dump_task *to, hora_future *future, bool may_wait
 /* Called with the lock of the queue. */
 static void copy_terms(struct dump_task *to, const struct hora__extra *extra)
 {
+    assert(!to->is_steered);
     if (extra == NULL || extra->ticket == NULL)
         return;
     const struct hora__ticket *ticket = extra->ticket;
@@ -148,6 +150,7 @@ static hora_ns at_least_zero(hora_ns time)
     return time > 0 ? time : 0;
 }
 
+/* Copies a waiting task. Called with the queue's lock; its name is copied later. */
 static bool copy_head(void *item, const hora_task *task, void *arg)
 {
     assert(((struct dump *)arg)->heads < MOST_TASKS);
@@ -206,6 +209,7 @@ static hora_future *copy_entry(struct dump_task *to, const struct hora__agenda_v
     return has_future ? hora_future_ref(hora__entry_future(entry)) : NULL;
 }
 
+/* Copies the first due and the next planned entries of a scheduler. */
 static void collect_agenda(struct dump *dump, bool may_wait)
 {
     hora_queue *queue = dump->pool->queue;
@@ -255,6 +259,7 @@ static void copy_class_locked(struct dump_class *to, const hora_class *from)
                               .started = admission_class->started};
 }
 
+/* Copies the classes of a pool with admission, and counts its keys. */
 static void collect_classes(struct dump *dump)
 {
     const struct hora__oversight *oversight = hora__pool_oversight(dump->pool);
@@ -283,6 +288,7 @@ static void copy_worker_locked(struct dump_worker *to, struct hora__worker *work
                    hora__worker_record_read(hora__worker_record_of(worker->witness), &to->now);
 }
 
+/* Copies as many workers as there is room for, and counts the others. */
 static void collect_workers(struct dump *dump)
 {
     assert(dump->worker_room > 0);
@@ -325,8 +331,10 @@ static int collect_more_workers(struct dump *dump)
 
 /* ---- all parts ---- */
 
+/* Copies everything. `for_debugger`: allocates nothing, and skips what locks that are not free guard. */
 static int collect(struct dump *dump, hora_pool *pool, bool for_debugger)
 {
+    assert(pool != NULL);
     dump->pool = pool;
     dump->worker = dump->own_workers;
     dump->worker_room = MOST_WORKERS;
@@ -426,6 +434,7 @@ static void write_firings(struct hora__json *json, const struct dump *dump)
 
 static void write_class(struct hora__json *json, const struct dump_class *class)
 {
+    assert(class->name != NULL);
     hora__json_open(json, NULL, '{');
     hora__json_text(json, "name", class->name);
     hora__json_int(json, "limit", class->limit);
@@ -478,6 +487,7 @@ static hora_ns since(const struct dump *dump, hora_ns time)
     return hora__ns_max(hora__ns_sub(dump->now, time), 0);
 }
 
+/* Writes the current run of a busy worker. */
 static void write_what_it_runs(struct hora__json *json, const struct dump *dump,
                                const struct hora__run_reading *now)
 {
@@ -661,6 +671,7 @@ static bool is_busy(hora_pool *pool)
     return true;
 }
 
+/* Writes that a lock is held, instead of a dump. */
 static int write_busy(const hora_pool *pool, hora_write_fn write, void *context)
 {
     assert(write != NULL);

@@ -32,6 +32,7 @@ static hora_pool *pool_of(struct hora__queue_owner *owner)
     return HORA__LIST_ENTRY(owner, struct hora_pool, owner);
 }
 
+/* Reads the facts that the future's lock guards, and takes the references. */
 static void open_matter(struct hora__matter *matter, hora_future *future)
 {
     *matter = (struct hora__matter){.future = future};
@@ -52,6 +53,7 @@ static void open_matter(struct hora__matter *matter, hora_future *future)
     hora__mutex_unlock(&future->object.lock);
 }
 
+/* Gives the references back. */
 static void close_matter(struct hora__matter *matter)
 {
     (void)hora_thread_unref(matter->runner);
@@ -65,6 +67,7 @@ static void close_matter(struct hora__matter *matter)
 
 /* ---- the pool ---- */
 
+/* Adds a worker to the view of its pool. */
 static void look_at_locked(struct hora__crowd *crowd, const struct hora__matter *matter,
                            struct hora__worker *worker)
 {
@@ -107,6 +110,7 @@ void hora__crowd_look(const struct hora__matter *matter, struct hora__crowd *ret
 
 /* ---- clauses ---- */
 
+/* "resize (img.c:88)", "a task (img.c:88)" or "a task". */
 static void add_task(struct hora__text *out, const char *name, const char *file, int line)
 {
     hora__text_add(out, name != NULL ? name : "a task");
@@ -139,9 +143,11 @@ void hora__say_longest(struct hora__text *out, const char *words, const struct h
     hora__say_duration(out, hora__ns_sub(matter->now, now->began));
 }
 
+/* All workers are busy: with what, and whether some do not count. */
 static void add_busy(struct hora__text *out, const struct hora__matter *matter,
                      const struct hora__crowd *crowd)
 {
+    assert(crowd->workers > 0 && crowd->busy == crowd->workers);
     if (crowd->workers == 1) {
         hora__text_add(out, "; its pool's only worker is busy");
     } else {
@@ -211,8 +217,10 @@ struct schedule_view {
     int64_t failures_in_a_row;
 };
 
-static void read_course(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
+/* Reads the state of a series. */
+static void read_series(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
 {
+    assert(scheduled->course != NULL);
     const struct hora__course *own = scheduled->course;
     schedule->is_given = own->is_given;
     schedule->doubt = own->doubt;
@@ -227,6 +235,7 @@ static void read_course(const struct hora__scheduled *scheduled, struct schedule
     schedule->failures_in_a_row = own->failures_in_a_row;
 }
 
+/* Reads everything there is to know of a scheduled task in one visit to its timer queue. */
 static void read_schedule(const struct hora__matter *matter, struct schedule_view *ret_course)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(matter->future);
@@ -242,7 +251,7 @@ static void read_schedule(const struct hora__matter *matter, struct schedule_vie
     schedule.is_held_up = view.is_telling;
     schedule.in_admission = scheduled->entry.in_admission;
     if (scheduled->course != NULL) {
-        read_course(scheduled, &schedule);
+        read_series(scheduled, &schedule);
     } else {
         schedule.running = scheduled->is_running ? 1 : 0;
         schedule.began = scheduled->has_begun ? scheduled->run.last.start : HORA_NEVER;
@@ -303,9 +312,11 @@ static void add_others(struct hora__text *out, const struct schedule_view *sched
         hora__text_add(out, ", the maximum");
 }
 
+/* Its time has not come. */
 static void add_not_yet(struct hora__text *out, const struct hora__matter *matter,
                         const struct schedule_view *schedule)
 {
+    assert(schedule->due > schedule->now);
     if (schedule->due == HORA_FOREVER) {
         hora__text_add(out, "waits for a time that never comes");
         return;
@@ -325,9 +336,11 @@ static void add_not_yet(struct hora__text *out, const struct hora__matter *matte
     add_when(out, matter, schedule);
 }
 
+/* Its time has come, but no worker has taken it. */
 static void add_due(struct hora__text *out, const struct hora__matter *matter,
                     const struct schedule_view *schedule)
 {
+    assert(schedule->due <= schedule->now);
     if (schedule->doubt == HORA__NEW_RULES) {
         hora__text_add(out, "must recompute its next time, because zones were refreshed");
     } else if (schedule->doubt == HORA__SET_BACK) {
@@ -371,6 +384,7 @@ static void add_waits(struct hora__text *out, const struct hora__matter *matter,
     add_others(out, schedule);
 }
 
+/* A scheduled task that is neither done nor running. */
 static void add_scheduled(struct hora__text *out, const struct hora__matter *matter)
 {
     struct schedule_view schedule;
@@ -396,6 +410,7 @@ static void add_scheduled(struct hora__text *out, const struct hora__matter *mat
 
 /* ---- running or over ---- */
 
+/* How long the current run of a scheduled task has taken; < 0: unknown. */
 static hora_ns running_for(const struct hora__matter *matter)
 {
     struct schedule_view schedule;
@@ -404,6 +419,7 @@ static hora_ns running_for(const struct hora__matter *matter)
     return is_known ? hora__ns_sub(schedule.now, schedule.began) : -1;
 }
 
+/* What the current run means for the next one: a clause, or nothing. */
 static void add_next_run(struct hora__text *out, const struct hora__matter *matter)
 {
     struct schedule_view schedule;
@@ -416,6 +432,7 @@ static void add_next_run(struct hora__text *out, const struct hora__matter *matt
     hora__text_add(out, " ago, and waits for the end of this one");
 }
 
+/* How a series has come to its end. */
 static void add_end_of_series(struct hora__text *out, const struct hora__matter *matter)
 {
     struct schedule_view schedule;
@@ -440,6 +457,7 @@ static bool is_noted(const struct hora__matter *matter, const struct hora__crowd
 static void add_progress(struct hora__text *out, const struct hora__matter *matter,
                          const struct hora__run_reading *now)
 {
+    assert(now != NULL);
     if (now->progress == HORA_NEVER)
         return;
     if (now->of > 0) {
@@ -455,6 +473,7 @@ static void add_progress(struct hora__text *out, const struct hora__matter *matt
     hora__text_add(out, " ago");
 }
 
+/* The thread that runs the task, and for how long, if that is known: `ran` < 0 if it is not. */
 static void add_runner(struct hora__text *out, const struct hora__matter *matter,
                        const struct hora__crowd *crowd, hora_ns ran)
 {
@@ -524,6 +543,7 @@ static void add_failed(struct hora__text *out, const struct hora__matter *matter
 
 static void add_done(struct hora__text *out, const struct hora__matter *matter)
 {
+    assert(matter->state != HORA__FUTURE_NEW);
     switch (matter->state) {
     case HORA__FUTURE_NORMAL:
         if (matter->future->task.run == NULL)
@@ -555,6 +575,7 @@ struct search {
     hora_ns now;
 };
 
+/* Visits the queue up to the task, and counts the tasks before it. */
 static bool seek(void *item, const hora_task *task, void *arg)
 {
     (void)task;
@@ -595,8 +616,10 @@ static void add_somewhere(struct hora__text *out, int size)
     hora__text_add(out, " in a queue with an order of its own");
 }
 
+/* A task that waits in the queue of a pool without admission. */
 static void add_queued(struct hora__text *out, const struct hora__matter *matter)
 {
+    assert(matter->pool != NULL && matter->queue != NULL);
     hora_queue *queue = matter->queue;
     struct hora__crowd crowd;
     struct search search = {.future = matter->future, .oldest = HORA_NEVER, .now = matter->now};
@@ -621,8 +644,10 @@ static void add_queued(struct hora__text *out, const struct hora__matter *matter
     hora__say_why_not_taken(out, matter, &crowd);
 }
 
+/* A task that is neither done nor running. */
 static void add_waiting(struct hora__text *out, const struct hora__matter *matter)
 {
+    assert(matter->runner == NULL);
     if (matter->future->task.run == NULL)
         hora__text_add(out, "is a promise that has not been completed");
     else if (matter->is_listed)

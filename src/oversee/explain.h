@@ -36,6 +36,7 @@ struct hora__crowd {
     struct hora__run_reading longest_now;
 };
 
+/* Reads the facts about the pool and its workers under the pool's lock. */
 void hora__crowd_look(const struct hora__matter *matter, struct hora__crowd *ret_crowd);
 
 /* Adds a clause that the pool has been shut down or stopped, or nothing. */

@@ -14,6 +14,7 @@ struct admitted_extra {
     struct hora__ticket ticket;
 };
 
+/* Initialises the ticket from the task's options. */
 static void add_ticket(struct hora__extra *extra, const hora_task_options *terms)
 {
     struct hora__ticket *ticket = &((struct admitted_extra *)extra)->ticket;
@@ -25,6 +26,7 @@ static void add_ticket(struct hora__extra *extra, const hora_task_options *terms
     extra->ticket = ticket;
 }
 
+/* Makes the extra of a task. It captures the context now, in the thread that submits. */
 int hora__extra_new(hora_pool *pool, const hora_task_options *terms, struct hora__extra **ret_extra)
 {
     assert(ret_extra != NULL);

@@ -77,8 +77,10 @@ static void note_now(struct hora__growth *growth, hora_ns now)
         growth->note_count++;
 }
 
+/* Whether a queued task has waited for at least grow_after. */
 static bool waits_too_long(const struct hora__growth *growth, int queued, hora_ns now)
 {
+    assert(queued > 0);
     const hora_pool *pool = growth->oversight->pool;
     hora_ns bound = growth->oversight->options.grow_after;
     int64_t accepted =
@@ -113,6 +115,7 @@ static void look_at(struct hora__worker *worker, hora_ns passed, struct view *vi
     record->is_seen = true;
 }
 
+/* Whether a worker is idle, and whether one is blocked. */
 static struct view look_at_workers(const struct hora__growth *growth, hora_ns passed)
 {
     hora_pool *pool = growth->oversight->pool;
@@ -126,6 +129,7 @@ static struct view look_at_workers(const struct hora__growth *growth, hora_ns pa
 
 /* ---- looking ---- */
 
+/* Starts a worker, unless the pool has its maximum. */
 static void grow(struct hora__growth *growth)
 {
     assert(growth->oversight->pool != NULL);
@@ -136,6 +140,7 @@ static void grow(struct hora__growth *growth)
     hora__events_resized(growth->oversight, before, before + 1, GROWN);
 }
 
+/* Stops looking. Returns false if a task was queued meanwhile, so that the look must go on. */
 static bool fall_asleep(struct hora__growth *growth)
 {
     hora_pool *pool = growth->oversight->pool;
@@ -199,6 +204,7 @@ void hora__growth_left(struct hora__overseer *overseer, int threads)
 
 int hora__growth_new(struct hora__oversight *oversight, struct hora__growth **ret_growth)
 {
+    assert(oversight->watchdog != NULL);
     *ret_growth = NULL;
     hora_ns bound = oversight->options.grow_after;
     if (bound == 0)

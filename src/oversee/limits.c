@@ -96,8 +96,10 @@ static void set(struct hora__limits *limits, struct hora__watchdog_check *check,
         (void)hora_future_unref(future); /* the watchdog is closed */
 }
 
+/* The time to start is over: the future fails, unless its time was changed. */
 static void act_on_start_by(struct hora__watchdog_action *action)
 {
+    assert(action->future != NULL && action->check != NULL);
     hora_future *future = action->future;
     const struct hora__extra *extra = hora__future_extra(future);
     hora_ns left = left_of(action->oversight, future, extra->terms.start_within);
@@ -113,8 +115,10 @@ static void act_on_start_by(struct hora__watchdog_action *action)
     (void)hora_future_unref(future);
 }
 
+/* The time to finish is over: the future fails, and a run of it is interrupted. */
 static void act_on_done_by(struct hora__watchdog_action *action)
 {
+    assert(action->future != NULL);
     hora_future *future = action->future;
     switch (hora__future_expire(future)) {
     case HORA_CANCEL_REMOVED:
@@ -173,6 +177,7 @@ static void future_done(hora_future *future, void *context)
     release(limits, &limits->done_by);
 }
 
+/* Whether the future is a series, which comes back after each run. */
 static bool comes_back(hora_future *future)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of(future);
@@ -252,6 +257,7 @@ void hora__extra_accepted(hora_future *future)
 
 bool hora__limits_refuse(struct hora__worker_record *record, hora_future *future)
 {
+    assert(record != NULL);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     const struct hora__limits *limits = extra != NULL ? extra->limits : NULL;
     if (limits == NULL || !limits->has_start_by || HORA__FAULT(LIMIT_BEGINS_LATE))

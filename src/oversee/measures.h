@@ -88,10 +88,13 @@ struct hora__scale hora__measures_scale(const struct hora__oversight *oversight)
 void hora__measures_waiting(hora_pool *pool, hora_ns *ret_oldest, hora_ns *ret_latest);
 
 /* The stamp of the submission of a future that waits in a plain pool that measures; HORA_FOREVER: it is done,
- * or another pool runs it. The same for a detached task in its cell of the queue. And how long ago a stamp
- * is. */
+ * or another pool runs it. */
 int64_t hora__measures_came(const hora_pool *pool, hora_future *future);
+
+/* The same for a detached task in its cell of the queue. */
 int64_t hora__measures_cell_came(const hora_task *task);
+
+/* How long ago a stamp was taken. */
 hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp);
 
 #endif

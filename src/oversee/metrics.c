@@ -6,6 +6,7 @@
  *                   pool add up to the pool. Nothing is stopped meanwhile, and no lock is held while the
  *                   user's function runs. So numbers of different families may belong to different
  *                   moments. */
+#include <assert.h>
 #include <hora/admission.h>
 #include <hora/metrics.h>
 #include <stddef.h>
@@ -85,6 +86,7 @@ struct outcome {
 static void write_outcomes(struct writing *writing, const struct source *source, const char *name,
                            const struct outcome *outcomes, int count)
 {
+    assert(count > 0);
     for (int i = 0; i < count; i++) {
         struct hora__metric_label labels[] = {
             {"pool", source->name}, {"name", name}, {"outcome", outcomes[i].text}};
@@ -94,6 +96,7 @@ static void write_outcomes(struct writing *writing, const struct source *source,
 
 static hora_counts count_of(const struct source *source, const struct hora__name *name)
 {
+    assert(source->oversight != NULL);
     hora_counts counts = {.struct_size = sizeof counts};
     hora__measures_count(source->oversight->measures, name, &counts);
     return counts;
@@ -161,6 +164,7 @@ static void write_unmeasured_tasks(struct writing *writing)
 static void write_histogram(struct writing *writing, const struct source *source,
                             const struct hora__name *name, const char *text)
 {
+    assert(source->oversight != NULL);
     struct hora__distribution values = {.count = 0};
     hora_metric measure = (hora_metric)(writing->out.family - times);
     hora__measures_add(source->oversight->measures, name, measure, &values);
@@ -278,6 +282,7 @@ static void write_classes(struct writing *writing, enum of_class family)
     }
 }
 
+/* Writes all families, in a fixed order. */
 static void write_all(struct writing *writing)
 {
     hora__metrics_family(&writing->out, &tasks);
@@ -301,6 +306,7 @@ static void write_all(struct writing *writing)
 
 /* ---- the public call ---- */
 
+/* Reads the numbers of a pool that belong together, and its names. */
 static int open_source(hora_pool *pool, struct source *source)
 {
     source->stats.struct_size = sizeof source->stats;

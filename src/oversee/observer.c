@@ -43,6 +43,7 @@ static int check_hooks(const hora_context_hooks *hooks, hora_error *reason)
 
 static int check_span(hora_ns span, const char *field, hora_error *reason)
 {
+    assert(field != NULL);
     return span < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is negative", field) : 0;
 }
 
@@ -90,9 +91,11 @@ static int read_structs(const hora_pool_options *options, struct hora__observer_
     return 0;
 }
 
+/* Copies and checks the options that concern the observer. */
 static int read_options(const hora_pool_options *options, struct hora__observer_options *own,
                         hora_error *reason)
 {
+    assert(options != NULL);
     *own = (struct hora__observer_options){
         .grow_after = options->grow_after, .dump = options->dump, .dump_arg = options->dump_arg};
     int error = read_metrics(options->metrics, own, reason);
@@ -183,6 +186,7 @@ static bool is_me(struct hora__overseer *overseer)
     return hora__watchdog_is_me(oversight->watchdog) || hora__dump_requests_is_me(oversight->requests);
 }
 
+/* The pool is freed: ends everything that needs it, and gives up the pool's reference. */
 static void pool_gone(struct hora__overseer *overseer)
 {
     assert(hora__oversight_of(overseer)->pool != NULL);
@@ -195,6 +199,7 @@ static void pool_gone(struct hora__overseer *overseer)
     hora__overseer_unref(overseer);
 }
 
+/* Makes the record of a new worker. */
 static int make_record(struct hora__overseer *overseer, struct hora__worker *worker,
                        struct hora__witness **ret_witness)
 {
@@ -259,6 +264,7 @@ static void count_cancelled(struct hora__queue_owner *owner, const hora_future *
  * compared with the clock, so a pool with any of these stamps in nanoseconds. */
 static void init_times(struct hora__oversight *oversight)
 {
+    assert(oversight->pool != NULL);
     const struct hora__observer_options *own = &oversight->options;
     hora_pool *pool = oversight->pool;
     const hora_clock *clock = pool->object.clock;
@@ -272,6 +278,7 @@ static void init_times(struct hora__oversight *oversight)
         pool->owner.counts_cancelled = count_cancelled;
 }
 
+/* Derives from the options what the observer needs. */
 static void init(struct hora__oversight *oversight, hora_pool *pool)
 {
     struct hora__observer_options *own = &oversight->options;

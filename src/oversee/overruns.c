@@ -45,8 +45,10 @@ static void note_stuck(struct hora__watchdog_action *action, const struct hora__
                                  .quiet = hora__ns_sub(action->now, last_sign(reading))};
 }
 
+/* Reports a stuck run, and replaces its worker first if the task asks for that. */
 static void tell_stuck(struct hora__watchdog_action *action)
 {
+    assert(action->oversight->pool != NULL);
     struct hora__oversight *oversight = action->oversight;
     if (action->replaced_run > 0)
         (void)hora__worker_write_off(oversight->pool, action->event.worker, action->replaced_run);
@@ -81,6 +83,7 @@ static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__
     return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
 }
 
+/* Interrupts a run whose run_limit is over, or reports it as stuck. */
 static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
                            struct hora__watchdog_action *action)
 {
@@ -141,6 +144,7 @@ static bool has_own_limit(const hora_task_options *terms)
     return terms->run_limit > 0 || terms->stuck_after > 0 || terms->replace_stuck;
 }
 
+/* Sets the check of a run with its own limits. */
 static void register_run(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
                          hora_ns now)
 {
@@ -169,6 +173,7 @@ static void wake_rounds(struct hora__oversight *oversight, hora_ns now);
 void hora__overruns_begins(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
                            hora_ns now)
 {
+    assert(record->depth >= 1);
     const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
     wake_rounds(record->oversight, now);
     if (extra != NULL && has_own_limit(&extra->terms))
@@ -207,6 +212,7 @@ struct round {
     struct hora__watchdog_action actions[TOLD_AT_ONCE];
 };
 
+/* Notes a worker that is stuck by the pool's rule, and when to look at it next. */
 static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worker_record *record, hora_ns now,
                            struct round *round)
 {
@@ -233,6 +239,7 @@ static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worke
         round->next = at;
 }
 
+/* Looks at all workers. */
 static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct round *round)
 {
     hora_pool *pool = rounds->oversight->pool;
@@ -247,6 +254,7 @@ static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct ro
 /* When to come next, after this round. */
 static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const struct round *round)
 {
+    assert(rounds->oversight->options.stuck_after > 0);
     if (round->next != HORA_FOREVER) {
         hora__atomic_store(&rounds->rests, 0);
         return round->next;
@@ -256,6 +264,7 @@ static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const 
     return rested ? HORA_FOREVER : hora__ns_add(now, rounds->oversight->options.stuck_after);
 }
 
+/* Makes a round without the watchdog's lock, sets the next one and reports. */
 static void act_on_round(struct hora__watchdog_action *action)
 {
     struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);

@@ -93,11 +93,10 @@ struct hora__frame {
     struct hora__task_stats *stats; /* where the run is measured; NULL: nowhere */
     int64_t began;                  /* as a stamp */
     struct hora__run_reading noted; /* what was noted of this task, while it waits for an inner one */
-    /* context of the task */
-    void *carried;
-    void *before;                  /* the context that was current before */
-    bool is_installed;             /* `before` must be restored */
-    struct hora__watched_run *run; /* the watchdog's view of the run; NULL: it has no limits */
+    void *carried;                  /* context of the task */
+    void *before;                   /* the context that was current before */
+    bool is_installed;              /* `before` must be restored */
+    struct hora__watched_run *run;  /* the watchdog's view of the run; NULL: it has no limits */
 };
 
 /* A run with limits of its own. The worker writes it before it tells the watchdog; afterwards the watchdog's
@@ -131,8 +130,8 @@ struct hora__worker_record {
     struct hora__oversight *oversight; /* immutable */
     struct hora__worker *worker;       /* immutable */
     struct hora__run_note now;
-    struct hora__worker_stats
-        *worker_stats; /* where the worker records measurements; NULL: nowhere. Immutable */
+    /* where the worker records measurements; NULL: nowhere. Immutable */
+    struct hora__worker_stats *worker_stats;
     /* number of the pool's tasks that the worker is in. This and the fields down to `frames` belong to the
      * worker */
     int depth;

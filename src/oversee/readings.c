@@ -67,7 +67,8 @@ static void add_starts(const struct hora__task_stats *stats, void *arg)
     counts->started += hora__counter_observe(&stats->started);
 }
 
-static void add_tallies(const struct hora__name *name, hora_counts *counts)
+/* Adds the counters of a name. */
+static void add_name_counts(const struct hora__name *name, hora_counts *counts)
 {
     counts->cancelled += hora__counter_observe(&name->counts[HORA__COUNT_CANCELLED]);
     counts->rejected += hora__counter_observe(&name->counts[HORA__COUNT_REJECTED]);
@@ -86,12 +87,12 @@ void hora__measures_count(struct hora__measures *measures, const struct hora__na
     each_stats(measures, name, add_endings, ret_counts);
     each_stats(measures, name, add_starts, ret_counts);
     if (name != NULL) {
-        add_tallies(name, ret_counts);
+        add_name_counts(name, ret_counts);
         return;
     }
-    add_tallies(&measures->names.none, ret_counts);
+    add_name_counts(&measures->names.none, ret_counts);
     for (name = hora__names_newest(&measures->names); name != NULL; name = name->next)
-        add_tallies(name, ret_counts);
+        add_name_counts(name, ret_counts);
 }
 
 struct hora__scale hora__measures_scale(const struct hora__oversight *oversight)
@@ -158,8 +159,10 @@ int64_t hora__measures_cell_came(const hora_task *task)
     return ((const struct hora__cell *)(const void *)cell)->came;
 }
 
+/* Visits the first tasks of a queue, with its lock held. */
 static bool look_at(void *item, const hora_task *task, void *arg)
 {
+    assert(((struct look *)arg)->count < FEW);
     struct look *look = arg;
     if (task != NULL) {
         look->came = hora__measures_cell_came(task);
@@ -178,6 +181,7 @@ int64_t hora__measures_came(const hora_pool *pool, hora_future *future)
     return came;
 }
 
+/* The stamp of the task that was submitted first; HORA_FOREVER: no task waits. */
 static int64_t first_came(hora_pool *pool)
 {
     struct look look = {.came = HORA_FOREVER};
@@ -202,6 +206,7 @@ static hora_ns most_overdue(hora_queue *queue)
 
 hora_ns hora__measures_ago(const hora_pool *pool, int64_t stamp)
 {
+    assert(hora__pool_oversight(pool) != NULL);
     int64_t ago = hora__pool_stamp(pool) - stamp;
     struct hora__scale scale = hora__measures_scale(hora__pool_oversight(pool));
     return hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
@@ -227,6 +232,8 @@ struct subject {
     const struct hora__name *name;
 };
 
+/* Checks the arguments of a call. Returns HORA_ENOTSUP if the pool does not measure, HORA_ENOENT for an
+ * unknown name. */
 static int find_subject(hora_pool *pool, const char *name, struct subject *ret_subject)
 {
     int error = hora__pool_check(pool);

@@ -71,6 +71,7 @@ static void begin(void *arg)
     leave(requests);
 }
 
+/* Starts the thread. */
 static int start(struct hora__dump_requests *requests)
 {
     char name[48];
@@ -87,6 +88,7 @@ static int start(struct hora__dump_requests *requests)
 
 int hora__dump_requests_new(struct hora__oversight *oversight, struct hora__dump_requests **ret_requests)
 {
+    assert(oversight->pool != NULL);
     *ret_requests = NULL;
     if (oversight->options.dump == NULL)
         return 0;

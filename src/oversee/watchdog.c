@@ -132,6 +132,7 @@ static bool unset_locked(struct hora__watchdog *watchdog, struct hora__watchdog_
     return true;
 }
 
+/* Sets a check with the lock held, and notes the threads to wake. */
 static bool set_locked(struct hora__watchdog *watchdog, struct hora__watchdog_check *check, hora_ns at,
                        struct hora__wakes *wakes)
 {
@@ -208,6 +209,7 @@ static void sleep_locked(struct hora__watchdog *watchdog, hora_ns until)
     unlock(watchdog);
 }
 
+/* The loop of the thread. */
 static void work(void *arg)
 {
     struct hora__watchdog *watchdog = arg;
@@ -242,6 +244,7 @@ static void leave(void *arg)
     hora__thread_disown(hora__thread_existing());
 }
 
+/* The first function of the thread. */
 static void begin(void *arg)
 {
     struct hora__watchdog *watchdog = arg;
@@ -256,6 +259,7 @@ static void begin(void *arg)
     leave(watchdog);
 }
 
+/* Announces threads to the pool's virtual clock, if it has one. */
 static void expect(const struct hora__watchdog *watchdog, int threads)
 {
     hora_virtual_clock *clock = watchdog->object.clock->source;
@@ -305,6 +309,7 @@ int hora__watchdog_start(struct hora__watchdog *watchdog)
 
 /* ---- closing ---- */
 
+/* Takes out the first check; NULL: there is none. */
 static struct hora__watchdog_check *pull_first(struct hora__watchdog *watchdog)
 {
     hora_ns due;

@@ -54,10 +54,11 @@ static void note(struct hora__worker_record *record, const struct hora__run_read
 static const char *text_of(const hora__counter *address)
 {
     HORA__ORDER_FAULT(POST_READ_RELAXED, memory_order_relaxed);
-    return (const char *)(intptr_t)hora__counter_observe(
-        address); /* NOLINT(performance-no-int-to-ptr): it was one */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it was one */
+    return (const char *)(intptr_t)hora__counter_observe(address);
 }
 
+/* Reads all numbers of a slot, which may change meanwhile. */
 static struct hora__run_reading read_once(const struct hora__run_slot *slot)
 {
     return (struct hora__run_reading){
@@ -114,6 +115,7 @@ static bool is_in(const struct hora__worker_record *record, const hora_future *f
            (record->depth > 0 && record->frames[record->depth - 1].future == future);
 }
 
+/* Makes the context of the task current. */
 static void install_context(struct hora__worker_record *record, struct hora__frame *frame,
                             hora_future *future)
 {
@@ -138,6 +140,7 @@ static void restore_context(struct hora__worker_record *record, struct hora__fra
 
 static int64_t stamp(const struct hora__oversight *oversight)
 {
+    assert(oversight->pool != NULL);
     return hora__overseer_stamp(&oversight->base, oversight->pool->object.clock);
 }
 
@@ -205,8 +208,10 @@ static void ended_alone(struct hora__worker_record *record, const hora_task *tas
     hora__counter_publish(&current_slot(record)->began, HORA_NEVER);
 }
 
+/* Called before a body. Returns 0, or HORA_EEXPIRED if the task must not run any more. */
 static int begins(struct hora__witness *witness, hora_future *future, const hora_task *task)
 {
+    assert(task != NULL);
     struct hora__worker_record *record = hora__worker_record_of(witness);
     if (future == NULL && record->oversight->base.counts_ticks && record->depth == 0) {
         begins_alone(record, task);
@@ -259,8 +264,10 @@ static void note_end(struct hora__worker_record *record)
     note(record, &outer);
 }
 
+/* Called after a body, also if the body has ended the thread. */
 static void ended(struct hora__witness *witness, hora_future *future, const hora_task *task, int code)
 {
+    assert(task != NULL);
     struct hora__worker_record *record = hora__worker_record_of(witness);
     if (future == NULL && record->oversight->base.counts_ticks && record->depth == 1 &&
         record->frames[0].future == NULL) {
@@ -314,7 +321,8 @@ void *hora_context_current(void)
 
 /* ---- the workers of a pool, for the user ---- */
 
-static void tell(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)
+/* Fills the public description of a worker. */
+static void describe(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)
 {
     struct hora__run_reading reading;
     *ret_info = (hora_worker_info){.struct_size = sizeof *ret_info, .number = worker->number};
@@ -337,7 +345,7 @@ static void write_one(const struct hora__worker *worker, hora_ns now, unsigned c
 {
     hora_worker_info info;
     uint32_t given = (uint32_t)size;
-    tell(worker, now, &info);
+    describe(worker, now, &info);
     memcpy(element, &given, sizeof given);
     hora__output_write(element, size, &info, sizeof info);
 }

@@ -60,6 +60,7 @@ hora_ns hora__clock_deadline(const hora_clock *clock, hora_ns timeout)
 
 int hora__clock_check(const hora_clock *clock)
 {
+    assert(clock != NULL);
     return clock->source != NULL ? hora__virtual_clock_check(clock->source) : 0;
 }
 
@@ -72,6 +73,7 @@ void hora__clock_acquire(const hora_clock *clock)
 
 void hora__clock_release(const hora_clock *clock)
 {
+    assert(clock != NULL);
     if (clock->source != NULL)
         hora__virtual_clock_release(clock->source);
 }
@@ -115,6 +117,7 @@ static bool differ(hora_ns a, hora_ns b, hora_ns tolerance)
 
 bool hora__clock_was_set(const hora_clock *clock, const struct hora__clock_offsets *seen)
 {
+    assert(seen != NULL);
     struct hora__clock_offsets now = hora__clock_read_offsets(clock);
     hora_ns tolerance = hora__clock_or_default(clock)->source != NULL ? 0 : HORA__CLOCK_TOLERANCE;
     return differ(now.boot, seen->boot, tolerance) || differ(now.wall, seen->wall, tolerance);

@@ -98,7 +98,7 @@ int hora_latch_count_down(hora_latch *latch)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     if (latch->count > 0 || HORA__FAULT(LATCH_COUNTS_BELOW_ZERO)) {
-        latch->count--; /* I1 */
+        latch->count--;
         if (latch->count == 0)
             open_locked(latch, &wakes);
     }

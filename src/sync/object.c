@@ -15,6 +15,7 @@
 int hora__object_init(struct hora__object *object, const hora_clock *clock,
                       void (*destroy)(struct hora__object *object))
 {
+    assert(destroy != NULL);
     int error = hora__fork_watch();
     if (error == 0)
         error = hora__clock_check(hora__clock_or_default(clock));
@@ -33,6 +34,7 @@ int hora__object_init(struct hora__object *object, const hora_clock *clock,
 int hora__object_init_beside(struct hora__object *object, const struct hora__object *other,
                              void (*destroy)(struct hora__object *object))
 {
+    assert(destroy != NULL && other->clock != NULL);
     int error = hora__object_prepare_beside(object, other, destroy);
     if (error == 0)
         hora__clock_acquire(object->clock);

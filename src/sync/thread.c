@@ -43,6 +43,7 @@ static void end_of_thread(void *pointer)
     (void)hora_thread_unref(thread);
 }
 
+/* Makes a record with one reference, the thread's own. */
 static int thread_new(hora_thread **ret_thread)
 {
     hora_thread *thread = hora__alloc(1, sizeof *thread);
@@ -122,6 +123,7 @@ bool hora__thread_adopt(hora_thread *prepared)
 
 void hora__thread_disown(hora_thread *thread)
 {
+    assert(thread != NULL);
     assert(hora__thread_existing() == thread);
     hora__thread_carry(NULL);
     end_of_thread(thread);

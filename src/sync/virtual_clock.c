@@ -225,6 +225,7 @@ static void ring_alarm(const hora_virtual_clock *clock, struct hora__alarm *alar
 
 static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleeper)
 {
+    assert(hora__mutex_held(&clock->lock));
     if (sleeper->seen != NULL && !HORA__FAULT(CLOCK_STEP_UNSEEN) && have_parted(clock, sleeper->seen))
         return true;
     return time_left(clock, sleeper->timeline, sleeper->deadline) <= 0;
@@ -234,6 +235,7 @@ static bool is_due(const hora_virtual_clock *clock, const struct sleeper *sleepe
  * more. */
 static bool note_due(hora_virtual_clock *clock, struct hora__wakes *wakes)
 {
+    assert(wakes->count <= HORA__WAKES_MAX);
     assert(hora__mutex_held(&clock->lock));
     for (struct hora__list *link = clock->alarms.next; link != &clock->alarms; link = link->next)
         ring_alarm(clock, HORA__LIST_ENTRY(link, struct hora__alarm, link));
@@ -261,6 +263,7 @@ static void move_line(hora_virtual_clock *clock, enum hora__timeline timeline, h
 /* Time passes on all lines. */
 static void pass_time(hora_virtual_clock *clock, hora_ns by)
 {
+    assert(by >= 0);
     assert(hora__mutex_held(&clock->lock));
     for (int i = 0; i < TIMELINES; i++)
         move_line(clock, (enum hora__timeline)i, by);
@@ -367,6 +370,7 @@ static bool passes_alone(hora_virtual_clock *clock, const struct sleeper *own)
 void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_ns deadline,
                               const struct hora__clock_offsets *seen)
 {
+    assert(view->source != NULL && thread == hora__thread_existing());
     hora_virtual_clock *clock = view->source;
     struct sleeper sleeper = {
         .thread = thread, .timeline = view->timeline, .deadline = deadline, .seen = seen};
@@ -390,6 +394,7 @@ void hora__virtual_clock_park(const hora_clock *view, hora_thread *thread, hora_
 
 int hora__alarm_init(struct hora__alarm *alarm, const hora_clock *clock)
 {
+    assert(clock->source != NULL);
     int error = hora__event_init(&alarm->event);
     if (error < 0)
         return error;
@@ -411,6 +416,7 @@ void hora__alarm_destroy(struct hora__alarm *alarm, const hora_clock *clock)
 
 void hora__alarm_set(struct hora__alarm *alarm, const hora_clock *clock, hora_ns deadline)
 {
+    assert(clock->source != NULL && alarm->timeline == clock->timeline);
     hora__mutex_lock(&clock->source->lock);
     alarm->deadline = deadline;
     ring_alarm(clock->source, alarm);
@@ -445,6 +451,7 @@ static bool waits_for_one_thread(const hora_virtual_clock *clock)
 /* Resolves as many waiters of a list as fit into *wakes. */
 static void release(struct hora__list *list, struct hora__wakes *wakes)
 {
+    assert(wakes->count <= HORA__WAKES_MAX);
     while (wakes->count < HORA__WAKES_MAX && !hora__list_is_empty(list))
         hora__waiter_resolve(hora__waiters_first(list), 0, wakes);
 }
@@ -539,6 +546,7 @@ int hora_virtual_clock_attach(hora_virtual_clock *clock)
 
 static void detach(hora_virtual_clock *clock, hora_thread *thread)
 {
+    assert(thread->clock == clock);
     assert(!thread->idle); /* the thread itself runs this */
     hora__atomic_store(&thread->attached, 0);
     hora__mutex_lock(&thread->lock);
@@ -590,8 +598,10 @@ void hora__virtual_clock_not_idle_locked(hora_thread *thread)
     hora__mutex_unlock(&thread->clock->lock);
 }
 
+/* The thread stops counting as running, unless a wake-up has come already. Returns whether it is idle. */
 static bool become_idle(hora_thread *thread)
 {
+    assert(thread->clock != NULL);
     hora__mutex_lock(&thread->lock);
     bool idle = !hora__parker_has_permit(&thread->parker); /* I4 */
     thread->idle = idle;

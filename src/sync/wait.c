@@ -36,7 +36,8 @@ void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns
     waiter->result = 0;
 }
 
-/* `now` is a reading of the clock by which the first look is decided; HORA_NEVER: the clock is read for it. */
+/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a reading of the
+ * clock for the first check; HORA_NEVER: the clock is read for it. */
 static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now, hora_ns until,
                                    const struct hora__clock_offsets *seen)
 {
@@ -129,6 +130,7 @@ struct hora__waiter *hora__waiters_last(const struct hora__list *list)
 
 void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora__wakes *wakes)
 {
+    assert(list != NULL && wakes != NULL);
     struct hora__waiter *waiter;
     while ((waiter = hora__waiters_first(list)) != NULL)
         hora__waiter_resolve(waiter, result, wakes);

@@ -44,6 +44,7 @@ static int64_t slice_end(enum hora__timeline timeline, int64_t deadline_ns)
     return hora__ns_add(hora__now(HORA__MONOTONIC), left);
 }
 
+/* Sleeps until `until` on the monotonic clock, and takes the permit. */
 static void park_until(hora__parker *parker, int64_t until)
 {
     assert(!hora__mutex_held(&parker->lock));

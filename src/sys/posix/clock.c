@@ -81,6 +81,7 @@ static bool counter_is_constant(void)
 }
 #endif
 
+/* Reads the counter and the clock at the same moment. */
 static struct moment read_moment(void)
 {
     struct moment best = {.width = INT64_MAX};

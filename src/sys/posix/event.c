@@ -106,6 +106,7 @@ void hora__event_set(struct hora__event *event, bool readable)
 
 bool hora__event_wait(const struct hora__event *event, int timer_fd, int watch_fd)
 {
+    assert(event->fd >= 0);
     struct pollfd fds[] = {
         {.fd = event->fd, .events = POLLIN},
         {.fd = timer_fd, .events = POLLIN}, /* poll ignores negative descriptors */
@@ -168,6 +169,7 @@ int hora__watch_fd_new(void)
 
 void hora__watch_fd_renew(int fd)
 {
+    assert(fd >= 0);
     (void)arm_watch(fd);
 }
 

@@ -17,6 +17,7 @@
 
 #include "sys/alloc.h"
 
+/* Converts errno to an error of hora. */
 static int error_of(int number)
 {
     switch (number) {
@@ -62,8 +63,10 @@ static int64_t read_bytes(int fd, char *data, size_t size)
     return (int64_t)got;
 }
 
+/* Reads the file behind an open descriptor. */
 static int read_open(int fd, size_t most, void **ret_data, size_t *ret_size)
 {
+    assert(fd >= 0);
     struct stat status;
     if (fstat(fd, &status) < 0)
         return error_of(errno);
@@ -101,6 +104,7 @@ int hora__file_read(const char *path, size_t most, void **ret_data, size_t *ret_
 /* Waits until a non-blocking descriptor accepts more. If poll fails, the next write reports why. */
 static bool await_room(int fd)
 {
+    assert(fd >= 0);
     struct pollfd ask = {.fd = fd, .events = POLLOUT};
     int found;
     do

@@ -13,6 +13,7 @@
 #ifdef __GLIBC__
 #include <link.h>
 
+/* Whether an address belongs to the library itself. */
 static bool is_its_own(void *library, const void *address)
 {
     struct link_map *wanted = NULL;

@@ -19,6 +19,7 @@ enum { HELD_MAX = 8 };
 static HORA__THREAD_LOCAL enum hora__rank held[HELD_MAX];
 static HORA__THREAD_LOCAL int held_count;
 
+/* Checks I2 for a lock that the thread has just taken, and remembers its rank. */
 static void note_locked(enum hora__rank rank)
 {
     assert(held_count < HELD_MAX);
@@ -26,6 +27,7 @@ static void note_locked(enum hora__rank rank)
     held[held_count++] = rank;
 }
 
+/* Forgets a rank; locks may be released in any order. */
 static void note_unlocked(enum hora__rank rank)
 {
     int i = held_count - 1;

@@ -98,6 +98,7 @@ size_t hora__os_thread_most_stack(void)
     return most < SIZE_MAX / 4 ? (size_t)most : SIZE_MAX / 4;
 }
 
+/* Rounds up to the system's minimum and to whole pages. */
 static int set_stack_size(pthread_attr_t *attributes, size_t size)
 {
     if (size == 0)
@@ -174,6 +175,7 @@ int64_t hora__os_thread_used(hora__os_thread thread)
 
 void hora__os_thread_guard(void (*run)(void *arg), void (*ends)(void *arg), void *arg)
 {
+    assert(run != NULL && ends != NULL);
     pthread_cleanup_push(ends, arg);
     run(arg);
     pthread_cleanup_pop(0);
