@@ -34,7 +34,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "base/touch.h"
+#include "base/build.h"
 
 static const hora_ns longest = INT64_C(1) << 62;
 

@@ -11,7 +11,7 @@
 #include <hora/error.h>
 #include <stddef.h>
 
-#include "base/touch.h"
+#include "base/build.h"
 #include "sys/alloc.h"
 
 /* A ticket for an item that brings none along, or whose own is in use. */

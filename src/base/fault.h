@@ -11,46 +11,46 @@
 
 /* Operations on atomic words with a weaker order than they need. Schedules with weak memory find them, see
  * sys/atomic.h. */
-#define HORA__ORDER_FAULT_LIST(X)                                                                    \
-    X(BOOKS_READ_RELAXED, "what has ended and what has come are read in any order")                  \
-    X(BOOKS_FINISHED_RELAXED, "what has ended is counted, and nothing is ordered by that")           \
-    X(MEASURES_READ_RELAXED, "what has ended, begun and come is read in any order")                  \
-    X(MEASURES_ENDED_RELAXED, "what has ended is counted before it has begun")                       \
-    X(HISTOGRAM_READ_RELAXED, "what is measured is read, and then how much has ended")               \
-    X(STATS_READ_RELAXED, "how tasks ended and how many came is read in any order")                  \
-    X(LOCK_TAKEN_RELAXED, "who takes a lock does not see what was done under it")                    \
-    X(LOCK_LET_GO_RELAXED, "what was done under a lock is not seen by the next who has it")          \
-    X(LOCK_SLEPT_RELAXED, "who slept for a lock does not see what was done under it")                \
-    X(FUTURE_STATE_RELAXED, "a future is done, and what its task did is not seen")                   \
-    X(FUTURE_READ_RELAXED, "who sees that a future is done does not see what its task did")          \
-    X(CLAIMS_OFFERED_RELAXED, "what is offered can be claimed before it is written")                 \
-    X(CLAIMS_TAKEN_RELAXED, "what is claimed is read as it was before")                              \
-    X(SHARD_FILLED_RELAXED, "a shard that is posted to may be passed over as empty")                 \
-    X(SHARD_EMPTY_RELAXED, "a shard is taken for empty by what was so before")                       \
-    X(TIMER_ENDS_RELAXED, "a timer is the caller's before all is done with it")                      \
-    X(WAITER_RESOLVED_RELAXED, "who waited goes on and does not see what it waited for")             \
-    X(NAME_ADDED_RELAXED, "a name is found before it is written")                                    \
-    X(NAME_CACHED_RELAXED, "a name is found in the cache before it is written")                      \
-    X(NAME_READ_RELAXED, "a name that is found is read as it was before")                            \
-    X(SHEETS_ADDED_RELAXED, "sheets are found before they are written")                              \
-    X(TIMED_LIMIT_UNORDERED, "a taker says what may not be in the inbox, and looks there first")     \
-    X(REFERENCE_ALONE_RELAXED, "who has the last reference does not see what the others did")        \
-    X(REFERENCE_LEFT_RELAXED, "who leaves the last reference does not see what the others did")      \
-    X(THREAD_LEFT_RELAXED, "who leaves the last reference to a thread does not see what others did") \
-    X(INTERRUPT_SET_RELAXED, "a thread is interrupted, and does not see what was done before")       \
-    X(INTERRUPT_READ_RELAXED, "who sees an interrupt does not see what was done before")             \
-    X(SHARD_LEFT_RELAXED, "the last who leaves a shard does not see what others did")                \
-    X(SHARD_CLOSED_RELAXED, "who closes a shard does not see what others did")                       \
-    X(TIMED_SOONEST_UNORDERED, "who puts says what is in the inbox, and looks at the limit first")   \
-    X(TIMED_LIMIT_READ_UNORDERED, "who puts looks at the limit as it was before")                    \
-    X(TIMED_SOONEST_READ_UNORDERED, "a taker looks at the inbox as it was before")                   \
-    X(WAITER_READ_RELAXED, "who waited sees that it may go on, and not what it waited for")          \
-    X(POST_READ_RELAXED, "what a worker runs is read in any order")                                  \
-    X(POST_NOTED_RELAXED, "what a worker runs is shown before it is written")                        \
-    X(NAME_CACHE_READ_RELAXED, "a name that is found in the cache is read as it was before")         \
-    X(SHEETS_READ_RELAXED, "sheets that are found are read as they were before")                     \
-    X(HISTOGRAM_RECORDED_RELAXED, "what is measured is seen before what was counted")                \
-    X(REQUESTS_CLOSE_RELAXED, "the thread for dumps is woken, and does not see why")
+#define HORA__ORDER_FAULT_LIST(X)                                                                       \
+    X(BOOKS_READ_RELAXED, "finished and submitted tasks are read in any order")                         \
+    X(BOOKS_FINISHED_RELAXED, "counting a finished task orders nothing")                                \
+    X(MEASURES_READ_RELAXED, "ended, begun and submitted runs are read in any order")                   \
+    X(MEASURES_ENDED_RELAXED, "a run counts as ended before it has begun")                              \
+    X(HISTOGRAM_READ_RELAXED, "measurements are read before the number of ended runs")                  \
+    X(STATS_READ_RELAXED, "outcomes and submissions are read in any order")                             \
+    X(LOCK_TAKEN_RELAXED, "a thread that takes a lock does not see what was done under it")             \
+    X(LOCK_LET_GO_RELAXED, "the next holder of a lock does not see what was done under it")             \
+    X(LOCK_SLEPT_RELAXED, "a thread that slept for a lock does not see what was done under it")         \
+    X(FUTURE_STATE_RELAXED, "a future is done, but the effects of its task are not visible")            \
+    X(FUTURE_READ_RELAXED, "a thread that sees a done future does not see the effects of its task")     \
+    X(CLAIMS_OFFERED_RELAXED, "an offered task can be claimed before it is written")                    \
+    X(CLAIMS_TAKEN_RELAXED, "a claimed task is read in an outdated state")                              \
+    X(SHARD_FILLED_RELAXED, "a shard that is posted to may be passed over as empty")                    \
+    X(SHARD_EMPTY_RELAXED, "a shard is taken for empty by what was so before")                          \
+    X(TIMER_ENDS_RELAXED, "a timer belongs to the caller before hora has finished with it")             \
+    X(WAITER_RESOLVED_RELAXED, "a resolved waiter does not see what it waited for")                     \
+    X(NAME_ADDED_RELAXED, "a name is found before it is written")                                       \
+    X(NAME_CACHED_RELAXED, "a name is found in the cache before it is written")                         \
+    X(NAME_READ_RELAXED, "a name that is found is read in an outdated state")                           \
+    X(SHEETS_ADDED_RELAXED, "statistics of a worker are found before they are written")                 \
+    X(TIMED_LIMIT_UNORDERED, "a taker reads the inbox before it publishes its limit")                   \
+    X(REFERENCE_ALONE_RELAXED, "the owner of the last reference does not see what other threads did")   \
+    X(REFERENCE_LEFT_RELAXED, "a thread that gives up the last reference does not see what others did") \
+    X(THREAD_LEFT_RELAXED, "giving up the last reference to a thread does not show what others did")    \
+    X(INTERRUPT_SET_RELAXED, "an interrupted thread does not see what was done before the interrupt")   \
+    X(INTERRUPT_READ_RELAXED, "a thread that sees an interrupt does not see what was done before it")   \
+    X(SHARD_LEFT_RELAXED, "the last thread that leaves a lane does not see what others did")            \
+    X(SHARD_CLOSED_RELAXED, "the thread that closes a lane does not see what others did")               \
+    X(TIMED_SOONEST_UNORDERED, "a putter reads the limit before it publishes its insertion")            \
+    X(TIMED_LIMIT_READ_UNORDERED, "a putter reads an outdated limit")                                   \
+    X(TIMED_SOONEST_READ_UNORDERED, "a taker reads an outdated inbox")                                  \
+    X(WAITER_READ_RELAXED, "a waiter sees that it may go on, but not what it waited for")               \
+    X(POST_READ_RELAXED, "the parts of a worker's current run are read in any order")                   \
+    X(POST_NOTED_RELAXED, "a worker's current run is visible before it is written")                     \
+    X(NAME_CACHE_READ_RELAXED, "a name found in the cache is read in an outdated state")                \
+    X(SHEETS_READ_RELAXED, "statistics of a worker are read in an outdated state")                      \
+    X(HISTOGRAM_RECORDED_RELAXED, "a measurement is visible before what was counted before it")         \
+    X(REQUESTS_CLOSE_RELAXED, "the thread for dumps wakes up without seeing why")
 
 #define HORA__FAULT_LIST(X)                                                                              \
     X(PARKER_LOSES_EARLY_PERMIT, "an unpark before the park is forgotten")                               \
@@ -64,8 +64,8 @@
     X(LATCH_WAKES_ONE, "the last count-down releases one waiter only")                                   \
     X(LATCH_COUNTS_BELOW_ZERO, "the count goes on falling at zero")                                      \
     X(WAIT_FORGETS_WAITER, "an interrupted waiter stays on the list")                                    \
-    X(DRAIN_KEEPS_PUTTERS_OUT, "drain makes room but lets nobody in")                                    \
-    X(REMOVE_KEEPS_PUTTERS_OUT, "remove makes room but lets nobody in")                                  \
+    X(DRAIN_KEEPS_PUTTERS_OUT, "drain makes room but lets no putter in")                                 \
+    X(REMOVE_KEEPS_PUTTERS_OUT, "remove makes room but lets no putter in")                               \
     X(HANDOVER_TO_LATEST, "the latest waiter is served first")                                           \
     X(PUT_WAKES_ALL, "every put wakes every taker")                                                      \
     X(CLOSE_FORGETS_PUTTERS, "close wakes the takers only")                                              \
@@ -74,36 +74,36 @@
     X(LINKED_LEAKS_NODE_WHEN_FULL, "a refused offer leaks its node")                                     \
     X(PRIORITY_LOSES_ON_GROWTH, "an element is lost when the heap cannot grow")                          \
     X(DELAY_NEW_HEAD_UNSEEN, "a new first element does not wake the leader")                             \
-    X(DELAY_LEADER_IS_TRUSTED, "who puts leaves everything to the leader, however long that sleeps")     \
+    X(DELAY_LEADER_IS_TRUSTED, "a putter relies on the leader, however long the leader sleeps")          \
     X(DELAY_LEAD_LOST_ON_TAKE, "a leader that takes does not hand the lead on")                          \
     X(DELAY_LEAD_LOST_ON_TIMEOUT, "a leader that times out does not hand the lead on")                   \
     X(DELAY_LEAD_LOST_ON_INTERRUPT, "a leader that is interrupted does not hand the lead on")            \
     X(DELAY_GIVES_EARLY, "an element is given out one nanosecond before it is due")                      \
-    X(TIMED_LOOKS_TOO_SOON, "a taker looks into the inbox before it says what may not be there")         \
-    X(TIMED_LIMIT_UNSEEN, "who puts leaves in the inbox what somebody waits for")                        \
-    X(TIMED_READS_UNGUARDED, "a taker reads the clock and does not look into the inbox")                 \
-    X(TIMED_SLEEPS_UNGUARDED, "a taker goes to sleep and does not say until when")                       \
-    X(TIMED_FORGETS_DESCRIPTOR, "the descriptor is not told of what is in the inbox")                    \
+    X(TIMED_LOOKS_TOO_SOON, "a taker reads the inbox before it publishes its limit")                     \
+    X(TIMED_LIMIT_UNSEEN, "a putter leaves an element in the inbox that a taker waits for")              \
+    X(TIMED_READS_UNGUARDED, "a taker reads the clock but not the inbox")                                \
+    X(TIMED_SLEEPS_UNGUARDED, "a taker goes to sleep without publishing until when")                     \
+    X(TIMED_FORGETS_DESCRIPTOR, "elements in the inbox do not reach the descriptor")                     \
     X(TIMED_OPEN_AFTER_CLOSE, "a closed delay queue lets elements in")                                   \
     X(CLOCK_WAKES_LATE, "the virtual clock wakes sleepers only after their time")                        \
     X(CLOCK_SETTLES_EARLY, "a woken thread counts as waiting until it really runs")                      \
-    X(CLOCK_RUN_SKIPS_END, "a run does not wake those whose time is its end")                            \
-    X(CLOCK_RUN_ENDS_EARLY, "a run is over before those have gone on whose time is its end")             \
-    X(CLOCK_RUNS_AHEAD, "a run goes on before all who are due count as running")                         \
-    X(CLOCK_TELLER_KEEPS_ALL, "a thread that ends while it tells of a step lets no task be taken")       \
-    X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake those who watch it")                   \
+    X(CLOCK_RUN_SKIPS_END, "a run does not wake the sleepers whose time is its end")                     \
+    X(CLOCK_RUN_ENDS_EARLY, "a run ends before the sleepers whose time is its end have gone on")         \
+    X(CLOCK_RUNS_AHEAD, "a run goes on before all due threads count as running")                         \
+    X(CLOCK_TELLER_KEEPS_ALL, "a thread that ends while it reports a clock step blocks all tasks")       \
+    X(CLOCK_STEP_UNSEEN, "setting the virtual clock does not wake the threads that watch it")            \
     X(FUTURE_RUNS_TWICE, "a future that runs can be run again")                                          \
     X(FUTURE_ENDS_WITH_ANY_THREAD, "a future fails with a thread that met it while another runs it")     \
     X(FUTURE_RUN_UNNOTED, "a thread that waits does not know that it runs what another waits for")       \
     X(FUTURE_KEEPS_NO_NAME, "a name that is part of the argument is read after the argument is dropped") \
     X(FUTURE_NAME_UNLOCKED, "a name is read while another thread may drop the argument that it is in")   \
-    X(CANCEL_FORGETS_INBOX, "a cancelled task that was posted only is not found, and stays")             \
+    X(CANCEL_FORGETS_INBOX, "a cancelled task that is still in an inbox lane is not found")              \
     X(POOL_NO_RECHECK, "a task that was queued is not looked at again")                                  \
-    X(POOL_EXECUTE_LETS_GO, "a task that was queued is looked for again without a reference")            \
+    X(POOL_EXECUTE_LETS_GO, "a queued task is checked again without a reference")                        \
     X(POOL_LAST_IDLE_NOT_WOKEN, "the last idle worker is not told that the pool may end")                \
     X(POOL_INTERRUPT_LEAKS, "an interrupt for one task reaches the next")                                \
-    X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked as finished before the worker is idle")       \
-    X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not see whether the pool may end")            \
+    X(POOL_BOOKS_TOO_SOON, "a worker's last task is booked before the worker is idle")                   \
+    X(POOL_FORGETS_TRY_TERMINATE, "a worker that ends does not check whether the pool may end")          \
     X(ADMISSION_COUNTS_ON, "a task that has ended goes on counting in its class")                        \
     X(ADMISSION_COUNTS_A_THREAD_MORE, "admission counts one thread too many")                            \
     X(ADMISSION_FORGETS_RATE, "no worker wakes up when the rate of a class lets a task begin")           \
@@ -119,10 +119,10 @@
     X(ADMISSION_HIDES_WAITING, "nothing that waits for admission is visited, as in a sweep")             \
     X(ADMISSION_CHANGE_UNSEEN, "a class gets another limit, and no worker is told")                      \
     X(FUTURE_FORGETS_LATE_DROP, "a task cancelled while it runs is never dropped")                       \
-    X(CONCLUDE_FORGETS_PENDING, "what ends within a callback is never concluded")                        \
-    X(HELP_KNOWS_NO_END, "a worker that waits runs tasks on its stack to any depth")                     \
+    X(CONCLUDE_FORGETS_PENDING, "a future that ends within a callback is never concluded")               \
+    X(HELP_KNOWS_NO_END, "a waiting worker runs tasks on its stack to any depth")                        \
     X(POOL_KEEPS_COUNT_OF_FAILED_START, "a thread that could not be started goes on counting")           \
-    X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told of it")                              \
+    X(POOL_ROOM_UNSEEN, "submitters that wait for room are not told about it")                           \
     X(POOL_STOP_LEAVES_QUEUE, "stopping leaves the tasks in the queue")                                  \
     X(POOL_COUNTED_ON_NOBODY, "a worker that was counted but not started leaves its task behind")        \
     X(POOL_KEEPS_UNSTAFFED, "a task for which no thread can be started is accepted")                     \
@@ -130,34 +130,34 @@
     X(POOL_LAST_WORKER_JUST_LEAVES, "the last worker ends although it cannot be replaced")               \
     X(FUTURE_WAITS_UNATTENDED, "a thread waits for a task that no worker will run")                      \
     X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                               \
-    X(COMPLETION_TRIES_ONCE, "room made while a future was offered is not seen")                         \
-    X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for has gone")              \
-    X(SHARD_BELOW_FLOOR, "what is due by the last reading of the clock is posted all the same")          \
-    X(SHARD_FLOOR_UNSAID, "who takes what is due does not say by which reading of the clock")            \
-    X(SHARD_GATE_UNSEEN, "a task is posted into a scheduler that has been shut down")                    \
-    X(SHARD_MISPLACES, "what moves within a shard does not know its new place")                          \
-    X(SHARD_LOOKS_TOO_SOON, "who goes to sleep does not look at what was posted meanwhile")              \
-    X(SHARD_TELLS_NOBODY, "what is posted ahead of all others is not told to who sleeps")                \
-    X(SHARD_HOUSES_NOBODY, "the agenda does not know that a future which was posted belongs to it")      \
-    X(CANCEL_NOTICES_NOBODY, "who waits for a future that is cancelled is not told")                     \
-    X(CANCEL_TELLS_TOO_LATE, "a cancelled future is out of the books before it is done")                 \
+    X(COMPLETION_TRIES_ONCE, "room that appears while a future is offered goes unnoticed")               \
+    X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for is gone")               \
+    X(SHARD_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")   \
+    X(SHARD_FLOOR_UNSAID, "a taker does not publish its clock reading")                                  \
+    X(SHARD_GATE_UNSEEN, "a task goes into a lane of a scheduler that has been shut down")               \
+    X(SHARD_MISPLACES, "an entry that moves within a lane does not know its new position")               \
+    X(SHARD_LOOKS_TOO_SOON, "a leader goes to sleep without checking the lanes again")                   \
+    X(SHARD_TELLS_NOBODY, "an entry ahead of all others does not wake the sleeping leader")              \
+    X(SHARD_HOUSES_NOBODY, "a future in a lane is not known to belong to the timer queue")               \
+    X(CANCEL_NOTICES_NOBODY, "threads that wait for a cancelled future are not told")                    \
+    X(CANCEL_TELLS_TOO_LATE, "a cancelled future leaves the books before it is done")                    \
     X(AGENDA_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                      \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                          \
-    X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves in the agenda what is not to run")             \
+    X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves tasks in the timer queue that must not run")   \
     X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                            \
-    X(SERIES_RUNS_AFTER_STOP, "what a worker has taken runs although the state forbids it")              \
+    X(SERIES_RUNS_AFTER_STOP, "a task that a worker has taken runs although the state forbids it")       \
     X(RESCHEDULE_AFTER_THE_END, "a series that is ending can be re-timed, without effect")               \
     X(RESCHEDULE_WAKES_NOBODY, "a task that is moved ahead does not wake the leader")                    \
     X(CLOCK_SET_BACK_UNSEEN, "series on the wall clock wait for the old time after it was set back")     \
     X(CLOCK_SET_BACK_UNSEEN_BY_RUN, "... if a worker has them at that moment")                           \
-    X(ZONES_REFRESH_UNSEEN, "tasks that wait go on waiting for a time of a zone's old rules")            \
+    X(ZONES_REFRESH_UNSEEN, "waiting tasks keep a time of a zone's old rules")                           \
     X(ZONES_REFRESH_UNSEEN_BY_RUN, "... if a worker has them at that moment")                            \
     X(ZONES_REFRESH_UNSEEN_BY_NEWCOMER, "... if they are scheduled at that moment")                      \
-    X(CLOCK_WATCH_UNSEEN, "a leader that sleeps when the clocks begin to be watched is not told")        \
-    X(AGENDA_MOVE_UNSEEN, "an entry that is moved ahead is the same to the leader that sleeps for it")   \
-    X(AGENDA_KEEPS_PLACE, "the place of a series that is over stays reserved")                           \
-    X(SCHEDULER_LOSES_LATECOMER, "a task that comes just before the end stays in the agenda")            \
-    X(SCHEDULER_LEAVES_PAUSED, "what was paused while it ran goes back after shutdown")                  \
+    X(CLOCK_WATCH_UNSEEN, "a sleeping leader is not told that the clocks must be watched")               \
+    X(AGENDA_MOVE_UNSEEN, "the leader does not notice that the entry it sleeps for was moved ahead")     \
+    X(AGENDA_KEEPS_PLACE, "the slot of a series that is over stays reserved")                            \
+    X(SCHEDULER_LOSES_LATECOMER, "a task scheduled just before the end stays in the timer queue")        \
+    X(SCHEDULER_LEAVES_PAUSED, "a task paused during its run is queued again after shutdown")            \
     X(SCHEDULER_RULE_SWEEPS_NOTHING, "a rule that is changed after shutdown holds for newcomers only")   \
     X(SCHEDULER_HELPS_EARLY, "a worker that waits for a task runs it before its time")                   \
     X(SERIES_FORGETS_RETIME, "a series that is re-timed on its way back keeps its old time")             \
@@ -169,42 +169,42 @@
     X(SERIES_COUNTS_UNBEGUN, "a run that is cancelled before its body is called counts as one")          \
     X(SERIES_RUNS_ONCE_MORE, "a series has one run more than its count")                                 \
     X(CREW_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                           \
-    X(CREW_RUNS_AFTER_CANCEL, "a member that joins a series that is over begins")                        \
-    X(CREW_NEVER_CLOSES, "the last member does not complete its series")                                 \
-    X(CREW_TELLS_NOBODY, "members are not interrupted with their series")                                \
+    X(CREW_RUNS_AFTER_CANCEL, "an overlapping run begins although its series is over")                   \
+    X(CREW_NEVER_CLOSES, "the last overlapping run does not complete its series")                        \
+    X(CREW_TELLS_NOBODY, "overlapping runs are not interrupted with their series")                       \
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")        \
-    X(BACKLOG_SHOWN_TOO_SOON, "a task that comes by value after the queue was shown is let in")          \
-    X(AGENDA_SHOWN_TOO_SOON, "a task that is scheduled by value after the agenda was shown is let in")   \
-    X(AGENDA_SHOWS_HEAP_ONLY, "a task by value that has been posted only is not shown")                  \
-    X(ERRAND_TELLS_NOBODY, "a task by value that comes before what is waited for wakes nobody")          \
-    X(AGENDA_GATE_UNSEEN, "a task is scheduled by value although the gate has been closed")              \
-    X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its place among those due together")       \
-    X(ANNEX_STAYS_BEHIND, "an errand outside of the heap is not fetched when its turn has come")         \
-    X(ANNEX_IS_UNSEEN, "an errand outside of the heap is not shown, nor found")                          \
-    X(AGENDA_KEEPS_UNSTAFFED, "a task by value for which there is no thread stays, and is refused")      \
-    X(ERRAND_SWEPT_UNSEEN, "shutdown leaves in the agenda what is there by value")                       \
-    X(TIMER_GATE_UNSEEN, "a timer is started although the gate has been closed")                         \
-    X(TIMER_TELLS_NOBODY, "a timer that comes before what is waited for wakes nobody")                   \
-    X(TIMER_GOES_UNHEARD, "a timer is cancelled without a word to who waits for it")                     \
-    X(TIMER_CANCEL_FORGETS_SHARD, "a timer that has been posted only is not found")                      \
-    X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the agenda")                                \
-    X(TIMER_STAYS_UNSTAFFED, "a timer for which there is no thread stays, and is refused")               \
+    X(BACKLOG_SHOWN_TOO_SOON, "a detached task enters after the queue was made visible")                 \
+    X(AGENDA_SHOWN_TOO_SOON, "a detached task is scheduled after the timer queue was made visible")      \
+    X(AGENDA_SHOWS_HEAP_ONLY, "a detached task in a lane is not made visible")                           \
+    X(ERRAND_TELLS_NOBODY, "a detached task ahead of all others wakes no worker")                        \
+    X(AGENDA_GATE_UNSEEN, "a detached task is scheduled although the scheduler is closed")               \
+    X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its order among tasks due together")       \
+    X(ANNEX_STAYS_BEHIND, "a detached task in a far batch is not fetched when it is due")                \
+    X(ANNEX_IS_UNSEEN, "a detached task in a far batch is neither shown nor found")                      \
+    X(AGENDA_KEEPS_UNSTAFFED, "a detached task without a thread stays queued and is refused")            \
+    X(ERRAND_SWEPT_UNSEEN, "shutdown leaves detached tasks in the timer queue")                          \
+    X(TIMER_GATE_UNSEEN, "a timer is started although the scheduler is closed")                          \
+    X(TIMER_TELLS_NOBODY, "a timer ahead of all others wakes no worker")                                 \
+    X(TIMER_GOES_UNHEARD, "a timer is cancelled without telling the thread that waits for it")           \
+    X(TIMER_CANCEL_FORGETS_SHARD, "a timer that is still in a lane is not found")                        \
+    X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the timer queue")                           \
+    X(TIMER_STAYS_UNSTAFFED, "a timer without a thread stays queued and is refused")                     \
     X(TIMER_STOP_DOES_NOT_WAIT, "a timer's stop returns while its function runs")                        \
     X(TIMER_STOP_MISSES_TAKEN, "a timer's stop does not see that a worker is about to run it")           \
-    X(TIMER_STOP_FORGETS_RESTART, "a timer's stop leaves pending what the function has started")         \
+    X(TIMER_STOP_FORGETS_RESTART, "stop leaves a timer pending that its function started again")         \
     X(TIMER_STOP_IS_NOT_TOLD, "a timer's stop is not told that the function has returned")               \
     X(TIMER_STARTS_WHILE_STOPPED, "a timer is started by its function while it is being stopped")        \
     X(TIMER_LEAVES_ROSTER_UNSEEN, "a timer asks a scheduler that is gone whether it runs")               \
     X(TIMER_RUN_COUNTS_ON, "the run of a timer counts for ever in a scheduler with admission")           \
     X(TIMER_MOVES_TWICE, "a pending timer that is started again is not taken out first")                 \
-    X(TASK_DROPPED_AGAIN, "a task by value whose drop ends the thread is dropped once more")             \
-    X(BACKLOG_GATE_UNSEEN, "a task is let in by value although the gate has been closed")                \
+    X(TASK_DROPPED_AGAIN, "a detached task whose drop ends the thread is dropped again")                 \
+    X(BACKLOG_GATE_UNSEEN, "a detached task enters although the pool is closed")                         \
     X(BACKLOG_FORM_STAYS, "a task that moves to another segment keeps the number of its form")           \
     X(BACKLOG_FORM_GUESSED, "a task is taken to have the form of the one before")                        \
-    X(BACKLOG_GIVES_HOLES, "what was removed from the middle is given out")                              \
-    X(SPIN_NEVER_ENDS, "a taker that has ceased to spin goes on counting as if it did")                  \
-    X(CLAIMS_GO_ON, "what is recalled can still be claimed")                                             \
-    X(CLAIMS_READ_ANYTHING, "a segment from which somebody may still claim is used again")               \
+    X(BACKLOG_GIVES_HOLES, "a task that was removed from the middle is handed out")                      \
+    X(SPIN_NEVER_ENDS, "a taker that has stopped spinning still counts as spinning")                     \
+    X(CLAIMS_GO_ON, "a recalled task can still be claimed")                                              \
+    X(CLAIMS_READ_ANYTHING, "a segment is reused while a thread may still claim from it")                \
     X(CRON_OVERLAP_UNSEEN, "local times that the clocks show again are not searched")                    \
     X(CRON_SPAN_ENDS_LATE, "the first local time after a span counts as one of it")                      \
     X(CRON_JUMPS_TOO_FAR, "a jump to a far match forgets that local time is not UTC")                    \
@@ -212,41 +212,41 @@
     X(CRON_SKIPPED_TIMES_LOST, "times that are skipped do not come when the clocks are set")             \
     X(CRON_REPEATED_TIMES_COUNT, "times of the day that are repeated count again")                       \
     X(CRON_NEAREST_LEAVES_MONTH, "the weekday nearest to the last day is in the next month")             \
-    X(SEARCH_NEVER_BEGINS, "a put wakes nobody, although all takers sleep")                              \
-    X(SEARCH_LOOKS_TOO_SOON, "a taker looks into the inbox before it says that it wants something")      \
-    X(SEARCH_NEVER_ENDS, "a taker that looks and finds something goes on counting as searcher")          \
-    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes tells nobody")                   \
+    X(SEARCH_NEVER_BEGINS, "a put wakes no taker, although all takers sleep")                            \
+    X(SEARCH_LOOKS_TOO_SOON, "a taker reads the inbox before it announces that it searches")             \
+    X(SEARCH_NEVER_ENDS, "a searcher that finds a task still counts as searching")                       \
+    X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes wakes no other taker")           \
     X(SEARCH_TAKES_ALONE, "a worker that is awake takes a task and leaves the others to nobody")         \
     X(WORKER_WAITS_UNASKED, "a worker goes to sleep without a look at what was changed before")          \
-    X(SEARCH_LOST_ON_INTERRUPT, "a searcher that is interrupted tells nobody")                           \
+    X(SEARCH_LOST_ON_INTERRUPT, "an interrupted searcher wakes no other taker")                          \
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")               \
     X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")          \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                           \
-    X(GROWTH_MINDS_NO_COMPUTING, "a pool grows although its threads compute")                            \
-    X(GROWTH_TAKES_ANY_WAIT, "a pool grows although what is queued has just come")                       \
-    X(GROWTH_SLEEPS_TOO_SOON, "what is queued while the watch falls asleep is not looked at")            \
-    X(EVENTS_SKIP_IN_SILENCE, "planned times that are passed over are not told")                         \
-    X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits for some is told as refused")       \
-    X(EVENTS_END_TWICE, "the end of a task is told again if a hook after it ends the thread")            \
+    X(GROWTH_MINDS_NO_COMPUTING, "a pool grows although its workers compute")                            \
+    X(GROWTH_TAKES_ANY_WAIT, "a pool grows although its tasks have just been queued")                    \
+    X(GROWTH_SLEEPS_TOO_SOON, "a task queued while the watchdog falls asleep goes unnoticed")            \
+    X(EVENTS_SKIP_IN_SILENCE, "skipped planned times are not reported")                                  \
+    X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits is reported as rejected")           \
+    X(EVENTS_END_TWICE, "the end of a task is reported again if a hook after it ends the thread")        \
     X(EXPLAIN_POOL_UNREFERENCED, "a pool may be freed while a task of it is explained")                  \
     X(EXPLAIN_QUEUE_UNREFERENCED, "a queue may be freed while a task of it is explained")                \
-    X(DUMP_COUNTS_WORKERS_ONCE, "workers that come while there is no room for them are left out")        \
+    X(DUMP_COUNTS_WORKERS_ONCE, "workers that start while there is no room for them are left out")       \
     X(REGISTRAR_REVIVES_CANCELLED, "a task that is cancelled while it is bound is scheduled")            \
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")    \
     X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")        \
-    X(REGISTRAR_BINDS_AFTER_CLOSE, "what is bound while the registrar is closed is scheduled")           \
-    X(WATCH_SLEEPS_ON, "the watch is not woken for what comes before all others")                        \
-    X(LIMIT_LEAVES_IN_QUEUE, "what has expired stays in the queue")                                      \
-    X(LIMIT_BEGINS_LATE, "a worker begins what was to start by an earlier time")                         \
-    X(OVERRUN_MEETS_NEXT, "the limit of a run goes on after its end, and meets the next one")            \
-    X(PATROL_RESTS_FOR_EVER, "a worker that begins something does not rouse who looks for stuck ones")   \
-    X(WRITE_OFF_IS_REVOKED, "a worker that was written off forgets it with the end of its run")          \
-    X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a worker that was written off is running")      \
+    X(REGISTRAR_BINDS_AFTER_CLOSE, "a task bound while the registrar closes is scheduled")               \
+    X(WATCH_SLEEPS_ON, "the watchdog is not woken for a check ahead of all others")                      \
+    X(LIMIT_LEAVES_IN_QUEUE, "an expired task stays in the queue")                                       \
+    X(LIMIT_BEGINS_LATE, "a worker begins a task after its time to start")                               \
+    X(OVERRUN_MEETS_NEXT, "the limit of a run outlives it and hits the next run")                        \
+    X(PATROL_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")   \
+    X(WRITE_OFF_IS_REVOKED, "a replaced worker forgets that at the end of its run")                      \
+    X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a replaced worker still runs")                  \
     X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                    \
-    X(SHEETS_SHARED, "a new worker writes into the sheets of another")                                   \
-    X(SHEETS_LOST, "what a worker has measured goes with it")                                            \
-    X(POST_READ_TORN, "what a worker runs is read while it changes")                                     \
-    X(REQUEST_IS_FORGOTTEN, "a dump that is asked for while one is being written is forgotten")          \
+    X(SHEETS_SHARED, "a new worker writes into the statistics of another")                               \
+    X(SHEETS_LOST, "the measurements of a worker are lost when it ends")                                 \
+    X(POST_READ_TORN, "a worker's current run is read while it changes")                                 \
+    X(REQUEST_IS_FORGOTTEN, "a dump requested while one is being written is forgotten")                  \
     HORA__ORDER_FAULT_LIST(X)
 
 enum hora__fault {

@@ -39,7 +39,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/touch.h"
+#include "base/build.h"
 #include "exec/segment.h"
 #include "sys/alloc.h"
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/inline.h"
+#include "base/build.h"
 #include "exec/pool.h"
 #include "sys/probe.h"
 

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/pool.h"
 #include "sys/processors.h"

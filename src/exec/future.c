@@ -33,9 +33,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "exec/extra.h"
 #include "exec/spares.h"
 #include "sync/clock.h"

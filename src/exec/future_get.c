@@ -20,7 +20,7 @@
 #include "exec/worker.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
-#include "sys/spin.h"
+#include "sys/processors.h"
 
 void hora__future_note_interrupt(hora_future *future, bool interrupted)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/members.h"
 #include "sync/clock.h"

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/pool.h"
-#include "sys/serial.h"
+#include "sys/process.h"
 #include "sys/thread.h"
 
 int hora__pool_max_threads(const hora_pool_options *options)

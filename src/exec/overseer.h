@@ -11,7 +11,7 @@
 
 #include "sync/thread.h"
 #include "sys/atomic.h"
-#include "sys/ticks.h"
+#include "sys/clock.h"
 
 struct hora__overseer;
 struct hora__worker;

@@ -20,7 +20,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/reason.h"

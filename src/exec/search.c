@@ -17,7 +17,7 @@
 #include "exec/work_source.h"
 #include "sync/clock.h"
 #include "sync/thread.h"
-#include "sys/spin.h"
+#include "sys/processors.h"
 
 /* A thread that waits to take from a work source. */
 struct taker {

@@ -26,7 +26,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/touch.h"
+#include "base/build.h"
 #include "exec/work_source.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"

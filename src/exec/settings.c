@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/options.h"
 #include "exec/pool.h"

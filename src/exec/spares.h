@@ -7,7 +7,7 @@
 #ifndef HORA_EXEC_SPARES_H
 #define HORA_EXEC_SPARES_H
 
-#include "base/inline.h"
+#include "base/build.h"
 #include "sync/thread.h"
 #include "sys/alloc.h"
 #include "sys/mutex.h"

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "exec/pool.h"
 #include "exec/pool_admission.h"

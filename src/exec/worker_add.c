@@ -19,7 +19,7 @@
 
 #include <hora/virtual_clock.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "exec/pool.h"
 #include "sync/clock.h"

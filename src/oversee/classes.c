@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/pool_admission.h"
 #include "oversee/oversight.h"

@@ -2,7 +2,7 @@
 /* terms.c - submit tasks with options of their own, after checking these; and keys of texts */
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "oversee/oversight.h"
 #include "sched/scheduler.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 
 static int refuse_option(const char *field, hora_error *reason)

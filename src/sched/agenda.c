@@ -27,7 +27,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "base/ns.h"
 #include "sched/detached.h"

@@ -34,7 +34,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/inline.h"
+#include "base/build.h"
 #include "exec/pool.h"
 #include "sched/agenda_inside.h"
 #include "sched/detached.h"

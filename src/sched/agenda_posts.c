@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "sched/agenda_inside.h"
 #include "sched/scheduled.h"

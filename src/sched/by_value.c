@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
 #include "sched/scheduler.h"
 

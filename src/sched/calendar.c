@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "cron/civil.h"
 #include "cron/zone.h"

@@ -9,7 +9,7 @@
  * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/ns.h"
 #include "base/reason.h"
 #include "sched/trigger.h"

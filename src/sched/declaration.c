@@ -13,7 +13,7 @@
 
 #include <hora/clock.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sys/alloc.h"
 

@@ -6,7 +6,7 @@
  * times, and a gap begins anew. */
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sched/plan.h"
 #include "sched/trigger.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sched/scheduler.h"
 #include "sync/thread.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/ns.h"
 #include "sched/registrar.h"
 #include "sched/scheduler.h"

@@ -2,7 +2,7 @@
 /* schedule_with.c - scheduling by a schedule (hora/scheduler.h): what it says, as a plan for the first run and those after it */
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/ns.h"
 #include "base/reason.h"
 #include "sched/plan.h"

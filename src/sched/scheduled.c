@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool.h"

@@ -9,7 +9,7 @@
 #include "base/reason.h"
 #include "sched/registrar.h"
 #include "sys/alloc.h"
-#include "sys/library.h"
+#include "sys/process.h"
 
 static int call(void *arg, void **ret_result)
 {

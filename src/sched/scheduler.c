@@ -15,9 +15,9 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/ns.h"
 #include "base/reason.h"
 #include "exec/extra.h"
@@ -28,7 +28,7 @@
 #include "sched/detached.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
-#include "sys/roster.h"
+#include "sys/process.h"
 
 enum { KEEP_ALIVE_MS = 10 };
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sched/trigger.h"
 #include "sched/zones.h"

@@ -15,12 +15,12 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/inline.h"
+#include "base/build.h"
 #include "base/ns.h"
 #include "sched/detached.h"
 #include "sched/scheduler.h"
 #include "sys/probe.h"
-#include "sys/roster.h"
+#include "sys/process.h"
 
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/first_release.h"
+#include "base/options.h"
 #include "sys/alloc.h"
 
 void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *kind)

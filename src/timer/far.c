@@ -39,7 +39,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/touch.h"
+#include "base/build.h"
 #include "sys/alloc.h"
 
 enum { BITS = 3, FEWEST_ENTRANTS = 16, SHORT = 4, INDEX_BITS = 8, LOOKED_AT = 4 };

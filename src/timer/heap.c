@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/touch.h"
+#include "base/build.h"
 #include "sys/alloc.h"
 
 enum { CHILDREN = 4, LINE = CHILDREN * sizeof(struct hora__timer_slot) };

@@ -13,7 +13,7 @@
 #include <assert.h>
 
 #include "base/fault.h"
-#include "base/inline.h"
+#include "base/build.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
 #include "sys/mutex.h"

@@ -12,9 +12,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fast.h"
+#include "base/build.h"
 #include "base/fault.h"
-#include "base/touch.h"
 #include "sys/alloc.h"
 
 enum { TIDY_EVERY = 8 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - numbers, processors, and how long to look: nothing here depends on the schedule */
-#include "sys/pause.h"
 #include "sys/processors.h"
-#include "sys/serial.h"
-#include "sys/spin.h"
+#include "sys/process.h"
 #include "sys/thread.h"
 
 int hora__serial_next(void)

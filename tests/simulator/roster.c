@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roster.c - which schedulers exist in the simulated process. Simulated threads change only at known points, of which there is none here: so there
  * is no lock. */
-#include "sys/roster.h"
+#include "sys/process.h"
 
 #include <stddef.h>
 

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "sys/roster.h"
+#include "sys/process.h"
 #include "simulator/internal.h"
 
 enum { MOST_STEPS = 20000 };

@@ -19,7 +19,7 @@
 
 #include <hora/error.h>
 
-#include "sys/fork.h"
+#include "sys/process.h"
 #include "simulator/internal.h"
 
 enum { SLOT_BITS = 6, EXIT_ROUNDS = 4 /* as with the destructors of pthread keys */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ticks.c - in the simulator there is no processor's counter: ticks are nanoseconds of its clock */
-#include "sys/ticks.h"
+#include "sys/clock.h"
 
 void hora__ticker_init(struct hora__ticker *ticker)
 {
