@@ -69,7 +69,7 @@ void hora__reason_write(hora_error *reason, int code, const char *field, const c
         memcpy(reason->message + sizeof reason->message - sizeof cut, cut, sizeof cut);
 }
 
-void hora__reason_set_place(hora_error *reason, size_t offset, size_t length)
+void hora__reason_set_range(hora_error *reason, size_t offset, size_t length)
 {
     assert(reason == NULL || reason->code < 0);
     if (reason == NULL)

@@ -19,36 +19,36 @@
     X(HISTOGRAM_READ_RELAXED, "measurements are read before the number of ended runs")                  \
     X(STATS_READ_RELAXED, "outcomes and submissions are read in any order")                             \
     X(LOCK_TAKEN_RELAXED, "a thread that takes a lock does not see what was done under it")             \
-    X(LOCK_LET_GO_RELAXED, "the next holder of a lock does not see what was done under it")             \
+    X(LOCK_RELEASED_RELAXED, "the next holder of a lock does not see what was done under it")             \
     X(LOCK_SLEPT_RELAXED, "a thread that slept for a lock does not see what was done under it")         \
     X(FUTURE_STATE_RELAXED, "a future is done, but the effects of its task are not visible")            \
     X(FUTURE_READ_RELAXED, "a thread that sees a done future does not see the effects of its task")     \
     X(CLAIMS_OFFERED_RELAXED, "an offered task can be claimed before it is written")                    \
     X(CLAIMS_TAKEN_RELAXED, "a claimed task is read in an outdated state")                              \
-    X(SHARD_FILLED_RELAXED, "a shard that is posted to may be passed over as empty")                    \
-    X(SHARD_EMPTY_RELAXED, "a shard is taken for empty by what was so before")                          \
+    X(LANE_FILLED_RELAXED, "a lane that is posted to may be passed over as empty")                    \
+    X(LANE_EMPTY_RELAXED, "a lane is taken for empty by what was so before")                          \
     X(TIMER_ENDS_RELAXED, "a timer belongs to the caller before hora has finished with it")             \
     X(WAITER_RESOLVED_RELAXED, "a resolved waiter does not see what it waited for")                     \
     X(NAME_ADDED_RELAXED, "a name is found before it is written")                                       \
     X(NAME_CACHED_RELAXED, "a name is found in the cache before it is written")                         \
     X(NAME_READ_RELAXED, "a name that is found is read in an outdated state")                           \
-    X(SHEETS_ADDED_RELAXED, "statistics of a worker are found before they are written")                 \
+    X(WORKER_STATS_ADDED_RELAXED, "statistics of a worker are found before they are written")                 \
     X(TIMED_LIMIT_UNORDERED, "a taker reads the inbox before it publishes its limit")                   \
     X(REFERENCE_ALONE_RELAXED, "the owner of the last reference does not see what other threads did")   \
     X(REFERENCE_LEFT_RELAXED, "a thread that gives up the last reference does not see what others did") \
     X(THREAD_LEFT_RELAXED, "giving up the last reference to a thread does not show what others did")    \
     X(INTERRUPT_SET_RELAXED, "an interrupted thread does not see what was done before the interrupt")   \
     X(INTERRUPT_READ_RELAXED, "a thread that sees an interrupt does not see what was done before it")   \
-    X(SHARD_LEFT_RELAXED, "the last thread that leaves a lane does not see what others did")            \
-    X(SHARD_CLOSED_RELAXED, "the thread that closes a lane does not see what others did")               \
+    X(LANE_LEFT_RELAXED, "the last thread that leaves a lane does not see what others did")            \
+    X(LANE_CLOSED_RELAXED, "the thread that closes a lane does not see what others did")               \
     X(TIMED_SOONEST_UNORDERED, "a putter reads the limit before it publishes its insertion")            \
     X(TIMED_LIMIT_READ_UNORDERED, "a putter reads an outdated limit")                                   \
     X(TIMED_SOONEST_READ_UNORDERED, "a taker reads an outdated inbox")                                  \
     X(WAITER_READ_RELAXED, "a waiter sees that it may go on, but not what it waited for")               \
-    X(POST_READ_RELAXED, "the parts of a worker's current run are read in any order")                   \
-    X(POST_NOTED_RELAXED, "a worker's current run is visible before it is written")                     \
+    X(WORKER_RECORD_READ_RELAXED, "the parts of a worker's current run are read in any order")                   \
+    X(WORKER_RECORD_NOTED_RELAXED, "a worker's current run is visible before it is written")                     \
     X(NAME_CACHE_READ_RELAXED, "a name found in the cache is read in an outdated state")                \
-    X(SHEETS_READ_RELAXED, "statistics of a worker are read in an outdated state")                      \
+    X(WORKER_STATS_READ_RELAXED, "statistics of a worker are read in an outdated state")                      \
     X(HISTOGRAM_RECORDED_RELAXED, "a measurement is visible before what was counted before it")         \
     X(REQUESTS_CLOSE_RELAXED, "the thread for dumps wakes up without seeing why")
 
@@ -131,17 +131,17 @@
     X(FUTURE_WAITS_UNATTENDED, "a thread waits for a task that no worker will run")                      \
     X(GROUP_WAKES_NOBODY, "a group that becomes empty releases no waiter")                               \
     X(COMPLETION_TRIES_ONCE, "room that appears while a future is offered goes unnoticed")               \
-    X(POOL_LEAVES_LINGERER, "the last worker is not told that what it waited for is gone")               \
-    X(SHARD_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")   \
-    X(SHARD_FLOOR_UNSAID, "a taker does not publish its clock reading")                                  \
-    X(SHARD_GATE_UNSEEN, "a task goes into a lane of a scheduler that has been shut down")               \
-    X(SHARD_MISPLACES, "an entry that moves within a lane does not know its new position")               \
-    X(SHARD_LOOKS_TOO_SOON, "a leader goes to sleep without checking the lanes again")                   \
-    X(SHARD_TELLS_NOBODY, "an entry ahead of all others does not wake the sleeping leader")              \
-    X(SHARD_HOUSES_NOBODY, "a future in a lane is not known to belong to the timer queue")               \
+    X(POOL_LEAVES_LAST_WORKER, "the last worker is not told that what it waited for is gone")               \
+    X(LANE_BELOW_FLOOR, "a task that is due by the last clock reading goes into a lane all the same")   \
+    X(LANE_FLOOR_UNSAID, "a taker does not publish its clock reading")                                  \
+    X(LANE_CLOSED_UNSEEN, "a task goes into a lane of a scheduler that has been shut down")               \
+    X(LANE_MISPLACES, "an entry that moves within a lane does not know its new position")               \
+    X(LANE_LOOKS_TOO_SOON, "a leader goes to sleep without checking the lanes again")                   \
+    X(LANE_TELLS_NOBODY, "an entry ahead of all others does not wake the sleeping leader")              \
+    X(LANE_HOUSES_NOBODY, "a future in a lane is not known to belong to the timer queue")               \
     X(CANCEL_NOTICES_NOBODY, "threads that wait for a cancelled future are not told")                    \
     X(CANCEL_TELLS_TOO_LATE, "a cancelled future leaves the books before it is done")                    \
-    X(AGENDA_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                      \
+    X(TIMER_QUEUE_GIVES_EARLY, "a scheduled task begins one nanosecond before its time")                      \
     X(SCHEDULER_NO_RECHECK, "a task that was scheduled is not looked at again")                          \
     X(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING, "shutdown leaves tasks in the timer queue that must not run")   \
     X(SERIES_NO_RECHECK, "a series that was put back is not looked at again")                            \
@@ -154,8 +154,8 @@
     X(ZONES_REFRESH_UNSEEN_BY_RUN, "... if a worker has them at that moment")                            \
     X(ZONES_REFRESH_UNSEEN_BY_NEWCOMER, "... if they are scheduled at that moment")                      \
     X(CLOCK_WATCH_UNSEEN, "a sleeping leader is not told that the clocks must be watched")               \
-    X(AGENDA_MOVE_UNSEEN, "the leader does not notice that the entry it sleeps for was moved ahead")     \
-    X(AGENDA_KEEPS_PLACE, "the slot of a series that is over stays reserved")                            \
+    X(TIMER_QUEUE_MOVE_UNSEEN, "the leader does not notice that the entry it sleeps for was moved ahead")     \
+    X(TIMER_QUEUE_KEEPS_PLACE, "the slot of a series that is over stays reserved")                            \
     X(SCHEDULER_LOSES_LATECOMER, "a task scheduled just before the end stays in the timer queue")        \
     X(SCHEDULER_LEAVES_PAUSED, "a task paused during its run is queued again after shutdown")            \
     X(SCHEDULER_RULE_SWEEPS_NOTHING, "a rule that is changed after shutdown holds for newcomers only")   \
@@ -168,25 +168,25 @@
     X(SERIES_RETURN_FORGOTTEN, "a series that no visit puts back is lost")                               \
     X(SERIES_COUNTS_UNBEGUN, "a run that is cancelled before its body is called counts as one")          \
     X(SERIES_RUNS_ONCE_MORE, "a series has one run more than its count")                                 \
-    X(CREW_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                           \
-    X(CREW_RUNS_AFTER_CANCEL, "an overlapping run begins although its series is over")                   \
-    X(CREW_NEVER_CLOSES, "the last overlapping run does not complete its series")                        \
-    X(CREW_TELLS_NOBODY, "overlapping runs are not interrupted with their series")                       \
+    X(OVERLAP_ONE_TOO_MANY, "one run more than allowed goes on at the same time")                           \
+    X(OVERLAP_RUNS_AFTER_CANCEL, "an overlapping run begins although its series is over")                   \
+    X(OVERLAP_NEVER_CLOSES, "the last overlapping run does not complete its series")                        \
+    X(OVERLAP_TELLS_NOBODY, "overlapping runs are not interrupted with their series")                       \
     X(LOCK_FORGETS_SLEEPERS, "a thread that slept takes the lock as if it were the last sleeper")        \
     X(BACKLOG_SHOWN_TOO_SOON, "a detached task enters after the queue was made visible")                 \
-    X(AGENDA_SHOWN_TOO_SOON, "a detached task is scheduled after the timer queue was made visible")      \
-    X(AGENDA_SHOWS_HEAP_ONLY, "a detached task in a lane is not made visible")                           \
-    X(ERRAND_TELLS_NOBODY, "a detached task ahead of all others wakes no worker")                        \
-    X(AGENDA_GATE_UNSEEN, "a detached task is scheduled although the scheduler is closed")               \
-    X(AGENDA_SHOWS_LATER, "a task that becomes a future loses its order among tasks due together")       \
-    X(ANNEX_STAYS_BEHIND, "a detached task in a far batch is not fetched when it is due")                \
-    X(ANNEX_IS_UNSEEN, "a detached task in a far batch is neither shown nor found")                      \
-    X(AGENDA_KEEPS_UNSTAFFED, "a detached task without a thread stays queued and is refused")            \
-    X(ERRAND_SWEPT_UNSEEN, "shutdown leaves detached tasks in the timer queue")                          \
-    X(TIMER_GATE_UNSEEN, "a timer is started although the scheduler is closed")                          \
+    X(TIMER_QUEUE_SHOWN_TOO_SOON, "a detached task is scheduled after the timer queue was made visible")      \
+    X(TIMER_QUEUE_SHOWS_HEAP_ONLY, "a detached task in a lane is not made visible")                           \
+    X(DETACHED_TELLS_NOBODY, "a detached task ahead of all others wakes no worker")                        \
+    X(TIMER_QUEUE_CLOSED_UNSEEN, "a detached task is scheduled although the scheduler is closed")               \
+    X(TIMER_QUEUE_SHOWS_LATER, "a task that becomes a future loses its order among tasks due together")       \
+    X(FAR_STAYS_BEHIND, "a detached task in a far batch is not fetched when it is due")                \
+    X(FAR_IS_UNSEEN, "a detached task in a far batch is neither shown nor found")                      \
+    X(TIMER_QUEUE_KEEPS_UNSTAFFED, "a detached task without a thread stays queued and is refused")            \
+    X(DETACHED_SWEPT_UNSEEN, "shutdown leaves detached tasks in the timer queue")                          \
+    X(TIMER_CLOSED_UNSEEN, "a timer is started although the scheduler is closed")                          \
     X(TIMER_TELLS_NOBODY, "a timer ahead of all others wakes no worker")                                 \
     X(TIMER_GOES_UNHEARD, "a timer is cancelled without telling the thread that waits for it")           \
-    X(TIMER_CANCEL_FORGETS_SHARD, "a timer that is still in a lane is not found")                        \
+    X(TIMER_CANCEL_FORGETS_LANE, "a timer that is still in a lane is not found")                        \
     X(TIMER_SWEPT_UNSEEN, "shutdown and stop leave timers in the timer queue")                           \
     X(TIMER_STAYS_UNSTAFFED, "a timer without a thread stays queued and is refused")                     \
     X(TIMER_STOP_DOES_NOT_WAIT, "a timer's stop returns while its function runs")                        \
@@ -198,7 +198,7 @@
     X(TIMER_RUN_COUNTS_ON, "the run of a timer counts for ever in a scheduler with admission")           \
     X(TIMER_MOVES_TWICE, "a pending timer that is started again is not taken out first")                 \
     X(TASK_DROPPED_AGAIN, "a detached task whose drop ends the thread is dropped again")                 \
-    X(BACKLOG_GATE_UNSEEN, "a detached task enters although the pool is closed")                         \
+    X(BACKLOG_CLOSED_UNSEEN, "a detached task enters although the pool is closed")                         \
     X(BACKLOG_FORM_STAYS, "a task that moves to another segment keeps the number of its form")           \
     X(BACKLOG_FORM_GUESSED, "a task is taken to have the form of the one before")                        \
     X(BACKLOG_GIVES_HOLES, "a task that was removed from the middle is handed out")                      \
@@ -222,8 +222,8 @@
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")               \
     X(STANDBY_WATCHES_NOTHING, "a standby becomes leader although it does not watch the clock")          \
     X(ZONE_GOES_BACK, "a refresh replaces rules that were read after its own")                           \
-    X(GROWTH_MINDS_NO_COMPUTING, "a pool grows although its workers compute")                            \
-    X(GROWTH_TAKES_ANY_WAIT, "a pool grows although its tasks have just been queued")                    \
+    X(GROWTH_IGNORES_COMPUTING, "a pool grows although its workers compute")                            \
+    X(GROWTH_IGNORES_WAITING_TIME, "a pool grows although its tasks have just been queued")                    \
     X(GROWTH_SLEEPS_TOO_SOON, "a task queued while the watchdog falls asleep goes unnoticed")            \
     X(EVENTS_SKIP_IN_SILENCE, "skipped planned times are not reported")                                  \
     X(EVENTS_REFUSE_ACCEPTED, "a task that finds room while it waits is reported as rejected")           \
@@ -235,17 +235,17 @@
     X(REGISTRAR_MISSES_LATECOMER, "a task that is declared while others are bound stays unscheduled")    \
     X(REGISTRAR_FORGETS_EARLY_END, "a future that is over before it counts never drops its task")        \
     X(REGISTRAR_BINDS_AFTER_CLOSE, "a task bound while the registrar closes is scheduled")               \
-    X(WATCH_SLEEPS_ON, "the watchdog is not woken for a check ahead of all others")                      \
+    X(WATCHDOG_SLEEPS_ON, "the watchdog is not woken for a check ahead of all others")                      \
     X(LIMIT_LEAVES_IN_QUEUE, "an expired task stays in the queue")                                       \
     X(LIMIT_BEGINS_LATE, "a worker begins a task after its time to start")                               \
     X(OVERRUN_MEETS_NEXT, "the limit of a run outlives it and hits the next run")                        \
-    X(PATROL_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")   \
+    X(WATCHDOG_RESTS_FOR_EVER, "a worker that begins a task does not wake the search for stuck workers")   \
     X(WRITE_OFF_IS_REVOKED, "a replaced worker forgets that at the end of its run")                      \
     X(POOL_FORGETS_WRITTEN_OFF, "a pool terminates while a replaced worker still runs")                  \
     X(NAMES_TRUST_ADDRESSES, "a name is taken for another that had the same address")                    \
-    X(SHEETS_SHARED, "a new worker writes into the statistics of another")                               \
-    X(SHEETS_LOST, "the measurements of a worker are lost when it ends")                                 \
-    X(POST_READ_TORN, "a worker's current run is read while it changes")                                 \
+    X(WORKER_STATS_SHARED, "a new worker writes into the statistics of another")                               \
+    X(WORKER_STATS_LOST, "the measurements of a worker are lost when it ends")                                 \
+    X(WORKER_RECORD_READ_TORN, "a worker's current run is read while it changes")                                 \
     X(REQUEST_IS_FORGOTTEN, "a dump requested while one is being written is forgotten")                  \
     HORA__ORDER_FAULT_LIST(X)
 

@@ -24,7 +24,7 @@ __attribute__((format(printf, 4, 5))) void hora__reason_write(hora_error *reason
                                                               const char *format, ...);
 
 /* Names the part of the parsed text that the error is about. */
-void hora__reason_set_place(hora_error *reason, size_t offset, size_t length);
+void hora__reason_set_range(hora_error *reason, size_t offset, size_t length);
 
 /* hora__refuse(reason, code, field, format, ...) writes a sentence, which should include the offending
  * values, and the field's name, a static string or NULL. Its value is `code`. It is a macro so that static
@@ -34,7 +34,7 @@ void hora__reason_set_place(hora_error *reason, size_t offset, size_t length);
 /* Like hora__refuse, for `length` bytes at `offset` of a parsed text. */
 #define hora__refuse_at(reason, code, offset, length, ...) \
     (hora__reason_write((reason), (code), __VA_ARGS__),    \
-     hora__reason_set_place((reason), (offset), (length)), (code))
+     hora__reason_set_range((reason), (offset), (length)), (code))
 
 /* Reports that the struct_size of a struct is wrong. Returns HORA_EINVAL. */
 static inline int hora__refuse_size(hora_error *reason, const char *type)

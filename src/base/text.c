@@ -39,7 +39,7 @@ static void add_seconds(struct hora__text *out, hora_ns duration)
     hora__text_add(out, " s");
 }
 
-void hora__say_duration(struct hora__text *out, hora_ns duration)
+void hora__text_add_duration(struct hora__text *out, hora_ns duration)
 {
     if (duration <= 0)
         hora__text_add(out, "0 s");
@@ -61,7 +61,7 @@ void hora__say_duration(struct hora__text *out, hora_ns duration)
         add_two_units(out, duration, HORA_HOURS(24), " d", HORA_HOURS(1), " h");
 }
 
-void hora__say_ordinal(struct hora__text *out, int64_t number)
+void hora__text_add_ordinal(struct hora__text *out, int64_t number)
 {
     assert(number >= 0);
     static const char *const endings[] = {"th", "st", "nd", "rd"};
@@ -71,17 +71,17 @@ void hora__say_ordinal(struct hora__text *out, int64_t number)
     hora__text_add(out, endings[is_teen || last > 3 ? 0 : last]);
 }
 
-void hora__say_number(struct hora__text *out, int64_t number)
+void hora__text_add_int(struct hora__text *out, int64_t number)
 {
     if (number < 0)
         hora__text_add_char(out, '-');
     hora__text_add_number(out, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
 }
 
-void hora__say_count(struct hora__text *out, int64_t number, const char *noun)
+void hora__text_add_count(struct hora__text *out, int64_t number, const char *noun)
 {
     assert(noun != NULL);
-    hora__say_number(out, number);
+    hora__text_add_int(out, number);
     hora__text_add_char(out, ' ');
     hora__text_add(out, noun);
     if (number != 1)

@@ -116,15 +116,15 @@ static inline int hora__text_end(struct hora__text *out)
 
 /* Adds a duration rounded down to the precision that people read: "250 us", "3.2 s", "9 s", "14 min", "5 h 12
  * min", "3 d 4 h". A negative duration reads as "0 s". */
-void hora__say_duration(struct hora__text *out, hora_ns duration);
+void hora__text_add_duration(struct hora__text *out, hora_ns duration);
 
 /* Adds "1st", "2nd", "11th", "413th". The number must not be negative. */
-void hora__say_ordinal(struct hora__text *out, int64_t number);
+void hora__text_add_ordinal(struct hora__text *out, int64_t number);
 
 /* Adds a number and a noun: "1 task", "412 tasks". */
-void hora__say_count(struct hora__text *out, int64_t number, const char *noun);
+void hora__text_add_count(struct hora__text *out, int64_t number, const char *noun);
 
 /* Adds a number, which may be negative. */
-void hora__say_number(struct hora__text *out, int64_t number);
+void hora__text_add_int(struct hora__text *out, int64_t number);
 
 #endif

@@ -242,7 +242,7 @@ static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape sha
 {
     assert(hora__set_step(hours) > 1);
     hora__text_add(out, "every ");
-    hora__say_ordinal(out, hora__set_step(hours));
+    hora__text_add_ordinal(out, hora__set_step(hours));
     hora__text_add(out, " hour");
     if (shape == EVEN && hora__set_has(hours, 0))
         return;
@@ -303,7 +303,7 @@ static void add_minutes_of_seconds(struct hora__text *out, const hora_cron *cron
     hora__text_add(out, " of ");
     if (minutes == EVEN && hora__set_has(cron->minutes, 0)) {
         hora__text_add(out, "every ");
-        hora__say_ordinal(out, hora__set_step(cron->minutes));
+        hora__text_add_ordinal(out, hora__set_step(cron->minutes));
         hora__text_add(out, " minute");
     } else if (minutes == STEPS && hora__set_step(cron->minutes) == 1) {
         hora__text_add(out, "minutes ");
@@ -387,13 +387,13 @@ static void add_day_pattern(struct hora__text *out, const hora_cron *cron)
     int step = hora__set_step(cron->days);
     if (step > 1) {
         hora__text_add(out, "every ");
-        hora__say_ordinal(out, step);
+        hora__text_add_ordinal(out, step);
         hora__text_add(out, " day from ");
     }
     hora__text_add(out, "the ");
-    hora__say_ordinal(out, hora__set_first(cron->days));
+    hora__text_add_ordinal(out, hora__set_first(cron->days));
     hora__text_add(out, step > 1 ? " to the " : " to ");
-    hora__say_ordinal(out, hora__set_last(cron->days));
+    hora__text_add_ordinal(out, hora__set_last(cron->days));
 }
 
 static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool is_pattern,
@@ -408,7 +408,7 @@ static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool i
         bool is_mixed = words->count > hora__set_count(cron->days);
         add_separator(out, words);
         hora__text_add(out, words->begun == 1 || is_mixed ? "the " : "");
-        hora__say_ordinal(out, hora__set_first(rest));
+        hora__text_add_ordinal(out, hora__set_first(rest));
     }
 }
 
@@ -419,7 +419,7 @@ static void add_special_days(struct hora__text *out, const hora_cron *cron, stru
         add_separator(out, words);
         if (before > 1) {
             hora__text_add(out, "the ");
-            hora__say_ordinal(out, before);
+            hora__text_add_ordinal(out, before);
             hora__text_add(out, " day before the last");
         } else {
             hora__text_add(out, before == 0 ? "the last day" : "the day before the last");
@@ -432,7 +432,7 @@ static void add_special_days(struct hora__text *out, const hora_cron *cron, stru
     for (uint32_t rest = cron->nearest; rest != 0; rest &= rest - 1) {
         add_separator(out, words);
         hora__text_add(out, "the weekday nearest to the ");
-        hora__say_ordinal(out, hora__set_first(rest));
+        hora__text_add_ordinal(out, hora__set_first(rest));
     }
 }
 

@@ -52,8 +52,8 @@ enum {
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what different threads write lies apart */
 struct backlog {
     struct hora__work_source base;
-    struct hora__place front; /* the first element */
-    struct hora__place end;   /* where the next one will stand */
+    struct hora__position front; /* the first element */
+    struct hora__position end;   /* where the next one will stand */
     int holes;
     int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
     bool offered;       /* the first segment is: until it is recalled, how much is left in it is not known */
@@ -71,12 +71,12 @@ struct backlog {
     short inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
     int inbox_size;
     struct hora__branch branch;   /* of the pool's books */
-    struct hora__place inbox_end; /* where the next one will stand */
+    struct hora__position inbox_end; /* where the next one will stand */
     struct hora__segment *inbox_first;
     int inbox_holes;
     int inbox_room; /* I7: what was left for it when it was absorbed, but for one, which a push may need */
 
-    HORA__BEGINS_LINE struct hora__spare_segments spares; /* for the container as well */
+    HORA__BEGINS_LINE struct hora__free_segments free_segments; /* for the container as well */
 };
 
 #ifdef HORA__MUTEX_IS_INLINE
@@ -98,9 +98,9 @@ static bool has_inbox(const hora_queue *queue)
 
 /* ---- positions ---- */
 
-static bool at_end(const struct backlog *backlog, struct hora__place place)
+static bool at_end(const struct backlog *backlog, struct hora__position position)
 {
-    return place.segment == backlog->end.segment && place.index == backlog->end.index;
+    return position.segment == backlog->end.segment && position.index == backlog->end.index;
 }
 
 /* ---- segments; under the inbox's lock ---- */
@@ -112,7 +112,7 @@ static void give_back(struct backlog *backlog, struct hora__segment *segment)
     if (segment->retired)
         return;
     hora__mutex_lock(&backlog->inbox_lock);
-    hora__spare_segments_keep(&backlog->spares, segment);
+    hora__free_segments_keep(&backlog->free_segments, segment);
     hora__mutex_unlock(&backlog->inbox_lock);
 }
 
@@ -122,15 +122,15 @@ static int grow(struct backlog *backlog)
 {
     assert(backlog->end.index == SLOTS);
     hora__mutex_lock(&backlog->inbox_lock);
-    struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
+    struct hora__segment *segment = hora__free_segments_get(&backlog->free_segments);
     hora__mutex_unlock(&backlog->inbox_lock);
     if (segment == NULL)
         return HORA_ENOMEM;
     if (backlog->end.segment == NULL)
-        backlog->front = (struct hora__place){segment, 0};
+        backlog->front = (struct hora__position){segment, 0};
     else
         backlog->end.segment->next = segment;
-    backlog->end = (struct hora__place){segment, 0};
+    backlog->end = (struct hora__position){segment, 0};
     return 0;
 }
 
@@ -154,7 +154,7 @@ static void become_empty(struct backlog *backlog)
     backlog->front.index = backlog->end.index = 0;                /* I2 */
     if (backlog->front.segment->holders > 0) {
         give_back(backlog, backlog->front.segment);
-        backlog->front = backlog->end = (struct hora__place){NULL, SLOTS};
+        backlog->front = backlog->end = (struct hora__position){NULL, SLOTS};
     }
 }
 
@@ -173,7 +173,7 @@ static void advance(struct backlog *backlog, int by)
         }
         if (backlog->front.index == SLOTS) {
             struct hora__segment *empty = backlog->front.segment;
-            backlog->front = (struct hora__place){empty->next, 0};
+            backlog->front = (struct hora__position){empty->next, 0};
             give_back(backlog, empty);
         }
         if (!hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]) ||
@@ -238,7 +238,7 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
     assert(!backlog->offered && hold->segment == NULL);
     if (queue->size == 0)
         return;
-    struct hora__place front = backlog->front;
+    struct hora__position front = backlog->front;
     hora__segment_offer(front.segment, front.index, front.segment == backlog->end.segment ? backlog->end.index : SLOTS);
     backlog->offered = true;
     hold_front(backlog, hold);
@@ -249,12 +249,12 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
 static void close_holes(struct backlog *backlog)
 {
     assert(!backlog->offered && backlog->base.queue.size > 0);
-    struct hora__place to = backlog->front;
+    struct hora__position to = backlog->front;
     HORA__TOUCH_PREPAID(backlog->base.queue.size + backlog->holes);
     backlog->holes = 0;
-    for (struct hora__place from = to; !at_end(backlog, from); from.index++)
-        if (!hora__slot_is_hole(hora__place_slot(&from)))
-            backlog->holes += hora__place_move(&to, &from);
+    for (struct hora__position from = to; !at_end(backlog, from); from.index++)
+        if (!hora__slot_is_hole(hora__position_slot(&from)))
+            backlog->holes += hora__position_move(&to, &from);
     struct hora__segment *rest = to.segment->next;
     to.segment->next = NULL;
     backlog->end = to;
@@ -291,10 +291,10 @@ static void swap(struct backlog *backlog)
 {
     struct hora__segment *empty = backlog->front.segment;
     assert(empty == backlog->end.segment && backlog->front.index == backlog->end.index); /* I2 */
-    backlog->front = (struct hora__place){backlog->inbox_first, 0};
+    backlog->front = (struct hora__position){backlog->inbox_first, 0};
     backlog->end = backlog->inbox_end;
     backlog->inbox_first = empty;
-    backlog->inbox_end = (struct hora__place){empty, empty == NULL ? SLOTS : 0}; /* I4 */
+    backlog->inbox_end = (struct hora__position){empty, empty == NULL ? SLOTS : 0}; /* I4 */
     if (empty != NULL && empty->form_count > HORA__FORMS / 2)
         empty->form_count = 0; /* else they serve again, as they are */
 }
@@ -303,13 +303,13 @@ static void swap(struct backlog *backlog)
 static void join(struct backlog *backlog)
 {
     assert(backlog->base.queue.size > 0 && backlog->inbox_first != NULL);
-    struct hora__place *end = &backlog->end;
+    struct hora__position *end = &backlog->end;
     HORA__TOUCH(SLOTS - end->index);
-    backlog->holes += hora__place_leave_holes(end);
+    backlog->holes += hora__position_leave_holes(end);
     end->segment->next = backlog->inbox_first;
     *end = backlog->inbox_end;
     backlog->inbox_first = NULL;
-    backlog->inbox_end = (struct hora__place){NULL, SLOTS}; /* I4 */
+    backlog->inbox_end = (struct hora__position){NULL, SLOTS}; /* I4 */
 }
 
 /* Moves what was posted into the container. */
@@ -326,8 +326,8 @@ static void collect(hora_queue *queue)
         queue->size += backlog->inbox_size;
         backlog->holes += backlog->inbox_holes;
         backlog->inbox_size = backlog->inbox_holes = backlog->inbox_form = 0;
-    } else if (queue->size == 0 && backlog->spares.count > HORA__SEGMENTS_FEW) {
-        hora__spare_segments_tidy(&backlog->spares);
+    } else if (queue->size == 0 && backlog->free_segments.count > HORA__SEGMENTS_FEW) {
+        hora__free_segments_tidy(&backlog->free_segments);
     }
     backlog->inbox_room = HORA_UNBOUNDED - 1 - queue->size; /* I7 */
     hora__mutex_unlock(&backlog->inbox_lock);
@@ -338,14 +338,14 @@ static void collect(hora_queue *queue)
 static int grow_inbox(struct backlog *backlog)
 {
     assert(hora__mutex_held(&backlog->inbox_lock));
-    struct hora__segment *segment = hora__spare_segments_get(&backlog->spares);
+    struct hora__segment *segment = hora__free_segments_get(&backlog->free_segments);
     if (segment == NULL)
         return HORA_ENOMEM;
     if (backlog->inbox_first == NULL)
         backlog->inbox_first = segment;
     else
         backlog->inbox_end.segment->next = segment;
-    backlog->inbox_end = (struct hora__place){segment, 0};
+    backlog->inbox_end = (struct hora__position){segment, 0};
     backlog->inbox_form = 0;
     return 0;
 }
@@ -357,47 +357,47 @@ static int form_locked(struct backlog *backlog, const hora_task *task)
     assert(hora__mutex_held(&backlog->inbox_lock) && task->run != NULL);
     int form = hora__segment_form(backlog->inbox_end.segment, task, backlog->inbox_form);
     if (form == 0) {
-        struct hora__place last = backlog->inbox_end;
+        struct hora__position last = backlog->inbox_end;
         if (grow_inbox(backlog) < 0)
             return HORA_ENOMEM;
         HORA__TOUCH(SLOTS - last.index);
-        backlog->inbox_holes += hora__place_leave_holes(&last);
+        backlog->inbox_holes += hora__position_leave_holes(&last);
         form = hora__segment_form(backlog->inbox_end.segment, task, 0);
     }
     return backlog->inbox_form = (short)form;
 }
 
-static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__posting *posting)
+static bool may_come_by_value_locked(const struct backlog *backlog, const struct hora__offer *offer)
 {
-    assert(posting->task != NULL && posting->gate != NULL);
+    assert(offer->task != NULL && offer->control != NULL);
     if (backlog->shown && !HORA__FAULT(BACKLOG_SHOWN_TOO_SOON))
         return false; /* I5 */
-    return hora__atomic_load(posting->gate) < posting->closed || HORA__FAULT(BACKLOG_GATE_UNSEEN);
+    return hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(BACKLOG_CLOSED_UNSEEN);
 }
 
-static int post_locked(struct backlog *backlog, const struct hora__posting *posting)
+static int insert_locked(struct backlog *backlog, const struct hora__offer *offer)
 {
-    assert(hora__mutex_held(&backlog->inbox_lock) && (posting->task != NULL || posting->item != NULL));
+    assert(hora__mutex_held(&backlog->inbox_lock) && (offer->task != NULL || offer->item != NULL));
     if (backlog->sealed || backlog->inbox_size >= backlog->inbox_room)
         return backlog->sealed ? HORA_ECLOSED : HORA_EFULL; /* I7 */
-    if (posting->task != NULL && !may_come_by_value_locked(backlog, posting))
+    if (offer->task != NULL && !may_come_by_value_locked(backlog, offer))
         return HORA_ENOTSUP;
     if (backlog->inbox_end.index == SLOTS && grow_inbox(backlog) < 0)
         return HORA_ENOMEM;
-    int form = posting->task != NULL ? form_locked(backlog, posting->task) : 0;
+    int form = offer->task != NULL ? form_locked(backlog, offer->task) : 0;
     if (form < 0)
         return HORA_ENOMEM;
     struct hora__segment *segment = backlog->inbox_end.segment;
     int index = backlog->inbox_end.index++;
-    bool stamped = form > 0 && posting->came != 0;
+    bool stamped = form > 0 && offer->came != 0;
     HORA__WEAK_PLAIN_WRITE(&segment->slots[index]);
     segment->slots[index] = (struct hora__slot){
-        .value = form > 0 ? posting->task->arg : posting->item, .form = (short)form, .stamped = stamped};
+        .value = form > 0 ? offer->task->arg : offer->item, .form = (short)form, .stamped = stamped};
     if (stamped)
-        segment->came[index] = posting->came;
+        segment->came[index] = offer->came;
     backlog->inbox_size++;
     HORA__TOUCH(1);
-    hora__counter_add_alone(&backlog->branch.posted, 1);
+    hora__counter_add_alone(&backlog->branch.accepted, 1);
     if (index % SLOTS_OF_LINE == 0 && index + AHEAD < SLOTS)
         hora__prefetch_line(&segment->slots[index + AHEAD]); /* the processor of a worker has it */
     return 0;
@@ -405,7 +405,7 @@ static int post_locked(struct backlog *backlog, const struct hora__posting *post
 
 /* The inbox is full by what was known when it was last collected: perhaps many tasks have been taken
  * since. */
-__attribute__((noinline)) static int offer_again(struct backlog *backlog, const struct hora__posting *posting)
+__attribute__((noinline)) static int offer_again(struct backlog *backlog, const struct hora__offer *offer)
 {
     assert(has_inbox(&backlog->base.queue));
     hora_queue *queue = &backlog->base.queue;
@@ -413,22 +413,22 @@ __attribute__((noinline)) static int offer_again(struct backlog *backlog, const 
     collect(queue);
     hora__mutex_unlock(&queue->object.lock);
     hora__mutex_lock(&backlog->inbox_lock);
-    int error = post_locked(backlog, posting);
+    int error = insert_locked(backlog, offer);
     hora__mutex_unlock(&backlog->inbox_lock);
     return error;
 }
 
-static int offer(hora_queue *queue, const struct hora__posting *posting)
+static int offer(hora_queue *queue, const struct hora__offer *offer)
 {
     assert(has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
     hora__mutex_lock(&backlog->inbox_lock);
-    int error = post_locked(backlog, posting);
+    int error = insert_locked(backlog, offer);
     hora__mutex_unlock(&backlog->inbox_lock);
     if (error == HORA_EFULL)
-        error = offer_again(backlog, posting);
+        error = offer_again(backlog, offer);
     if (error == 0 && hora__atomic_load(&backlog->wanted) != 0) /* after the task can be seen: see expect */
-        hora__queue_look(queue);
+        hora__work_look(queue);
     return error;
 }
 
@@ -471,7 +471,7 @@ static void *peek(hora_queue *queue)
     return first->value;
 }
 
-static void *strip(hora_queue *queue)
+static void *drain(hora_queue *queue)
 {
     void *item = peek(queue);
     if (item != NULL) {
@@ -490,9 +490,9 @@ static void prefetch(const struct backlog *backlog)
         hora__prefetch(backlog->front.segment->slots[index].value);
 }
 
-static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
+static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock) && ret_cell != NULL);
+    assert(hora__mutex_held(&queue->object.lock) && ret_taken != NULL);
     (void)wakes;
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
@@ -500,7 +500,7 @@ static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__w
         collect(queue);
     if (queue->size == 0)
         return NULL;
-    void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_cell);
+    void *item = hora__segment_read(backlog->front.segment, backlog->front.index, ret_taken);
     queue->size--;
     advance(backlog, 1);
     if (queue->size > 1)
@@ -515,7 +515,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     hora__backlog_recall(queue);
     if (queue->size == 0 && has_inbox(queue))
         collect(queue);
-    void *item = strip(queue);
+    void *item = drain(queue);
     if (queue->size > 1)
         prefetch(backlog_of(queue));
     return item;
@@ -535,15 +535,15 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 
 /* ---- the middle ---- */
 
-static void remove_at(struct backlog *backlog, struct hora__place place)
+static void remove_at(struct backlog *backlog, struct hora__position position)
 {
-    assert(!backlog->offered && !at_end(backlog, place));
+    assert(!backlog->offered && !at_end(backlog, position));
     backlog->base.queue.size--;
-    if (place.segment == backlog->front.segment && place.index == backlog->front.index) {
+    if (position.segment == backlog->front.segment && position.index == backlog->front.index) {
         advance(backlog, 1); /* I2 */
         return;
     }
-    hora__slot_set_item(&place.segment->slots[place.index], NULL);
+    hora__slot_set_item(&position.segment->slots[position.index], NULL);
     backlog->holes++;
     limit_holes(backlog);
 }
@@ -553,13 +553,13 @@ static bool find(hora_queue *queue, const void *item, bool remove)
     assert(hora__mutex_held(&queue->object.lock) && item != NULL);
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
-    for (struct hora__place place = backlog->front; !at_end(backlog, place); place.index++) {
+    for (struct hora__position position = backlog->front; !at_end(backlog, position); position.index++) {
         HORA__TOUCH(1);
-        const struct hora__slot *entry = hora__place_slot(&place);
+        const struct hora__slot *entry = hora__position_slot(&position);
         if (entry->value != item || entry->form > 0)
             continue;
         if (remove)
-            remove_at(backlog, place);
+            remove_at(backlog, position);
         return true;
     }
     return false;
@@ -576,12 +576,12 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     hora__mutex_unlock(&backlog->inbox_lock);
     collect(queue);
     int error = 0;
-    for (struct hora__place place = backlog->front; error == 0 && !at_end(backlog, place); place.index++) {
-        struct hora__slot *entry = hora__place_slot(&place);
-        struct hora__cell cell;
+    for (struct hora__position position = backlog->front; error == 0 && !at_end(backlog, position); position.index++) {
+        struct hora__slot *entry = hora__position_slot(&position);
+        struct hora__taken taken;
         HORA__TOUCH(1);
-        void *item = hora__segment_read(place.segment, place.index, &cell);
-        if (item == &cell && (error = maker->make(maker->context, &cell, &item)) == 0)
+        void *item = hora__segment_read(position.segment, position.index, &taken);
+        if (item == &taken && (error = maker->make(maker->context, &taken, &item)) == 0)
             hora__slot_set_item(entry, item);
     }
     backlog->only_elements = error == 0;
@@ -592,12 +592,12 @@ static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     assert(hora__mutex_held(&queue->object.lock));
     hora__backlog_recall(queue);
-    for (struct hora__place place = backlog_of(queue)->front; !at_end(backlog_of(queue), place); place.index++) {
-        struct hora__cell cell;
-        const struct hora__slot *entry = hora__place_slot(&place);
-        void *item = hora__segment_read(place.segment, place.index, &cell);
+    for (struct hora__position position = backlog_of(queue)->front; !at_end(backlog_of(queue), position); position.index++) {
+        struct hora__taken taken;
+        const struct hora__slot *entry = hora__position_slot(&position);
+        void *item = hora__segment_read(position.segment, position.index, &taken);
         bool is_task = entry->form > 0;
-        if (!hora__slot_is_hole(entry) && !visit(is_task ? NULL : item, is_task ? &cell.task : NULL, arg))
+        if (!hora__slot_is_hole(entry) && !visit(is_task ? NULL : item, is_task ? &taken.task : NULL, arg))
             return;
     }
 }
@@ -637,7 +637,7 @@ static void destroy(hora_queue *queue)
     assert(queue->size == 0 && backlog->front.segment == backlog->end.segment); /* I2 */
     assert(backlog->inbox_size == 0 && !backlog->offered);
     struct hora__segment *segment;
-    while ((segment = hora__spare_segments_take(&backlog->spares)) != NULL)
+    while ((segment = hora__free_segments_take(&backlog->free_segments)) != NULL)
         hora__free(segment);
     hora__mutex_destroy(&backlog->inbox_lock);
     hora__free(backlog->front.segment);
@@ -645,14 +645,14 @@ static void destroy(hora_queue *queue)
     hora__free(backlog);
 }
 
-#define CONTAINER .push = push, .pop = pop, .peek = peek, .strip = strip, .find = find, .copy = copy, .destroy = destroy
+#define CONTAINER .push = push, .pop = pop, .peek = peek, .drain = drain, .find = find, .copy = copy, .destroy = destroy
 
 static const struct hora__queue_inbox inbox = {.collect = collect, .seal = seal, .is_free = is_free};
 static const struct hora__queue_kind bounded_container = {CONTAINER};
 static const struct hora__queue_kind unbounded_container = {CONTAINER, .inbox = &inbox};
 
 static const struct hora__work_kind bounded_kind = {
-    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .behaviour = {.serve = hora__work_serve, .take = hora__work_take, .close = hora__work_close},
     .offer = hora__work_put,
     .take = hora__work_pop,
     .take_first = hora__work_remove_first,
@@ -661,7 +661,7 @@ static const struct hora__work_kind bounded_kind = {
 };
 
 static const struct hora__work_kind unbounded_kind = {
-    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .behaviour = {.serve = hora__work_serve, .take = hora__work_take, .close = hora__work_close},
     .offer = offer,
     .take = take,
     .take_first = hora__work_remove_first,
@@ -696,8 +696,8 @@ int hora__backlog_new(int capacity, const hora_queue_options *options, hora_queu
     }
     hora__atomic_init(&backlog->wanted, 0);
     bool is_bounded = capacity != HORA_UNBOUNDED;
-    struct hora__segment *first = hora__spare_segments_get(&backlog->spares); /* where tasks come in */
-    struct hora__place nowhere = {NULL, SLOTS}, beginning = {first, 0};
+    struct hora__segment *first = hora__free_segments_get(&backlog->free_segments); /* where tasks come in */
+    struct hora__position nowhere = {NULL, SLOTS}, beginning = {first, 0};
     backlog->front = backlog->end = is_bounded ? beginning : nowhere; /* I2 */
     backlog->inbox_end = is_bounded ? nowhere : beginning;            /* I4 */
     backlog->inbox_first = backlog->inbox_end.segment;

@@ -22,7 +22,7 @@
 #include "base/fault.h"
 #include "exec/extra.h"
 #include "exec/future.h"
-#include "exec/spares.h"
+#include "exec/future_memory.h"
 #include "sys/alloc.h"
 
 /* ---- listeners ---- */
@@ -144,7 +144,7 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 /* One that is part of a member, or of what has terms. */
 static void free_larger(hora_future *future)
 {
-    assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_MEMBER);
+    assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_OVERLAPPING);
     if (future->kind == HORA__FUTURE_BOUND)
         hora__extra_free(((struct hora__bound *)future)->extra);
     hora__free(future);
@@ -158,13 +158,13 @@ void hora__future_destroy(struct hora__object *object)
         return;
     hora__future_release(future);
     if (future->kind == HORA__FUTURE_SCHEDULED)
-        hora__spares_put(HORA__KEPT_SCHEDULED, future);
+        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
     else if (future->kind != HORA__FUTURE_PLAIN)
         free_larger(future);
     else if (!future->in_caller_memory)
-        hora__spares_put(HORA__KEPT_PLAIN, future);
-    else if (((struct hora__lodger *)future)->reclaimer != NULL)
-        hora__future_gone(((struct hora__lodger *)future)->reclaimer); /* nothing may be touched after this */
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
+    else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
+        hora__future_gone(((struct hora__caller_owned_future *)future)->reclaimer); /* nothing may be touched after this */
 }
 
 /* ---- one after the other ---- */

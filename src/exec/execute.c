@@ -55,7 +55,7 @@ void hora__pool_work_came(hora_pool *pool)
 
 static void book(hora_pool *pool, enum hora__booking what)
 {
-    hora__queue_book(pool->queue, &pool->books, what);
+    hora__work_book(pool->queue, &pool->books, what);
 }
 
 void hora__pool_watch(hora_pool *pool, int by)
@@ -86,7 +86,7 @@ void hora__pool_finish(hora_pool *pool)
 void hora__pool_leave_queue(hora_pool *pool, struct hora__hold *hold)
 {
     assert(hold->finished >= 0);
-    hora__queue_leave(pool->queue, hold, &pool->books);
+    hora__work_leave(pool->queue, hold, &pool->books);
     hora__pool_booked(pool);
 }
 
@@ -121,7 +121,7 @@ enum hora__ending hora__ending_of(hora_future *future)
 __attribute__((noinline)) void hora__pool_comes(const hora_pool *pool, const hora_task *task)
 {
     if (hora__pool_measures(pool) && task->name != NULL)
-        pool->overseer->kind->submitted(pool->overseer, task->name, 1);
+        pool->observer->kind->submitted(pool->observer, task->name, 1);
 }
 
 __attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora_task *task, int error)
@@ -129,7 +129,7 @@ __attribute__((noinline)) void hora__pool_came(const hora_pool *pool, const hora
     assert(error < 0);
     bool is_lost = error == HORA_ENOMEM || error == HORA_EAGAIN || error == HORA_EINVAL;
     if (is_lost && hora__pool_measures(pool) && task->name != NULL)
-        pool->overseer->kind->submitted(pool->overseer, task->name, -1);
+        pool->observer->kind->submitted(pool->observer, task->name, -1);
 }
 
 /* ---- the queue ---- */
@@ -163,7 +163,7 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 {
     assert(hora__future_state(future) >= HORA__FUTURE_CANCELLED ||
            hora__future_state(future) == HORA__FUTURE_EXCEPTIONAL);
-    if (!hora__queue_remove_cancelled(pool->queue, future, &pool->books))
+    if (!hora__work_remove_cancelled(pool->queue, future, &pool->books))
         return;
     hora__pool_cancelled(pool);
     (void)hora_future_unref(future);
@@ -171,7 +171,7 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future)
 }
 
 /* Whose a future is when a place is sought for it. */
-enum standing {
+enum ownership {
     KNOWN, /* others may use it at the same time */
     FRESH, /* only the caller has seen it */
     GIVEN, /* the same, and with success the caller gives its reference back */
@@ -180,56 +180,56 @@ enum standing {
 /* Whether the caller has a reference of its own while it seeks a place. It needs one even if it will not use
  * the future any more: a thread that takes the future back out of the queue finds it by its address, and that
  * could be another future's by then. */
-static bool has_own_reference(enum standing standing)
+static bool has_own_reference(enum ownership ownership)
 {
-    return standing != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
+    return ownership != GIVEN || !HORA__FAULT(POOL_EXECUTE_LETS_GO);
 }
 
 /* Of a future that only the caller has seen. Apart, so that pools without an observer do not pay for it. */
 __attribute__((noinline)) static void stamp(const hora_pool *pool, hora_future *future)
 {
-    assert(pool->overseer != NULL && future->owner == &pool->owner);
-    if (pool->overseer->measures)
+    assert(pool->observer != NULL && future->owner == &pool->owner);
+    if (pool->observer->measures)
         future->by.came = hora__pool_stamp(pool);
 }
 
 /* The future becomes the pool's to run, with the reference of the entry. */
-static void enter(hora_pool *pool, hora_future *future, enum standing standing)
+static void enter(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(future->task.run != NULL);
-    if (standing == KNOWN) {
+    if (ownership == KNOWN) {
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
-        hora__future_born_enqueued(future, &pool->owner, standing == FRESH || has_own_reference(standing) ? 2 : 1);
-        if (pool->overseer != NULL)
+        hora__future_born_enqueued(future, &pool->owner, ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
+        if (pool->observer != NULL)
             stamp(pool, future);
     }
 }
 
 /* It found no place, or was taken back: as if it had not entered. */
-static void back_out(hora_pool *pool, hora_future *future, enum standing standing)
+static void back_out(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(!hora__mutex_held(&future->object.lock));
     hora__future_dequeued(future, &pool->owner);
-    if (has_own_reference(standing))
+    if (has_own_reference(ownership))
         (void)hora_future_unref(future);
 }
 
-static int put_into_queue(hora_pool *pool, hora_future *future, enum standing standing)
+static int put_into_queue(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(pool->work != NULL && future->task.run != NULL);
-    enter(pool, future, standing);
-    struct hora__posting posting = {.item = future, .books = &pool->books};
-    int error = pool->work->offer(pool->queue, &posting);
+    enter(pool, future, ownership);
+    struct hora__offer offer = {.item = future, .books = &pool->books};
+    int error = pool->work->offer(pool->queue, &offer);
     if (error < 0) {
-        back_out(pool, future, standing);
+        back_out(pool, future, ownership);
         return error;
     }
     if (hora__atomic_load(&pool->idle_watchers) > 0)
         hora__pool_work_came(pool);
-    if (pool->overseer != NULL)
-        pool->overseer->kind->queued(pool->overseer);
+    if (pool->observer != NULL)
+        pool->observer->kind->queued(pool->observer);
     return 0;
 }
 
@@ -263,7 +263,7 @@ __attribute__((noinline)) static int staff(hora_pool *pool)
 }
 
 /* After queueing: HORA_ESHUTDOWN, or as staff, if the task had to be taken back. */
-static inline int look_again(hora_pool *pool, hora_future *future, enum standing standing)
+static inline int look_again(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     if (HORA__FAULT(POOL_NO_RECHECK))
         return 0;
@@ -272,7 +272,7 @@ static inline int look_again(hora_pool *pool, hora_future *future, enum standing
     if (error == 0 && hora__count_of(control) == 0)
         error = staff(pool);
     if (error < 0 && hora__pool_withdraw(pool, future)) {
-        back_out(pool, future, standing);
+        back_out(pool, future, ownership);
         hora__pool_unaccept(pool);
         hora__pool_try_terminate(pool);
         return error;
@@ -285,13 +285,13 @@ static inline int look_again(hora_pool *pool, hora_future *future, enum standing
 /* ---- placing ---- */
 
 /* With the worker, not in the queue; but the pool's to run. */
-static int start_with(hora_pool *pool, hora_future *future, enum standing standing, bool core)
+static int start_with(hora_pool *pool, hora_future *future, enum ownership ownership, bool core)
 {
     hora__pool_accept(pool);
-    enter(pool, future, standing);
+    enter(pool, future, ownership);
     int error = hora__worker_add(pool, future, core);
     if (error < 0) {
-        back_out(pool, future, standing);
+        back_out(pool, future, ownership);
         hora__pool_unaccept(pool);
     }
     return error;
@@ -305,55 +305,55 @@ static bool is_staffed(const hora_pool *pool)
 }
 
 /* The same in a pool with admission, where the task has to begin before the thread is started. */
-static int start_admitted(hora_pool *pool, hora_future *future, enum standing standing, bool core)
+static int start_admitted(hora_pool *pool, hora_future *future, enum ownership ownership, bool core)
 {
     assert(pool->admission != NULL);
     int error = hora__pool_run_begin(pool, future, core);
     if (error < 0)
         return error;
-    error = start_with(pool, future, standing, core);
+    error = start_with(pool, future, ownership, core);
     if (error < 0)
         hora__pool_run_unbegin(pool, future);
     return error;
 }
 
-static int place_for_admission(hora_pool *pool, hora_future *future, enum standing standing)
+static int place_for_admission(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(pool->admission != NULL && pool->kind == NULL);
-    if (start_admitted(pool, future, standing, true) == 0)
+    if (start_admitted(pool, future, ownership, true) == 0)
         return 0;
     if (hora__state_of(hora__atomic_load(&pool->control)) != HORA__RUNNING)
         return HORA_ESHUTDOWN;
-    int refused = put_into_queue(pool, future, standing);
+    int refused = put_into_queue(pool, future, ownership);
     if (refused == 0) {
-        refused = look_again(pool, future, standing);
+        refused = look_again(pool, future, ownership);
         if (refused == 0)
             hora__pool_staff(pool);
         return refused;
     }
-    int error = start_admitted(pool, future, standing, false);
+    int error = start_admitted(pool, future, ownership, false);
     if (error == 0 || error == HORA_ESHUTDOWN)
         return error;
     return refused == HORA_ENOMEM ? HORA_ENOMEM : HORA_EFULL;
 }
 
-static int place(hora_pool *pool, hora_future *future, enum standing standing)
+static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
 {
     assert(future->task.run != NULL);
     if (pool->kind != NULL)
         return pool->kind->place(pool, future);
     if (pool->admission != NULL)
-        return place_for_admission(pool, future, standing);
+        return place_for_admission(pool, future, ownership);
     bool below_core = hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
-    if (below_core && start_with(pool, future, standing, true) == 0)
+    if (below_core && start_with(pool, future, ownership, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;
     if (hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING) {
-        refused = put_into_queue(pool, future, standing);
+        refused = put_into_queue(pool, future, ownership);
         if (refused == 0)
-            return look_again(pool, future, standing);
+            return look_again(pool, future, ownership);
     }
-    int error = start_with(pool, future, standing, false);
+    int error = start_with(pool, future, ownership, false);
     if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN)
         return error == 0 ? 0 : refused == HORA_ENOMEM ? HORA_ENOMEM : error;
     return refused == HORA_EFULL ? HORA_EFULL : error; /* saturated, or no memory, or no thread and no queue */
@@ -411,9 +411,9 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
         return error < 0 ? error : HORA_EINVAL;
     if (pool->kind != NULL)
         return pool->kind->make(pool, task, ret_future);
-    if (pool->overseer != NULL && pool->overseer->needs_extras)
+    if (pool->observer != NULL && pool->observer->needs_extras)
         return hora__pool_make_bound(pool, task, NULL, ret_future);
-    return hora__future_new_beside(task, &pool->object, &pool->depot, ret_future);
+    return hora__future_new_beside(task, &pool->object, &pool->shared_free_list, ret_future);
 }
 
 int hora__pool_make_bound(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
@@ -434,7 +434,7 @@ int hora__pool_place_fresh(hora_pool *pool, hora_future *future)
 {
     if (pool->owner.spin > 0)
         future->spins = true;
-    if (pool->overseer != NULL)
+    if (pool->observer != NULL)
         hora__pool_comes(pool, &future->task);
     int error = place(pool, future, FRESH);
     if (error < 0)
@@ -458,27 +458,27 @@ int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_f
     return error;
 }
 
-/* ---- by value ---- */
+/* ---- detached ---- */
 
 /* Queue a detached task, if no thread looks at the queue and it is the queue's turn: whether that was done.
  * It is let in only while the pool is running and has a worker, so unlike a future it never has to be taken
  * back. */
-static bool post(hora_pool *pool, const hora_task *task)
+static bool insert(hora_pool *pool, const hora_task *task)
 {
     assert(pool->kind == NULL && task->run != NULL);
-    int32_t by_value = hora__atomic_load(&pool->by_value);
-    if (by_value == HORA__NEVER_BY_VALUE || !is_staffed(pool))
+    int32_t detached_mode = hora__atomic_load(&pool->detached_mode);
+    if (detached_mode == HORA__NEVER_DETACHES || !is_staffed(pool))
         return false;
-    struct hora__posting posting = {
+    struct hora__offer offer = {
         .task = task,
-        .gate = &pool->control,
+        .control = &pool->control,
         .closed = hora__control(HORA__SHUTDOWN, 0),
     };
-    if (by_value == HORA__BY_VALUE_STAMPED) {
-        posting.came = hora__pool_stamp(pool);
+    if (detached_mode == HORA__DETACHES_STAMPED) {
+        offer.came = hora__pool_stamp(pool);
         hora__pool_comes(pool, task);
     }
-    if (pool->work->offer(pool->queue, &posting) < 0) {
+    if (pool->work->offer(pool->queue, &offer) < 0) {
         hora__pool_came(pool, task, HORA_EAGAIN); /* it tries another way */
         return false;
     }
@@ -496,7 +496,7 @@ static int execute_future(hora_pool *pool, const hora_task *task)
     if (error < 0)
         return error;
     future->is_executed = true;
-    if (pool->overseer != NULL)
+    if (pool->observer != NULL)
         hora__pool_comes(pool, task);
     error = place(pool, future, GIVEN);
     if (error == 0 && !has_own_reference(GIVEN))
@@ -519,5 +519,5 @@ int hora_pool_execute(hora_pool *pool, const hora_task *task)
         return error < 0 ? error : HORA_EINVAL;
     if (pool->kind != NULL)
         return pool->kind->execute(pool, task);
-    return post(pool, task) ? 0 : execute_future(pool, task);
+    return insert(pool, task) ? 0 : execute_future(pool, task);
 }

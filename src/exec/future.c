@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future.c - the states of a future, and who may change them
  *
- * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    settle_locked: run, complete, fail, abort, expire
+ * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    complete_locked: run, complete, fail, abort, expire
  *                   NEW -> CANCELLED                             cancel
  *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
  * How it works      All transitions are made under the lock, so the transient states are seen only by those
@@ -37,13 +37,13 @@
 #include "base/fault.h"
 #include "base/text.h"
 #include "exec/extra.h"
-#include "exec/spares.h"
+#include "exec/future_memory.h"
 #include "sync/clock.h"
 #include "sync/wait.h"
 #include "sys/alloc.h"
 #include "sys/probe.h"
 
-static_assert(sizeof(struct hora__lodger) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
+static_assert(sizeof(struct hora__caller_owned_future) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
 
 static bool is_done(const hora_future *future)
 {
@@ -78,28 +78,28 @@ int hora__future_init_beside(hora_future *future, const hora_task *task, const s
 int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future **ret_future)
 {
     assert(ret_future != NULL);
-    hora_future *future = hora__spares_get(HORA__KEPT_PLAIN, sizeof *future);
+    hora_future *future = hora__future_memory_get(HORA__BLOCK_PLAIN_FUTURE, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__future_init(future, task, clock, false);
     if (error < 0)
-        hora__spares_put(HORA__KEPT_PLAIN, future);
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
     else
         *ret_future = future;
     return error;
 }
 
-int hora__future_new_beside(const hora_task *task, const struct hora__object *other, struct hora__depot *depot,
+int hora__future_new_beside(const hora_task *task, const struct hora__object *other, struct hora__shared_free_list *shared_free_list,
                             hora_future **ret_future)
 {
-    hora_future *future = hora__spares_own(HORA__KEPT_PLAIN);
+    hora_future *future = hora__future_memory_own(HORA__BLOCK_PLAIN_FUTURE);
     if (future == NULL)
-        future = hora__depot_get_more(depot, sizeof *future);
+        future = hora__shared_free_list_get_more(shared_free_list, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
     int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
     if (error < 0) {
-        hora__spares_put(HORA__KEPT_PLAIN, future);
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
         return error;
     }
     hora__future_init_rest(future, task, false);
@@ -229,7 +229,7 @@ static inline void finish(hora_future *future, struct completion *after)
 }
 
 /* NEW -> COMPLETING -> NORMAL or EXCEPTIONAL; whether it was NEW. */
-static bool settle_locked(hora_future *future, void *result, int failure, struct completion *after)
+static bool complete_locked(hora_future *future, void *result, int failure, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
     if (is_done(future))
@@ -245,21 +245,21 @@ static bool settle_locked(hora_future *future, void *result, int failure, struct
     return true;
 }
 
-static bool settle(hora_future *future, void *result, int failure)
+static bool complete(hora_future *future, void *result, int failure)
 {
     struct completion after;
     hora__mutex_lock(&future->object.lock);
-    bool settled = settle_locked(future, result, failure, &after);
+    bool completed = complete_locked(future, result, failure, &after);
     hora__mutex_unlock(&future->object.lock);
-    if (settled)
+    if (completed)
         finish(future, &after);
-    return settled;
+    return completed;
 }
 
 int hora_future_complete(hora_future *future, void *result)
 {
     int error = check(future);
-    return error < 0 ? error : settle(future, result, 0);
+    return error < 0 ? error : complete(future, result, 0);
 }
 
 int hora_future_fail(hora_future *future, int code)
@@ -267,7 +267,7 @@ int hora_future_fail(hora_future *future, int code)
     int error = check(future);
     if (error < 0)
         return error;
-    return code == 0 ? HORA_EINVAL : settle(future, NULL, code);
+    return code == 0 ? HORA_EINVAL : complete(future, NULL, code);
 }
 
 bool hora__future_abort(hora_future *future, int why)
@@ -275,11 +275,11 @@ bool hora__future_abort(hora_future *future, int why)
     assert(why != 0);
     struct completion after;
     hora__mutex_lock(&future->object.lock);
-    bool settled = future->runner == NULL && settle_locked(future, NULL, why, &after);
+    bool completed = future->runner == NULL && complete_locked(future, NULL, why, &after);
     hora__mutex_unlock(&future->object.lock);
-    if (settled)
+    if (completed)
         finish(future, &after);
-    return settled;
+    return completed;
 }
 
 /* ---- running ---- */
@@ -297,10 +297,10 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
 
 /* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's
  * pool. */
-__attribute__((noinline)) static void tell_witness_locked(const hora_future *future, struct hora__witness *witness)
+__attribute__((noinline)) static void tell_worker_observer_locked(const hora_future *future, struct hora__worker_observer *worker_observer)
 {
     assert(hora__mutex_held(&future->object.lock));
-    witness->came = !is_done(future) && future->owner == witness->owner ? future->by.came : HORA_NEVER;
+    worker_observer->came = !is_done(future) && future->owner == worker_observer->owner ? future->by.came : HORA_NEVER;
 }
 
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
@@ -314,8 +314,8 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     } else {
         leave_owner_locked(future, owner);
     }
-    if (thread->witness != NULL)
-        tell_witness_locked(future, thread->witness);
+    if (thread->worker_observer != NULL)
+        tell_worker_observer_locked(future, thread->worker_observer);
     hora__mutex_unlock(&future->object.lock);
     return runs;
 }
@@ -333,8 +333,8 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     future->runner = NULL;
     leave_owner_locked(future, owner);
     bool stays_new = verdict == HORA__GOES_ON && !is_done(future);
-    bool settled = !stays_new && settle_locked(future, result, failure, &after);
-    bool drops_late = !settled && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
+    bool completed = !stays_new && complete_locked(future, result, failure, &after);
+    bool drops_late = !completed && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
     if (drops_late) {
         if (future->task.drop != NULL)
             keep_name_locked(future);
@@ -343,9 +343,9 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
     hora__mutex_unlock(&future->object.lock);
     if (judge != NULL && judge->cannot_go_on != NULL && verdict == HORA__GOES_ON && !stays_new)
         judge->cannot_go_on(judge->context); /* before code of the user sees that */
-    if (!settled || failure != 0)
+    if (!completed || failure != 0)
         drop_result(future, result); /* I3: no caller will see it */
-    if (settled)
+    if (completed)
         finish(future, &after);
     else if (drops_late && future->task.drop != NULL && !HORA__FAULT(FUTURE_FORGETS_LATE_DROP))
         hora__future_conclude(future, false, true); /* I2 */
@@ -389,14 +389,14 @@ int hora_future_run_and_reset(hora_future *future)
 }
 
 /* Apart, so that threads without an observer do not pay for it. */
-__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__witness *witness, void **ret_result)
+__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__worker_observer *worker_observer, void **ret_result)
 {
-    assert(witness != NULL && !hora__mutex_held(&future->object.lock));
-    int code = witness->kind->begins(witness, future, &future->task);
+    assert(worker_observer != NULL && !hora__mutex_held(&future->object.lock));
+    int code = worker_observer->kind->begins(worker_observer, future, &future->task);
     if (code != 0)
         return code;
     code = future->task.run(future->task.arg, ret_result);
-    witness->kind->ended(witness, future, &future->task, code);
+    worker_observer->kind->ended(worker_observer, future, &future->task, code);
     return code;
 }
 
@@ -406,8 +406,8 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
         return false;
     void *result = NULL;
     HORA__PROBE(task_start, future, future->task.name);
-    int failure = thread->witness == NULL ? future->task.run(future->task.arg, &result)
-                                          : call_watched(future, thread->witness, &result);
+    int failure = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
+                                          : call_watched(future, thread->worker_observer, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
     (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner, NULL);
     return true;
@@ -422,8 +422,8 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
         return end_run(future, thread, 0, NULL, HORA__GOES_ON, NULL, NULL);
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
-    int code = thread->witness == NULL ? future->task.run(future->task.arg, &result)
-                                       : call_watched(future, thread->witness, &result);
+    int code = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
+                                       : call_watched(future, thread->worker_observer, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
     return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
 }
@@ -473,15 +473,15 @@ hora_cancel hora__future_expire(hora_future *future)
     struct completion after;
     hora__mutex_lock(&future->object.lock);
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_INTERRUPTED;
-    bool settled = settle_locked(future, NULL, HORA_EEXPIRED, &after);
-    if (settled && what == HORA_CANCEL_INTERRUPTED) {
+    bool completed = complete_locked(future, NULL, HORA_EEXPIRED, &after);
+    if (completed && what == HORA_CANCEL_INTERRUPTED) {
         future->limit_interrupts = true;
         (void)hora_thread_interrupt(future->runner);
     }
     hora__mutex_unlock(&future->object.lock);
-    if (settled)
+    if (completed)
         finish(future, &after);
-    return settled ? what : HORA_CANCEL_TOO_LATE;
+    return completed ? what : HORA_CANCEL_TOO_LATE;
 }
 
 /* It has been cancelled before it ran: the owner that must be asked to take it out of a queue, kept alive by
@@ -494,7 +494,7 @@ HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *futur
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
-    *ret_is_out = owner->unpost != NULL && owner->unpost(owner, future); /* the owner may be gone after this */
+    *ret_is_out = owner->cancel_in_lane != NULL && owner->cancel_in_lane(owner, future); /* the owner may be gone after this */
     if (!*ret_is_out)
         hora__object_ref(owner->object);
     leave_owner_locked(future, owner);
@@ -628,7 +628,7 @@ static int note_reclaimer(hora_future *future, hora_thread *thread, struct hora_
     bool self = future->runner == thread;
     bool is_unowned = !hora_future_is_done(future) && future->runner == NULL && future->owner == NULL;
     if (!self)
-        ((struct hora__lodger *)future)->reclaimer = waiter;
+        ((struct hora__caller_owned_future *)future)->reclaimer = waiter;
     hora__mutex_unlock(&future->object.lock);
     if (self)
         return HORA_EDEADLK;

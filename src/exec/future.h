@@ -14,7 +14,7 @@
 #include "sys/event.h"
 
 struct hora_pool;
-struct hora__depot;
+struct hora__shared_free_list;
 
 /* Of a task's name where it is copied, with the final NUL. */
 enum { HORA__NAME_SIZE = 256 };
@@ -40,7 +40,7 @@ struct hora__queue_owner {
     void (*cancelled)(struct hora__queue_owner *owner, hora_future *future);
     /* The same, with the future's lock held, for what can be taken out at once: whether it was, and its entry
      * has ended. The reference of the entry is the caller's. NULL: never. */
-    bool (*unpost)(struct hora__queue_owner *owner, hora_future *future);
+    bool (*cancel_in_lane)(struct hora__queue_owner *owner, hora_future *future);
     /* A future that it is to run, or runs, has been cancelled: with the future's lock held. NULL: it does not
      * count that. */
     void (*counts_cancelled)(struct hora__queue_owner *owner, const hora_future *future);
@@ -88,7 +88,7 @@ static inline hora_ns hora__rescue_pause(hora_ns before)
 enum hora__future_kind {
     HORA__FUTURE_PLAIN,
     HORA__FUTURE_SCHEDULED, /* a struct hora__scheduled */
-    HORA__FUTURE_MEMBER,    /* a struct hora__member */
+    HORA__FUTURE_OVERLAPPING,    /* a struct hora__member */
     HORA__FUTURE_BOUND,     /* a struct hora__bound */
 };
 
@@ -101,7 +101,7 @@ struct hora_future {
     /* written before another thread has seen it */
     union {
         struct {
-            bool in_caller_memory : 1; /* it is the first part of a struct hora__lodger */
+            bool in_caller_memory : 1; /* it is the first part of a struct hora__caller_owned_future */
             bool is_executed : 1;      /* hora_pool_execute made it: no caller has a handle */
             bool spins : 1;            /* a thread that waits for it looks first */
         };
@@ -128,7 +128,7 @@ struct hora_future {
     int entries; /* how often its owner is going to run it */
     union {
         void *result; /* NORMAL */
-        int64_t came; /* NEW, in a pool that measures: when it was accepted; see overseer.h */
+        int64_t came; /* NEW, in a pool that measures: when it was accepted; see observer.h */
     } by;
     hora_thread *runner;              /* the thread that runs the task, borrowed; NULL: none */
     struct hora__queue_owner *owner;  /* the pool that is going to run it; NULL: none */
@@ -152,7 +152,7 @@ struct hora__bound {
 };
 
 /* A future in memory of the caller. */
-struct hora__lodger {
+struct hora__caller_owned_future {
     hora_future future;
     struct hora__waiter
         *reclaimer; /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
@@ -188,7 +188,7 @@ HORA__INLINE void hora__future_init_rest(hora_future *future, const hora_task *t
     future->next = NULL;
     future->event = NULL;
     if (in_caller_memory)
-        ((struct hora__lodger *)future)->reclaimer = NULL;
+        ((struct hora__caller_owned_future *)future)->reclaimer = NULL;
 }
 
 /* The last reference is gone: release everything, the memory included. For futures that are part of something
@@ -247,7 +247,7 @@ __attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, 
 
 /* The same beside an object that exists, and that the caller has checked, and in memory of a pool. */
 __attribute__((warn_unused_result)) int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
-                                                                struct hora__depot *depot, hora_future **ret_future);
+                                                                struct hora__shared_free_list *shared_free_list, hora_future **ret_future);
 
 /* The same of one that has terms: they pass to it with success. */
 __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,

@@ -36,7 +36,7 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
 {
     hora_pool *pool = worker->pool;
     void *entry;
-    int error = hora__queue_take(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
+    int error = hora__work_await(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
     *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
@@ -49,24 +49,24 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     return entry;
 }
 
-static bool begin_lingering(struct hora__worker *worker)
+static bool begin_waiting_as_last(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
-    hora__atomic_store(&pool->lingerer, worker->number);
-    bool lingers = !hora__pool_queue_is_empty(pool);
-    if (!lingers)
-        hora__atomic_store(&pool->lingerer, 0);
-    return lingers;
+    hora__atomic_store(&pool->last_worker, worker->number);
+    bool is_last = !hora__pool_queue_is_empty(pool);
+    if (!is_last)
+        hora__atomic_store(&pool->last_worker, 0);
+    return is_last;
 }
 
 void hora__pool_relieve(hora_pool *pool)
 {
-    int lingerer = hora__atomic_load(&pool->lingerer);
-    if (lingerer == 0 || HORA__FAULT(POOL_LEAVES_LINGERER) || !hora__pool_queue_is_empty(pool))
+    int last_worker = hora__atomic_load(&pool->last_worker);
+    if (last_worker == 0 || HORA__FAULT(POOL_LEAVES_LAST_WORKER) || !hora__pool_queue_is_empty(pool))
         return;
     hora__mutex_lock(&pool->object.lock);
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
-        if (HORA__LIST_ENTRY(link, struct hora__worker, link)->number == lingerer)
+        if (HORA__LIST_ENTRY(link, struct hora__worker, link)->number == last_worker)
             (void)hora__worker_interrupt_if_idle_locked(HORA__LIST_ENTRY(link, struct hora__worker, link));
     hora__mutex_unlock(&pool->object.lock);
 }
@@ -75,7 +75,7 @@ void *hora__worker_get_task(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     bool timed_out = false;
-    hora__pool_tidy(pool);
+    hora__pool_free_excess(pool);
     for (;;) {
         int32_t control = hora__atomic_load(&pool->control);
         enum hora__run_state state = hora__state_of(control);
@@ -86,8 +86,8 @@ void *hora__worker_get_task(struct hora__worker *worker)
         struct hora__bounds bounds = hora__pool_bounds(pool);
         int count = hora__count_of(control);
         bool surplus = bounds.core_time_out || count > bounds.core_threads;
-        bool lingers = surplus && count == 1 && begin_lingering(worker);
-        bool timed = surplus && !lingers;
+        bool is_last = surplus && count == 1 && begin_waiting_as_last(worker);
+        bool timed = surplus && !is_last;
         if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
             if (!hora__atomic_cas(&pool->control, control, control - 1))
                 continue;
@@ -95,8 +95,8 @@ void *hora__worker_get_task(struct hora__worker *worker)
             return NULL;
         }
         void *entry = take_entry(worker, timed, &timed_out);
-        if (lingers)
-            hora__atomic_store(&pool->lingerer, 0);
+        if (is_last)
+            hora__atomic_store(&pool->last_worker, 0);
         if (entry != NULL)
             return entry;
     }

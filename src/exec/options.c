@@ -138,7 +138,7 @@ static int check_spin(const hora_pool_options *options, hora_error *reason)
 int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool, hora_error *reason)
 {
     static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
-        check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__overseer_check};
+        check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__observer_check};
     if (ret_pool == NULL)
         return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_pool is NULL");
     if (HORA__TAKE(hora_pool_options, own, given) < 0)

@@ -87,9 +87,9 @@ static void destroy(struct hora__object *object)
     hora__ready_fd_destroy(&pool->idle_fd, NULL);
     if (pool->owns_queue)
         (void)hora_queue_free(pool->queue);
-    hora__depot_destroy(&pool->depot);
-    if (pool->overseer != NULL)
-        pool->overseer->kind->pool_gone(pool->overseer);
+    hora__shared_free_list_destroy(&pool->shared_free_list);
+    if (pool->observer != NULL)
+        pool->observer->kind->pool_gone(pool->observer);
     hora__free(pool);
 }
 
@@ -138,10 +138,10 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     own.fair = false;
     int capacity = options->queue_capacity == 0 ? HORA_UNBOUNDED : options->queue_capacity;
     hora_ns ageing;
-    if (hora__overseer_admits(options, &ageing))
+    if (hora__observer_admits(options, &ageing))
         return hora__pool_make_admission_queue(pool, capacity, &own, ageing);
     if (!HORA__FAST)
-        return hora_queue_new_linked(capacity, &own, &pool->queue, NULL); /* no inbox, and no tasks by value */
+        return hora_queue_new_linked(capacity, &own, &pool->queue, NULL); /* no inbox, and no detached tasks */
     int error = hora__backlog_new(capacity, &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
@@ -188,11 +188,11 @@ static void copy_options(hora_pool *pool, const hora_pool_options *options)
 static void init_lists(hora_pool *pool)
 {
     hora__atomic_init(&pool->control, hora__control(HORA__RUNNING, 0));
-    hora__atomic_init(&pool->lingerer, 0);
+    hora__atomic_init(&pool->last_worker, 0);
     hora__atomic_init(&pool->room_waiters, 0);
     hora__atomic_init(&pool->idle_watchers, 0);
     hora__atomic_init(&pool->shows_idle, 1);
-    hora__atomic_init(&pool->by_value, HORA__NEVER_BY_VALUE);
+    hora__atomic_init(&pool->detached_mode, HORA__NEVER_DETACHES);
     hora__atomic_init(&pool->tidier, 0);
     hora__atomic_init(&pool->written_off, 0);
     pool->next_number = 1;
@@ -219,9 +219,9 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     init_lists(pool);
     pool->kind = kind;
     copy_options(pool, options);
-    error = hora__depot_init(&pool->depot, kind == NULL ? HORA__KEPT_PLAIN : HORA__KEPT_SCHEDULED);
+    error = hora__shared_free_list_init(&pool->shared_free_list, kind == NULL ? HORA__BLOCK_PLAIN_FUTURE : HORA__BLOCK_SCHEDULED_FUTURE);
     if (error < 0)
-        goto no_depot;
+        goto no_shared_free_list;
     error = make_queue(pool, options);
     if (error < 0)
         goto no_queue;
@@ -236,14 +236,14 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     error = hora__object_init(&pool->object, options->clock, destroy);
     if (error < 0)
         goto no_object;
-    error = hora__overseer_new(pool, options, &pool->overseer);
+    error = hora__observer_new(pool, options, &pool->observer);
     if (error < 0)
-        goto no_overseer;
-    int by_value = hora__pool_measures(pool) ? HORA__BY_VALUE_STAMPED : HORA__BY_VALUE;
-    hora__atomic_init(&pool->by_value, needs_no_futures(pool) ? by_value : HORA__NEVER_BY_VALUE);
+        goto no_observer;
+    int detached_mode = hora__pool_measures(pool) ? HORA__DETACHES_STAMPED : HORA__DETACHES;
+    hora__atomic_init(&pool->detached_mode, needs_no_futures(pool) ? detached_mode : HORA__NEVER_DETACHES);
     *ret_pool = pool;
     return 0;
-no_overseer:
+no_observer:
     if (!pool->owns_queue && kind == NULL)
         hora__queue_give_back(pool->queue);
     hora__object_leave(&pool->object);
@@ -254,8 +254,8 @@ no_object:
     else if (kind == NULL)
         hora__queue_give_back(pool->queue);
 no_queue:
-    hora__depot_destroy(&pool->depot);
-no_depot:
+    hora__shared_free_list_destroy(&pool->shared_free_list);
+no_shared_free_list:
     hora__free(pool);
     return error;
 }
@@ -306,7 +306,7 @@ enum tidying { BEGINS, MUST_LOOK_AGAIN, MUST_WAIT };
 static enum tidying begin_tidying(hora_pool *pool, int32_t control)
 {
     assert(hora__count_of(control) == 0);
-    if (pool->overseer == NULL)
+    if (pool->observer == NULL)
         return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
     hora__mutex_lock(&pool->object.lock);
     enum tidying tidying = MUST_WAIT;
@@ -378,13 +378,13 @@ int hora_pool_shutdown(hora_pool *pool)
     return 0;
 }
 
-/* The next entry of the queue, due or not: a future, or a task by value, which is copied; NULL: it is
+/* The next entry of the queue, due or not: a future, or a detached task, which is copied; NULL: it is
  * empty. */
-static void *strip(hora_pool *pool, struct hora__cell *ret_cell)
+static void *drain(hora_pool *pool, struct hora__taken *ret_taken)
 {
-    assert(ret_cell != NULL);
-    void *entry = pool->admission != NULL ? NULL : hora__queue_poll(pool->queue, ret_cell); /* nothing is to begin */
-    return entry != NULL ? entry : hora__queue_remove_first(pool->queue, ret_cell);
+    assert(ret_taken != NULL);
+    void *entry = pool->admission != NULL ? NULL : hora__work_poll(pool->queue, ret_taken); /* nothing is to begin */
+    return entry != NULL ? entry : hora__work_pull_first(pool->queue, ret_taken);
 }
 
 static void append(hora_future_list *list, hora_future ***end, hora_future *future)
@@ -437,16 +437,16 @@ static void hand_back(hora_pool *pool, hora_future *future, hora_future_list *li
 }
 
 /* Empty the queue. */
-static void strip_all(hora_pool *pool, hora_future_list *ret_list)
+static void drain_all(hora_pool *pool, hora_future_list *ret_list)
 {
     assert(state_of(pool) >= HORA__STOP);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     hora_future **end = &list.first;
-    struct hora__cell cell = {.run = NULL};
+    struct hora__taken taken = {.run = NULL};
     void *entry;
-    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = strip(pool, &cell)) != NULL) {
-        if (entry == &cell)
-            hora__pool_end_by_value(pool, &cell.task, HORA__ABANDONED);
+    while (!HORA__FAULT(POOL_STOP_LEAVES_QUEUE) && (entry = drain(pool, &taken)) != NULL) {
+        if (entry == &taken)
+            hora__pool_end_detached(pool, &taken.task, HORA__ABANDONED);
         else if (ret_list == NULL)
             abandon(pool, entry);
         else
@@ -473,7 +473,7 @@ int hora_pool_shutdown_now(hora_pool *pool, hora_future_list *ret_list)
     error = ret_list != NULL ? hora__pool_show(pool) : 0;
     if (pool->kind != NULL)
         pool->kind->stopped(pool);
-    strip_all(pool, ret_list);
+    drain_all(pool, ret_list);
     hora__pool_try_terminate(pool);
     return error;
 }
@@ -678,8 +678,8 @@ int hora_pool_free(hora_pool *pool)
     if (pool == NULL)
         return 0;
     int error = hora__pool_check(pool);
-    struct hora__overseer *overseer = error == 0 ? pool->overseer : NULL;
-    if (error == 0 && (hora__pool_needs_caller(pool) || (overseer != NULL && overseer->kind->is_me(overseer))))
+    struct hora__observer *observer = error == 0 ? pool->observer : NULL;
+    if (error == 0 && (hora__pool_needs_caller(pool) || (observer != NULL && observer->kind->is_me(observer))))
         error = HORA_EDEADLK;
     if (error == 0)
         error = hora_pool_shutdown_now(pool, NULL);
@@ -690,8 +690,8 @@ int hora_pool_free(hora_pool *pool)
     hora__workers_reap(pool);
     if (pool->kind != NULL)
         pool->kind->ends(pool);
-    if (overseer != NULL)
-        overseer->kind->pool_ends(overseer);
+    if (observer != NULL)
+        observer->kind->pool_ends(observer);
     hora__mutex_lock(&pool->object.lock);
     bool right = books_are_right_locked(pool);
     assert(right);

@@ -6,8 +6,8 @@
 #include <hora/admission.h>
 #include <hora/pool.h>
 
-#include "exec/overseer.h"
-#include "exec/spares.h"
+#include "exec/observer.h"
+#include "exec/future_memory.h"
 #include "exec/work_source.h"
 #include "exec/worker.h"
 #include "sync/ready_fd.h"
@@ -19,8 +19,8 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 /* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
-/* Whether tasks may be queued without a future, see by_value.c; in a pool that measures, with a stamp. */
-enum hora__by_value { HORA__NEVER_BY_VALUE, HORA__BY_VALUE, HORA__BY_VALUE_STAMPED };
+/* Whether tasks may be queued without a future, see detached_mode.c; in a pool that measures, with a stamp. */
+enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_STAMPED };
 
 /* What a scheduler does otherwise than a plain pool. */
 struct hora__pool_kind {
@@ -66,7 +66,7 @@ struct hora__pool_kind {
     bool (*run_timer)(struct hora__worker *worker);
     void (*abandon_timer)(struct hora__worker *worker);
     /* The timer that the worker had taken has run: forget it. Taking the next task does so as well. */
-    void (*timer_ran)(hora_pool *pool, struct hora__cell *cell);
+    void (*timer_ran)(hora_pool *pool, struct hora__taken *taken);
     /* The last worker is gone, and the pool is about to be. */
     void (*ends)(hora_pool *pool);
 };
@@ -75,14 +75,14 @@ struct hora_pool {
     struct hora__object object;         /* visited by workers, submitters that wait, and futures that ask its queue */
     struct hora__queue_owner owner;     /* immutable, but for keeps_cancelled */
     const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
-    struct hora__overseer *overseer;    /* immutable; NULL: none */
+    struct hora__observer *observer;    /* immutable; NULL: none */
     hora__atomic control;               /* run state and number of workers */
     hora__atomic
-        lingerer; /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
+        last_worker; /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
     hora__atomic room_waiters;  /* how many submitters wait for room */
     hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
     hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
-    hora__atomic by_value;      /* an enum hora__by_value: tasks that are executed may be queued without a future */
+    hora__atomic detached_mode;      /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
     hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
@@ -125,7 +125,7 @@ struct hora_pool {
     struct hora__list submitters;   /* for room, */
     struct hora__list reapers;      /* for alive == 0, */
     uint32_t strandings;            /* how often threads of the first two lists were told to try to start a worker */
-    struct hora__list leavers;      /* to be replaced, or for the pool to stop: see linger_until_replaced in worker.c */
+    struct hora__list leavers;      /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
     struct hora__ready_fd idle_fd;
 
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
@@ -136,7 +136,7 @@ struct hora_pool {
     char apart[HORA__CACHE_LINE];
     struct hora__books books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
     char apart_too[HORA__CACHE_LINE];
-    struct hora__depot depot; /* memory for futures */
+    struct hora__shared_free_list shared_free_list; /* memory for futures */
 };
 
 static inline enum hora__run_state hora__state_of(int32_t control)
@@ -171,16 +171,16 @@ static inline struct hora__bounds hora__pool_bounds(const hora_pool *pool)
                                  .core_time_out = hora__atomic_load(&pool->core_time_out) != 0};
 }
 
-/* Whether oversight wants to see the future of each task. */
+/* Whether observation wants to see the future of each task. */
 static inline bool hora__pool_needs_futures(const hora_pool *pool)
 {
-    return pool->overseer != NULL && pool->overseer->needs_futures;
+    return pool->observer != NULL && pool->observer->needs_futures;
 }
 
 /* Whether the observer measures how long tasks wait. */
 static inline bool hora__pool_measures(const hora_pool *pool)
 {
-    return pool->overseer != NULL && pool->overseer->measures;
+    return pool->observer != NULL && pool->observer->measures;
 }
 
 /* Counts a submission by name, before the task is placed; undone if that ends with an error that is no
@@ -191,12 +191,12 @@ void hora__pool_came(const hora_pool *pool, const hora_task *task, int error);
 static inline void hora__pool_count_cancelled(const hora_pool *pool, const hora_task *task)
 {
     if (hora__pool_measures(pool))
-        pool->overseer->kind->cancelled(pool->overseer, task->name);
+        pool->observer->kind->cancelled(pool->observer, task->name);
 }
 
 static inline int64_t hora__pool_stamp(const hora_pool *pool)
 {
-    return hora__overseer_stamp(pool->overseer, pool->object.clock);
+    return hora__observer_stamp(pool->observer, pool->object.clock);
 }
 
 /* Whether no thread waits for cancelled tasks to be gone. Such a thread says so, and then goes through the
@@ -204,7 +204,7 @@ static inline int64_t hora__pool_stamp(const hora_pool *pool)
 static inline bool hora__pool_needs_no_news(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING &&
-           hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->lingerer) == 0;
+           hora__atomic_load(&pool->idle_watchers) == 0 && hora__atomic_load(&pool->last_worker) == 0;
 }
 
 static inline void hora__pool_lower_count(hora_pool *pool)
@@ -307,7 +307,7 @@ void hora__pool_drop_cancelled(hora_pool *pool, hora_future *future);
 __attribute__((warn_unused_result)) int hora__pool_show(hora_pool *pool);
 
 /* A detached task has left the queue, and will not run: it has ended in this way. */
-void hora__pool_end_by_value(hora_pool *pool, const hora_task *task, enum hora__ending ending);
+void hora__pool_end_detached(hora_pool *pool, const hora_task *task, enum hora__ending ending);
 
 /* An entry that has been withdrawn has ended. */
 void hora__pool_entry_ended(hora_pool *pool, hora_future *future);

@@ -103,10 +103,10 @@ static void *leave(hora_queue *queue, struct hora__ticket *ticket)
     return hora__admission_queue_remove(&pool_queue_of(queue)->tasks, ticket);
 }
 
-static void *take(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
+static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
     (void)wakes;
-    (void)ret_cell;
+    (void)ret_taken;
     if (queue->size == 0)
         return NULL;
     hora_ns now = now_of(queue);
@@ -135,16 +135,16 @@ static void *peek(hora_queue *queue)
 }
 
 /* The oldest. */
-static void *strip(hora_queue *queue)
+static void *drain(hora_queue *queue)
 {
     struct hora__ticket *first = hora__admission_first(admission_of(queue));
     return first != NULL ? leave(queue, first) : NULL;
 }
 
-static void *take_first(hora_queue *queue, struct hora__cell *ret_cell)
+static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
-    (void)ret_cell;
-    return strip(queue);
+    (void)ret_taken;
+    return drain(queue);
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
@@ -188,7 +188,7 @@ static const struct hora__queue_kind container = {
     .push = push,
     .pop = pop,
     .peek = peek,
-    .strip = strip,
+    .drain = drain,
     .find = find,
     .copy = copy,
     .next_due = next_due,
@@ -196,7 +196,7 @@ static const struct hora__queue_kind container = {
 };
 
 static const struct hora__work_kind work_kind = {
-    .behaviour = {.settle = hora__work_settle, .take = hora__work_take, .close = hora__work_close},
+    .behaviour = {.serve = hora__work_serve, .take = hora__work_take, .close = hora__work_close},
     .offer = hora__work_put,
     .take = take,
     .take_first = take_first,
@@ -222,7 +222,7 @@ int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_qu
 
 /* ---- runs ---- */
 
-static void end_run(hora_pool *pool, hora_future *future, bool settles)
+static void end_run(hora_pool *pool, hora_future *future, bool serves)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -230,8 +230,8 @@ static void end_run(hora_pool *pool, hora_future *future, bool settles)
     bool had_ticket = hora__admission_queue_end(pool->admission, future);
     assert(had_ticket || pool->kind != NULL); /* that of a series ended when the series was put back */
     (void)had_ticket;
-    if (settles)
-        hora__queue_settle(pool->queue, NULL, &wakes);
+    if (serves)
+        hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
 }
 
@@ -244,11 +244,11 @@ static bool ends_with_user_code(hora_future *future)
 
 bool hora__pool_run_ended(hora_pool *pool, hora_future *future)
 {
-    bool settles = ends_with_user_code(future);
-    end_run(pool, future, settles);
+    bool serves = ends_with_user_code(future);
+    end_run(pool, future, serves);
     hora__pool_nudge_awaited(pool);
     hora__pool_room(pool); /* the task of a waiting submitter may begin now, on a thread of its own */
-    return !settles;
+    return !serves;
 }
 
 /* With the lock: whether a ticket that has just been added may begin. */
@@ -309,7 +309,7 @@ static hora_ns help(hora_pool *pool, const hora_future *future, hora_future **re
     if (from == INT64_MIN) {
         *ret_future = ticket->item;
         queue->size--; /* I1 */
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     }
     hora__queue_exit(queue, &wakes);
     return from;

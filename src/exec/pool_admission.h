@@ -4,7 +4,7 @@
  *
  * The queue alone decides which task begins when. A new worker begins with a task only if that task is next,
  * or if the queue is full and the task may begin on one more thread. Schedulers with admission share
- * everything here except the queue itself: see sched/agenda_admission.c. */
+ * everything here except the queue itself: see sched/timer_queue_admission.c. */
 #ifndef HORA_EXEC_POOL_ADMISSION_H
 #define HORA_EXEC_POOL_ADMISSION_H
 

@@ -20,8 +20,8 @@ static void tell(hora_pool *pool, hora_future *future, const char *why)
     HORA__PROBE(task_rejected, future, name, why);
     (void)name;
     hora__future_unlock_name(future);
-    if (pool->overseer != NULL)
-        pool->overseer->kind->rejected(pool->overseer, future, &future->task, why);
+    if (pool->observer != NULL)
+        pool->observer->kind->rejected(pool->observer, future, &future->task, why);
 }
 
 /* The same, of one that was never accepted. */
@@ -64,10 +64,10 @@ static int caller_runs(hora_pool *pool, hora_future *future)
 /* Whether there was one to drop. */
 static bool drop_oldest(hora_pool *pool)
 {
-    struct hora__cell none = {.run = NULL};
+    struct hora__taken none = {.run = NULL};
     void *oldest = NULL;
     if (pool->admission != NULL) /* also one that may not begin yet */
-        oldest = hora__queue_remove_first(pool->queue, &none);
+        oldest = hora__work_pull_first(pool->queue, &none);
     else if (hora_queue_poll(pool->queue, &oldest) < 0)
         return false;
     if (oldest == NULL)

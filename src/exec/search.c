@@ -23,27 +23,27 @@
 struct taker {
     struct hora__waiter waiter;
     void *item;              /* the task that it found */
-    struct hora__cell *cell; /* where a detached task goes; NULL: there can be none */
+    struct hora__taken *taken; /* where a detached task goes; NULL: there can be none */
 };
 
 /* The next task that can be taken; NULL: there is none. */
-static void *remove_next(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes)
+static void *remove_next(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
-    return cell != NULL ? hora__work_kind_of(queue)->take(queue, cell, wakes) : queue->kind->pop(queue, wakes);
+    return taken != NULL ? hora__work_kind_of(queue)->take(queue, taken, wakes) : queue->kind->pop(queue, wakes);
 }
 
-static int take_locked(hora_queue *queue, struct hora__cell *cell, void **ret_item, struct hora__wakes *wakes)
+static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->behaviour == NULL)
         return hora__queue_take_locked(queue, ret_item, wakes);
-    void *item = remove_next(queue, cell, wakes);
+    void *item = remove_next(queue, taken, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     hora__work_source_of(queue)->taken++;
     if (!HORA__FAULT(SEARCH_TAKES_ALONE))
-        hora__work_settle(queue, wakes);
+        hora__work_serve(queue, wakes);
     *ret_item = item;
     return 0;
 }
@@ -63,17 +63,17 @@ static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *
     bool is_empty = false;
     if (queue->size == 0 && source->searcher == NULL && !is_timed && kind->expect != NULL)
         is_empty = !kind->expect(queue, HORA_FOREVER);
-    void *item = is_empty ? NULL : remove_next(queue, taker->cell, wakes);
+    void *item = is_empty ? NULL : remove_next(queue, taker->taken, wakes);
     if (item == NULL) {
         if (is_timed)
-            hora__queue_take_post(queue, self, wakes);
+            hora__work_choose_sleep(queue, self, wakes);
         return NULL;
     }
     if (is_timed)
-        hora__queue_resign(queue, self);
+        hora__work_resign(queue, self);
     hora__list_remove(&self->link);
     if (!HORA__FAULT(SEARCH_ENDS_WITH_FIRST))
-        hora__work_settle(queue, wakes);
+        hora__work_serve(queue, wakes);
     return item;
 }
 
@@ -85,7 +85,7 @@ static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
     struct hora__work_source *source = hora__work_source_of(queue);
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->kind->next_due != NULL)
-        hora__queue_resign(queue, waiter); /* I4 of settle.c */
+        hora__work_resign(queue, waiter); /* I4 of settle.c */
     if (source->searcher == waiter)
         source->searcher = NULL; /* I6 of work_source.c */
     hora__list_remove(&waiter->link);
@@ -106,7 +106,7 @@ static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__
         if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
             return HORA_EINTERRUPTED;
         if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
-            hora__work_settle(queue, wakes);
+            hora__work_serve(queue, wakes);
         return wake == HORA__WAKE_CLOCK ? HORA_EAGAIN : HORA_EINTERRUPTED;
     }
     hora__waiter_heard(self);
@@ -119,7 +119,7 @@ static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__
     bool leads = queue->leader == self || hora__work_source_of(queue)->standby == self;
     withdraw(queue, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
-        hora__work_settle(queue, wakes);
+        hora__work_serve(queue, wakes);
     return HORA_ETIMEDOUT;
 }
 
@@ -129,15 +129,15 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
     assert(hora__mutex_held(&queue->object.lock));
     struct hora__waiter *self = &taker->waiter;
     const struct hora__work_source *source = hora__work_source_of(queue);
-    hora_ns until = queue->kind->next_due != NULL ? hora__queue_sleeps_until(queue, self) : self->deadline;
+    hora_ns until = queue->kind->next_due != NULL ? hora__work_sleeps_until(queue, self) : self->deadline;
     bool until_the_end = until == self->deadline;
     bool watches = source->watched != NULL && queue->leader == self;
     struct hora__clock_offsets seen = {0};
     if (watches)
         seen = *source->watched;
-    hora_ns now = taker->cell != NULL ? taker->cell->now : HORA_NEVER; /* if the clock was read in this visit */
-    if (taker->cell != NULL)
-        taker->cell->now = HORA_NEVER;
+    hora_ns now = taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
+    if (taker->taken != NULL)
+        taker->taken->now = HORA_NEVER;
     hora__mutex_unlock(&queue->object.lock);
     hora__wakes_flush(wakes);
     enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
@@ -154,17 +154,17 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
 }
 
 /* Wait for a task; called with the lock, returns without it. The caller keeps the queue alive. */
-static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__cell *cell,
+static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__taken *taken,
                         void **ret_item, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    struct taker self = {.cell = cell};
+    struct taker self = {.taken = taken};
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
     if (queue->kind->next_due == NULL) {
         self.item = search(queue, &self, wakes);
     } else if (!HORA__FAULT(SERIES_RETURNS_UNSEEN)) {
-        hora__queue_take_post(queue, &self.waiter, wakes); /* it has just looked */
+        hora__work_choose_sleep(queue, &self.waiter, wakes); /* it has just looked */
     }
     int outcome = self.item == NULL ? STAY_WAITING : 0;
     if (outcome == 0)
@@ -183,7 +183,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 /* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked,
  * and with the lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a
  * task that comes later is seen by the count. */
-static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__cell *cell,
+static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__taken *taken,
                        void **ret_item, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && timeout > 0);
@@ -192,11 +192,11 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
     hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
     for (bool goes_on = true;;) {
         int64_t before = hora__books_accepted(source->comes);
-        int error = take_locked(queue, cell, ret_item, wakes);
+        int error = take_locked(queue, taken, ret_item, wakes);
         if (error != HORA_EEMPTY || !goes_on)
             return error;
         source->spins = true;
-        hora__work_settle(queue, wakes); /* posters need not wake anyone */
+        hora__work_serve(queue, wakes); /* posters need not wake anyone */
         hora__queue_exit(queue, wakes);
         while (goes_on && hora__books_accepted(source->comes) == before)
             goes_on = !hora_thread_is_interrupted(thread) && hora__spin_goes_on(&spin);
@@ -211,7 +211,7 @@ static bool looks_as_it_waits(hora_queue *queue, hora_ns timeout)
     return timeout > 0 && queue->kind->next_due == NULL && hora__work_source_of(queue)->spin == 0 && !queue->closed;
 }
 
-int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_cell, void **ret_item)
+int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret_taken, void **ret_item)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
     if (source == NULL)
@@ -224,12 +224,12 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
-    error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, ret_cell, ret_item, &wakes);
+    error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && source->spin > 0 && !source->spins)
-        error = spin_locked(queue, thread, timeout, ret_cell, ret_item, &wakes);
+        error = spin_locked(queue, thread, timeout, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0) {
         hora__object_visit(&queue->object); /* a user's thread may find that the queue is gone */
-        error = wait_to_take(queue, thread, deadline, ret_cell, ret_item, &wakes);
+        error = wait_to_take(queue, thread, deadline, ret_taken, ret_item, &wakes);
         hora__object_leave(&queue->object);
         return error;
     }
@@ -239,7 +239,7 @@ int hora__queue_take(hora_queue *queue, hora_ns timeout, struct hora__cell *ret_
 
 int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item)
 {
-    return hora__queue_take(queue, timeout, NULL, ret_item);
+    return hora__work_await(queue, timeout, NULL, ret_item);
 }
 
 /* ---- without waiting ---- */
@@ -255,16 +255,16 @@ static void book_finished(struct hora__hold *hold, struct hora__books *books, in
 }
 
 /* Take without the lock; NULL: nothing is offered any more. */
-static inline void *claim(const struct hora__hold *hold, struct hora__cell *ret_cell)
+static inline void *claim(const struct hora__hold *hold, struct hora__taken *ret_taken)
 {
     assert(hold->segment != NULL);
     int index = hora__segment_claim(hold->segment);
-    return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_cell);
+    return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_taken);
 }
 
 /* Others may have been offered something: then there is no need to disturb them. Called with the lock, and
  * returns with it unless there was something to claim. */
-static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                                struct hora__books *books)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -272,7 +272,7 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
         return NULL;
     book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
     hora__mutex_unlock(&queue->object.lock);
-    void *item = claim(hold, ret_cell);
+    void *item = claim(hold, ret_taken);
     if (item == NULL)
         hora__mutex_lock(&queue->object.lock);
     return item;
@@ -280,9 +280,9 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
 
 /* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants
  * that here. A worker that has yet to put something back does so first. */
-static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, struct hora__books *books)
+static void rest_locked(struct hora__hold *hold, const struct hora__taken *taken, struct hora__books *books)
 {
-    if (hold->activity == NULL || hora__cell_owes_return(cell))
+    if (hold->activity == NULL || hora__taken_owes_return(taken))
         return;
     if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
         hora__atomic_store(hold->activity, 0);
@@ -290,7 +290,7 @@ static void rest_locked(struct hora__hold *hold, const struct hora__cell *cell, 
         book_finished(hold, books, 0);
 }
 
-static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                          struct hora__books *books, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -298,8 +298,8 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
     bool claims = hora__work_kind_of(queue)->claims;
     if (claims)
         hora__backlog_let_go(queue, hold);
-    if (take_locked(queue, ret_cell, &item, wakes) < 0) {
-        rest_locked(hold, ret_cell, books);
+    if (take_locked(queue, ret_taken, &item, wakes) < 0) {
+        rest_locked(hold, ret_taken, books);
         return NULL;
     }
     book_finished(hold, books, 0);
@@ -311,51 +311,51 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
 /* Whether a worker that has found nothing waits in the same visit. If it does not, it looks again before it sleeps, or
  * leaves because there are too many workers: then those that are idle have been told to look. So it need not settle the
  * queue for a series that it has put back. */
-static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__cell *cell)
+static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__taken *taken)
 {
-    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed && !hora__cell_owes_return(cell) &&
+    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed && !hora__taken_owes_return(taken) &&
            hold->may_wait(hold);
 }
 
 /* Wait for a task in the visit that has found none; called with the lock, returns without it. */
-static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *cell,
+static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *taken,
                            struct hora__wakes *wakes)
 {
     const struct hora__work_source *source = hora__work_source_of(queue);
     void *item = NULL;
     int error = HORA_EEMPTY;
     if (source->spin > 0 && !source->spins)
-        error = spin_locked(queue, hold->thread, HORA_FOREVER, cell, &item, wakes);
+        error = spin_locked(queue, hold->thread, HORA_FOREVER, taken, &item, wakes);
     if (error == HORA_EEMPTY)
-        error = wait_to_take(queue, hold->thread, HORA_FOREVER, cell, &item, wakes);
+        error = wait_to_take(queue, hold->thread, HORA_FOREVER, taken, &item, wakes);
     else
         hora__queue_exit(queue, wakes);
     hold->outcome = error; /* the pool keeps its queue as long as it has workers */
     return error == 0 ? item : NULL;
 }
 
-void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                        struct hora__books *books)
 {
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
     hold->outcome = 0;
-    void *item = hold->segment != NULL ? claim(hold, ret_cell) : NULL;
+    void *item = hold->segment != NULL ? claim(hold, ret_taken) : NULL;
     if (item != NULL)
         return item;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    item = kind->claims ? claim_with_others(queue, hold, ret_cell, books) : NULL;
+    item = kind->claims ? claim_with_others(queue, hold, ret_taken, books) : NULL;
     if (item != NULL)
         return item;
-    item = next_locked(queue, hold, ret_cell, books, &wakes);
-    if (item == NULL && waits_at_once(queue, hold, ret_cell))
-        return wait_for_next(queue, hold, ret_cell, &wakes);
+    item = next_locked(queue, hold, ret_taken, books, &wakes);
+    if (item == NULL && waits_at_once(queue, hold, ret_taken))
+        return wait_for_next(queue, hold, ret_taken, &wakes);
     hora__queue_exit(queue, &wakes);
     return item;
 }
 
-void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)
+void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)
 {
     hora__mutex_lock(&queue->object.lock);
     book_finished(hold, books, 0);
@@ -364,7 +364,7 @@ void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__
     hora__mutex_unlock(&queue->object.lock);
 }
 
-void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell)
+void *hora__work_poll(hora_queue *queue, struct hora__taken *ret_taken)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -372,7 +372,7 @@ void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell)
         return NULL;
     void *item = NULL;
     hora__mutex_lock(&queue->object.lock); /* a source with an inbox looks there when it has to */
-    if (take_locked(queue, ret_cell, &item, &wakes) < 0)
+    if (take_locked(queue, ret_taken, &item, &wakes) < 0)
         item = NULL;
     hora__queue_exit(queue, &wakes);
     return item;

@@ -55,7 +55,7 @@ struct hora__segment {
     char apart_too[60];
     hora_task forms[HORA__FORMS]; /* without their argument */
     struct hora__slot slots[HORA__SLOTS];
-    int64_t came[HORA__SLOTS]; /* see struct hora__posting */
+    int64_t came[HORA__SLOTS]; /* see struct hora__offer */
 };
 
 static_assert(sizeof(void *) != 8 ||
@@ -112,17 +112,17 @@ static inline int hora__segment_form(struct hora__segment *segment, const hora_t
     return number;
 }
 
-/* The element at an index; or the task is copied to *ret_cell, and that address returned. */
-static inline void *hora__segment_read(const struct hora__segment *segment, int index, struct hora__cell *ret_cell)
+/* The element at an index; or the task is copied to *ret_taken, and that address returned. */
+static inline void *hora__segment_read(const struct hora__segment *segment, int index, struct hora__taken *ret_taken)
 {
     assert(index >= 0 && index < HORA__SLOTS);
     const struct hora__slot *slot = &segment->slots[index];
     if (slot->form == 0)
         return slot->value;
-    ret_cell->came = slot->stamped ? segment->came[index] : 0;
-    ret_cell->task = segment->forms[slot->form - 1];
-    ret_cell->task.arg = slot->value;
-    return ret_cell;
+    ret_taken->came = slot->stamped ? segment->came[index] : 0;
+    ret_taken->task = segment->forms[slot->form - 1];
+    ret_taken->task.arg = slot->value;
+    return ret_taken;
 }
 
 /* Copy an entry to another index, from which no thread takes; false: there is no room for its form. */
@@ -181,7 +181,7 @@ static inline int hora__segment_claim(struct hora__segment *segment)
 /* ---- positions in a chain of segments ---- */
 
 /* `index` may be HORA__SLOTS, which is the place before the first of the next segment. */
-struct hora__place {
+struct hora__position {
     struct hora__segment *segment;
     int index;
 };
@@ -191,28 +191,28 @@ enum { HORA__FORM_SPREAD = HORA__SLOTS / HORA__FORMS };
 
 /* What stands there, if it is a place where something can stand, which it is unless it is the end of the
  * chain. */
-static inline struct hora__slot *hora__place_slot(struct hora__place *place)
+static inline struct hora__slot *hora__position_slot(struct hora__position *position)
 {
-    if (place->index == HORA__SLOTS)
-        *place = (struct hora__place){place->segment->next, 0};
-    return &place->segment->slots[place->index];
+    if (position->index == HORA__SLOTS)
+        *position = (struct hora__position){position->segment->next, 0};
+    return &position->segment->slots[position->index];
 }
 
 /* From here to the end of its segment nothing stands. Returns how many holes these are. */
-static inline int hora__place_leave_holes(struct hora__place *place)
+static inline int hora__position_leave_holes(struct hora__position *position)
 {
-    assert(place->segment != NULL && place->index <= HORA__SLOTS);
-    int count = HORA__SLOTS - place->index;
-    for (; place->index < HORA__SLOTS; place->index++)
-        hora__slot_set_item(&place->segment->slots[place->index], NULL);
+    assert(position->segment != NULL && position->index <= HORA__SLOTS);
+    int count = HORA__SLOTS - position->index;
+    for (; position->index < HORA__SLOTS; position->index++)
+        hora__slot_set_item(&position->segment->slots[position->index], NULL);
     return count;
 }
 
 /* On to the next segment: the one that is read from, or one before it, where nothing is left that needs its
  * forms. */
-static inline void hora__place_step(struct hora__place *to, const struct hora__segment *reads)
+static inline void hora__position_step(struct hora__position *to, const struct hora__segment *reads)
 {
-    *to = (struct hora__place){to->segment->next, 0};
+    *to = (struct hora__position){to->segment->next, 0};
     assert(to->segment->holders == 0); /* only the first one is ever offered */
     if (to->segment != reads)
         to->segment->form_count = 0;
@@ -221,14 +221,14 @@ static inline void hora__place_step(struct hora__place *to, const struct hora__s
 /* Move an entry towards the front of its chain, to a place or, if that one's segment has no room for its
  * form, to the beginning of the next; the place is then the one behind it. All that is before the entry has
  * been moved already. Returns how many holes that leaves. */
-static inline int hora__place_move(struct hora__place *to, const struct hora__place *from)
+static inline int hora__position_move(struct hora__position *to, const struct hora__position *from)
 {
     int holes = 0;
     if (to->index == HORA__SLOTS)
-        hora__place_step(to, from->segment);
+        hora__position_step(to, from->segment);
     if (!hora__segment_copy(to->segment, to->index, from->segment, from->index)) {
-        holes = hora__place_leave_holes(to);
-        hora__place_step(to, from->segment);
+        holes = hora__position_leave_holes(to);
+        hora__position_step(to, from->segment);
         (void)hora__segment_copy(to->segment, to->index, from->segment, from->index);
     }
     to->index++;
@@ -241,7 +241,7 @@ static inline int hora__place_move(struct hora__place *to, const struct hora__pl
  * that there is nothing to take, one of PARTS parts of what is beyond FEW is freed. */
 enum { HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), HORA__SEGMENTS_FEW = HORA__KEPT(16, 1), HORA__SEGMENTS_PARTS = 8 };
 
-struct hora__spare_segments {
+struct hora__free_segments {
     struct hora__segment *first;
     int count;
 };
@@ -249,35 +249,35 @@ struct hora__spare_segments {
 /* The rest of a segment that is kept: the first field is the link. */
 enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
 
-static inline void hora__spare_segments_keep(struct hora__spare_segments *spares, struct hora__segment *segment)
+static inline void hora__free_segments_keep(struct hora__free_segments *free_segments, struct hora__segment *segment)
 {
-    assert(segment->holders == 0 && spares->count >= 0);
-    if (spares->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
+    assert(segment->holders == 0 && free_segments->count >= 0);
+    if (free_segments->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
         hora__free(segment);
         return;
     }
-    segment->next = spares->first;
+    segment->next = free_segments->first;
     hora__memory_rests((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
-    spares->first = segment;
-    spares->count++;
+    free_segments->first = segment;
+    free_segments->count++;
 }
 
 /* NULL: there is none. */
-static inline struct hora__segment *hora__spare_segments_take(struct hora__spare_segments *spares)
+static inline struct hora__segment *hora__free_segments_take(struct hora__free_segments *free_segments)
 {
-    struct hora__segment *segment = spares->first;
+    struct hora__segment *segment = free_segments->first;
     if (segment != NULL) {
         hora__memory_wakes((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
-        spares->first = segment->next;
-        spares->count--;
+        free_segments->first = segment->next;
+        free_segments->count--;
     }
     return segment;
 }
 
 /* An empty one, whether kept or new. NULL: there is no memory. */
-static inline struct hora__segment *hora__spare_segments_get(struct hora__spare_segments *spares)
+static inline struct hora__segment *hora__free_segments_get(struct hora__free_segments *free_segments)
 {
-    struct hora__segment *segment = hora__spare_segments_take(spares);
+    struct hora__segment *segment = hora__free_segments_take(free_segments);
     if (segment == NULL)
         segment = hora__alloc_lines(sizeof *segment);
     if (segment != NULL)
@@ -285,12 +285,12 @@ static inline struct hora__segment *hora__spare_segments_get(struct hora__spare_
     return segment;
 }
 
-static inline void hora__spare_segments_tidy(struct hora__spare_segments *spares)
+static inline void hora__free_segments_tidy(struct hora__free_segments *free_segments)
 {
-    int excess = spares->count - HORA__SEGMENTS_FEW;
+    int excess = free_segments->count - HORA__SEGMENTS_FEW;
     HORA__TOUCH(excess > 0 ? excess / HORA__SEGMENTS_PARTS : 0);
     for (int i = 0; i < excess; i += HORA__SEGMENTS_PARTS)
-        hora__free(hora__spare_segments_take(spares));
+        hora__free(hora__free_segments_take(free_segments));
 }
 
 #endif

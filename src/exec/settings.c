@@ -63,7 +63,7 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
         hora__workers_interrupt_idle_locked(pool, false);
     (void)leave(pool, 0);
     if (pool->admission != NULL && more > 0)
-        hora__queue_look(pool->queue); /* what waits may begin: also on threads that are there */
+        hora__work_look(pool->queue); /* what waits may begin: also on threads that are there */
     if (!fewer && more > 0)
         start_more(pool, more);
     return 0;

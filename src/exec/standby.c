@@ -33,10 +33,10 @@
 #include "sys/clock.h"
 
 /* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
-enum { LEAST_GRACE = 50000, MOST_GRACE = 16 * LEAST_GRACE };
+enum { LEAST_SLACK = 50000, MOST_SLACK = 16 * LEAST_SLACK };
 
 /* How much longer a leader may, after so many elements were taken since somebody last went to sleep. */
-enum { LEADER_GRACE = 25000, MANY = 16 };
+enum { LEADER_SLACK = 25000, MANY = 16 };
 
 /* When the first element is due; HORA_FOREVER: there is none to wake up for. */
 static hora_ns first_due(hora_queue *queue, uint64_t *ret_element)
@@ -53,21 +53,21 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
 
 /* A standby that wakes up was needed if it has become the leader: then who led is still busy with what it took. Whoever has short tasks
  * hardly needs one. */
-static void learn_grace(hora_queue *queue, const struct hora__waiter *waiter)
+static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
     if (HORA__SLEEP_IS_EXACT || queue->object.clock->source != NULL)
         return;
     if (queue->leader == waiter && source->leader_is_lax)
-        source->standby_grace = source->standby_grace > LEAST_GRACE ? source->standby_grace / 2 : 0;
-    else if (source->standby == waiter && source->standby_grace < MOST_GRACE)
-        source->standby_grace = source->standby_grace > 0 ? 2 * source->standby_grace : LEAST_GRACE;
+        source->standby_slack = source->standby_slack > LEAST_SLACK ? source->standby_slack / 2 : 0;
+    else if (source->standby == waiter && source->standby_slack < MOST_SLACK)
+        source->standby_slack = source->standby_slack > 0 ? 2 * source->standby_slack : LEAST_SLACK;
 }
 
-void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
+void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
-    learn_grace(queue, waiter);
+    learn_standby_slack(queue, waiter);
     if (source->standby == waiter)
         source->standby = NULL;
     if (queue->leader != waiter)
@@ -80,13 +80,13 @@ void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter)
     source->standby = NULL; /* I2 */
 }
 
-hora_ns hora__queue_sleeps_until(hora_queue *queue, const struct hora__waiter *self)
+hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *self)
 {
     const struct hora__work_source *source = hora__work_source_of(queue);
     if (queue->leader != self && source->standby != self)
         return self->deadline;
-    hora_ns lax = queue->leader == self ? hora__ns_add(queue->leader_until, source->leader_grace)
-                                        : hora__ns_add(source->standby_until, source->standby_grace);
+    hora_ns lax = queue->leader == self ? hora__ns_add(queue->leader_until, source->leader_slack)
+                                        : hora__ns_add(source->standby_until, source->standby_slack);
     return lax < self->deadline ? lax : self->deadline;
 }
 
@@ -138,7 +138,7 @@ static bool finds_more(hora_queue *queue)
     return kind->expect(queue, until);
 }
 
-void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes)
+void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes)
 {
     do
         cover(queue, wakes);
@@ -172,17 +172,17 @@ static void stand_by(hora_queue *queue, struct hora__waiter *self)
     source->standby_until = due;
 }
 
-void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
+void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
     struct hora__work_source *source = hora__work_source_of(queue);
     bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
     /* To sleep once costs as much as dozens of short tasks. */
-    source->leader_grace = may_be_late && source->taken >= MANY ? LEADER_GRACE : 0;
+    source->leader_slack = may_be_late && source->taken >= MANY ? LEADER_SLACK : 0;
     source->taken = 0;
     do {
         uint64_t element;
-        hora__queue_resign(queue, self);
+        hora__work_resign(queue, self);
         hora_ns due = first_due(queue, &element);
         if (due != HORA_FOREVER && is_led(queue, due, element) && !source->leader_is_lax)
             stand_by(queue, self);

@@ -57,14 +57,14 @@ __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct
     hora__queue_show_ready(queue);
 }
 
-void hora__work_settle(hora_queue *queue, struct hora__wakes *wakes)
+void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes)
 {
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
     if (!hora__list_is_empty(&queue->putters))
         hora__queue_admit_putters(queue, wakes);
     if (queue->kind->next_due != NULL)
-        hora__queue_cover(queue, wakes);
+        hora__work_cover(queue, wakes);
     else
         call_searcher(queue, hora__work_source_of(queue), kind, wakes);
     if (queue->ready.kind != HORA__READY_NONE)
@@ -79,7 +79,7 @@ void hora__work_close(hora_queue *queue)
     source->standby = NULL;
 }
 
-void hora__queue_look(hora_queue *queue)
+void hora__work_look(hora_queue *queue)
 {
     assert(queue->behaviour != NULL && !hora__mutex_held(&queue->object.lock));
     struct hora__wakes wakes;
@@ -87,33 +87,33 @@ void hora__queue_look(hora_queue *queue)
     hora__mutex_lock(&queue->object.lock);
     if (queue->kind->next_due != NULL)
         hora__queue_collect(queue); /* other sources do so while they settle, if they have to */
-    hora__work_settle(queue, &wakes);
+    hora__work_serve(queue, &wakes);
     hora__mutex_unlock(&queue->object.lock);
     hora__wakes_flush(&wakes);
 }
 
 /* ---- parts of kinds ---- */
 
-int hora__work_put(hora_queue *queue, const struct hora__posting *posting)
+int hora__work_put(hora_queue *queue, const struct hora__offer *offer)
 {
-    assert((posting->task != NULL) != (posting->item != NULL));
-    if (posting->task != NULL)
+    assert((offer->task != NULL) != (offer->item != NULL));
+    if (offer->task != NULL)
         return HORA_ENOTSUP;
-    struct hora__put put = {.item = posting->item,
-                            .accepted = posting->books != NULL ? &posting->books->accepted : NULL};
+    struct hora__put put = {.item = offer->item,
+                            .accepted = offer->books != NULL ? &offer->books->accepted : NULL};
     return hora__queue_put(queue, &put);
 }
 
-void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes)
+void *hora__work_pop(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    (void)ret_cell;
+    (void)ret_taken;
     return queue->kind->pop(queue, wakes);
 }
 
-void *hora__work_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
+void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
-    (void)ret_cell;
+    (void)ret_taken;
     assert(hora__mutex_held(&queue->object.lock));
     void *item = queue->kind->peek(queue);
     return item != NULL && queue->kind->find(queue, item, true) ? item : NULL;
@@ -179,14 +179,14 @@ int hora__work_source_init(struct hora__work_source *source, const struct hora__
                            const struct hora__work_kind *kind, int capacity, const hora_queue_options *options)
 {
     assert(kind->offer != NULL && kind->take != NULL && kind->take_first != NULL && kind->visit != NULL);
-    assert(kind->behaviour.settle != NULL && kind->behaviour.take != NULL && kind->behaviour.close != NULL);
+    assert(kind->behaviour.serve != NULL && kind->behaviour.take != NULL && kind->behaviour.close != NULL);
     source->queue.behaviour = &kind->behaviour;
     return hora__queue_init(&source->queue, container, capacity, options);
 }
 
 /* ---- removing and looking ---- */
 
-bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
+bool hora__work_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books)
 {
     assert(item != NULL && books != NULL);
     struct hora__wakes wakes;
@@ -198,29 +198,29 @@ bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct ho
     if (found) {
         hora__counter_add_alone(&books->cancelled, 1); /* first: a thread that sees all finished finds it counted */
         hora__counter_add_alone_publish(&books->finished, 1);
-        hora__queue_settle_change(queue, &wakes);
+        hora__queue_serve_change(queue, &wakes);
     }
     hora__mutex_unlock(&queue->object.lock);
     hora__wakes_flush(&wakes);
     return found;
 }
 
-void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell)
+void *hora__work_pull_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
-    assert(ret_cell != NULL);
+    assert(ret_taken != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
     hora__queue_collect(queue);
-    void *item = hora__work_kind_of(queue)->take_first(queue, ret_cell);
+    void *item = hora__work_kind_of(queue)->take_first(queue, ret_taken);
     if (item != NULL)
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     hora__mutex_unlock(&queue->object.lock);
     hora__wakes_flush(&wakes);
     return item;
 }
 
-int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
+int hora__work_show(hora_queue *queue, const struct hora__maker *maker)
 {
     assert(maker->make != NULL);
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
@@ -232,7 +232,7 @@ int hora__queue_show(hora_queue *queue, const struct hora__maker *maker)
     return error;
 }
 
-int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
+int hora__work_visit(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     int error = hora__queue_enter(queue);
     if (error < 0)
@@ -245,7 +245,7 @@ int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg)
 
 /* ---- booking ---- */
 
-void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
+void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__booking what)
 {
     hora__mutex_lock(&queue->object.lock);
     if (what == HORA__ACCEPTED)

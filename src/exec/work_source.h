@@ -47,7 +47,7 @@ static inline int64_t hora__books_accepted(const struct hora__books *books)
 {
     int64_t sum = hora__counter_read(&books->accepted);
     for (int i = 0; i < books->branch_count; i++)
-        sum += hora__counter_read(&books->branches[i]->posted);
+        sum += hora__counter_read(&books->branches[i]->accepted);
     return sum;
 }
 
@@ -107,7 +107,7 @@ struct hora__series_run {
 };
 
 /* Where a detached task is copied to when it is taken. */
-struct hora__cell {
+struct hora__taken {
     int64_t came; /* of its posting */
     hora_task task;
     struct hora__timer_run *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
@@ -116,31 +116,31 @@ struct hora__cell {
 };
 
 /* Whether the run of a series has ended, and its entry is still to be put back. */
-static inline bool hora__cell_owes_return(const struct hora__cell *cell)
+static inline bool hora__taken_owes_return(const struct hora__taken *taken)
 {
-    return cell->series != NULL && cell->series->ended != NULL;
+    return taken->series != NULL && taken->series->ended != NULL;
 }
 
-static inline bool hora__cell_has_timer(const struct hora__cell *cell)
+static inline bool hora__taken_has_timer(const struct hora__taken *taken)
 {
-    return cell->run != NULL && cell->run->timer != NULL;
+    return taken->run != NULL && taken->run->timer != NULL;
 }
 
 /* What is offered: an element, or a detached task. A detached task has no address by which it could be taken
  * back. Instead the source looks at a word of the owner while it lets the task in: an owner that changes the
  * word and then looks into the queue sees all detached tasks that will ever come. */
-struct hora__posting {
+struct hora__offer {
     const hora_task *task;    /* NULL: an element, */
     void *item;               /* this one */
     int64_t came;             /* of a task: whatever the owner wants to know with it; as a rule when it came */
-    const hora__atomic *gate; /* of a task: let in only while this is below `closed` */
+    const hora__atomic *control; /* of a task: let in only while this is below `closed` */
     int32_t closed;
     struct hora__books *books; /* NULL: the offer is not counted, or by a branch */
 };
 
 /* Makes an element of a detached task, with the queue's lock held. 0 or an error. */
 struct hora__maker {
-    int (*make)(void *context, const struct hora__cell *cell, void **ret_item);
+    int (*make)(void *context, const struct hora__taken *taken, void **ret_item);
     void *context;
 };
 
@@ -169,11 +169,11 @@ struct hora__work_kind {
     struct hora__queue_behaviour behaviour; /* of public calls. All NULL: those of the queue itself */
     /* Takes locks. Accept an element or a detached task, and wake a worker if one has to look. HORA_EFULL,
      * HORA_ENOMEM, HORA_ECLOSED. HORA_ENOTSUP: no detached tasks, or not any more. */
-    int (*offer)(hora_queue *queue, const struct hora__posting *posting);
-    /* As pop of the container; a detached task is copied to *ret_cell, and that address returned. */
-    void *(*take)(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes);
+    int (*offer)(hora_queue *queue, const struct hora__offer *offer);
+    /* As pop of the container; a detached task is copied to *ret_taken, and that address returned. */
+    void *(*take)(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes);
     /* The same of the first task, whether it can be taken yet or not. */
-    void *(*take_first)(hora_queue *queue, struct hora__cell *ret_cell);
+    void *(*take_first)(hora_queue *queue, struct hora__taken *ret_taken);
     /* Sources with an inbox, else NULL: tell posters that no taker looks before this time by itself.
      * HORA_FOREVER: none does; INT64_MIN: one is on its way, and need not be told. Whether something has come
      * before that has to be looked at. */
@@ -204,8 +204,8 @@ struct hora__work_source {
     /* Sources with due times: see standby.c. */
     struct hora__waiter *standby; /* of the takers, the one that sleeps until the second task is due; NULL: none */
     hora_ns standby_until;
-    hora_ns standby_grace;                     /* how much longer it sleeps, where sleep is not exact anyway */
-    hora_ns leader_grace;                      /* the same of the leader */
+    hora_ns standby_slack;                     /* how much longer it sleeps, where sleep is not exact anyway */
+    hora_ns leader_slack;                      /* the same of the leader */
     uint32_t taken;                            /* tasks, since a taker last decided until when to sleep; it may wrap */
     const struct hora__clock_offsets *watched; /* the leader wakes up when the clocks differ from these; NULL: never */
 };
@@ -231,68 +231,68 @@ __attribute__((warn_unused_result)) int hora__work_source_init(struct hora__work
                                                                const hora_queue_options *options);
 
 /* For kinds: the parts of struct hora__work_kind that most of them share. put accepts elements alone. */
-void hora__work_settle(hora_queue *queue, struct hora__wakes *wakes);
+void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes);
 void hora__work_close(hora_queue *queue);
 int hora__work_take(hora_queue *queue, hora_ns timeout, void **ret_item); /* in search.c */
-int hora__work_put(hora_queue *queue, const struct hora__posting *posting);
-void *hora__work_pop(hora_queue *queue, struct hora__cell *ret_cell, struct hora__wakes *wakes);
-void *hora__work_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
+int hora__work_put(hora_queue *queue, const struct hora__offer *offer);
+void *hora__work_pop(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes);
+void *hora__work_remove_first(hora_queue *queue, struct hora__taken *ret_taken);
 void hora__work_visit_few(hora_queue *queue, hora__visit_fn visit, void *arg);
 
 /* Settle a work source, not an adapted queue: something has been posted that a sleeping worker has to look
  * at, or more tasks may begin. */
-void hora__queue_look(hora_queue *queue);
+void hora__work_look(hora_queue *queue);
 
 /* Remove an element, and book it as cancelled and finished. Whether it was there. */
-bool hora__queue_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
+bool hora__work_remove_cancelled(hora_queue *queue, const void *item, struct hora__books *books);
 
 /* Remove the first element, whether it can be taken yet or not; NULL: there is none. A detached task is
- * copied to *ret_cell, whose address is then returned. */
-void *hora__queue_remove_first(hora_queue *queue, struct hora__cell *ret_cell);
+ * copied to *ret_taken, whose address is then returned. */
+void *hora__work_pull_first(hora_queue *queue, struct hora__taken *ret_taken);
 
 /* See `show` of struct hora__work_kind. */
-__attribute__((warn_unused_result)) int hora__queue_show(hora_queue *queue, const struct hora__maker *maker);
+__attribute__((warn_unused_result)) int hora__work_show(hora_queue *queue, const struct hora__maker *maker);
 
 /* Visit the tasks with the queue's lock held. Returns how many there are. HORA_EDEADLK, HORA_EFORKED. */
-__attribute__((warn_unused_result)) int hora__queue_survey(hora_queue *queue, hora__visit_fn visit, void *arg);
+__attribute__((warn_unused_result)) int hora__work_visit(hora_queue *queue, hora__visit_fn visit, void *arg);
 
 enum hora__booking { HORA__ACCEPTED, HORA__WITHDRAWN, HORA__FINISHED, HORA__NOTHING };
 
 /* Book something. In any case what happens in the books after this is ordered after what the caller did
  * before. */
-void hora__queue_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
+void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__booking what);
 
-/* ---- taking: search.c. A detached task is copied to *ret_cell, whose address is then returned ---- */
+/* ---- taking: search.c. A detached task is copied to *ret_taken, whose address is then returned ---- */
 
 /* If there is a task, take it; NULL: there is none, and the caller has not waited, or in vain
  * (hold->outcome). Tasks that the caller has finished are booked now and then, but the last of them only with
  * success, or after the caller's activity has ended. */
-void *hora__queue_next(hora_queue *queue, struct hora__hold *hold, struct hora__cell *ret_cell,
+void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                        struct hora__books *books);
 
 /* Book all tasks that the caller has finished, and let go what it holds. */
-void hora__queue_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
+void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
 
-/* As hora_queue_poll_for. ret_cell NULL: there are no detached tasks. HORA_EAGAIN: the clocks have parted. */
-__attribute__((warn_unused_result)) int hora__queue_take(hora_queue *queue, hora_ns timeout,
-                                                         struct hora__cell *ret_cell, void **ret_item);
+/* As hora_queue_poll_for. ret_taken NULL: there are no detached tasks. HORA_EAGAIN: the clocks have parted. */
+__attribute__((warn_unused_result)) int hora__work_await(hora_queue *queue, hora_ns timeout,
+                                                         struct hora__taken *ret_taken, void **ret_item);
 
 /* As hora_queue_poll; NULL: no task can be taken. */
-void *hora__queue_poll(hora_queue *queue, struct hora__cell *ret_cell);
+void *hora__work_poll(hora_queue *queue, struct hora__taken *ret_taken);
 
 /* ---- standby.c: which taker sleeps until when, in a source with due times; with the lock held ---- */
 
 /* See that a taker wakes up for the first task, also if it comes in by way of the inbox. */
-void hora__queue_cover(hora_queue *queue, struct hora__wakes *wakes);
+void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes);
 
 /* The caller's own waiter, which is on the takers' list, found no task that can be taken, and is about to
  * sleep: decide until when. */
-void hora__queue_take_post(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
+void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
 /* Until when it sleeps. */
-hora_ns hora__queue_sleeps_until(hora_queue *queue, const struct hora__waiter *self);
+hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *self);
 
 /* A taker leaves the list, or is awake and decides anew: it sleeps for no task any more. */
-void hora__queue_resign(hora_queue *queue, const struct hora__waiter *waiter);
+void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter);
 
 #endif

@@ -150,7 +150,7 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     if (is_off)
         (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the next submitter tries again */
     if (is_off && pool->admission != NULL)
-        hora__queue_look(pool->queue); /* its task no longer takes the place of others */
+        hora__work_look(pool->queue); /* its task no longer takes the place of others */
     return is_off;
 }
 
@@ -173,7 +173,7 @@ static void close_entry(struct hora__worker *worker, hora_future *future, enum h
 }
 
 /* In a pool with admission control the ticket of a task is given back, whether the task was run or not. */
-static void end_turn(struct hora__worker *worker, hora_future *future)
+static void end_run(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->pool->admission != NULL);
     if (hora__pool_run_ended(worker->pool, future))
@@ -186,7 +186,7 @@ static void pay_look(struct hora__worker *worker)
     assert(worker->owes_look);
     worker->owes_look = false;
     if (!HORA__FAULT(ADMISSION_WAKES_NOBODY))
-        hora__queue_look(worker->pool->queue);
+        hora__work_look(worker->pool->queue);
 }
 
 static void book_end(struct hora__worker *worker)
@@ -271,7 +271,7 @@ static void put_back(struct hora__worker *worker, hora_future *future, bool has_
     }
     hora__future_dequeued(future, &pool->owner);
     if (pool->admission != NULL)
-        end_turn(worker, future);
+        end_run(worker, future);
     close_entry(worker, future, hora__ending_of(future));
 }
 
@@ -298,7 +298,7 @@ bool hora__worker_may_wait(struct hora__hold *hold)
     bool stays = hora__state_of(control) == HORA__RUNNING && hora__atomic_load(&pool->core_time_out) == 0 &&
                  count <= hora__atomic_load(&pool->core_threads) && count <= hora__atomic_load(&pool->max_threads);
     return stays && hora__atomic_load(&pool->idle_watchers) == 0 &&
-           hora__atomic_load(&pool->depot.count) <= HORA__DEPOT_KEEPS;
+           hora__atomic_load(&pool->shared_free_list.count) <= HORA__FREE_LIST_KEEPS;
 }
 
 /* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
@@ -309,7 +309,7 @@ static void *take_next(struct hora__worker *worker)
     int32_t control = hora__atomic_load(&pool->control);
     if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
-    void *next = hora__queue_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
+    void *next = hora__work_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (worker->hold.outcome == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
     if (next == NULL) {
@@ -321,7 +321,7 @@ static void *take_next(struct hora__worker *worker)
     if (hora__atomic_load(&pool->room_waiters) != 0)
         hora__pool_room(pool);
     /* In a plain pool no worker lingers: all that is queued can be taken at once. */
-    if (!worker->is_plain && hora__atomic_load(&pool->lingerer) != 0)
+    if (!worker->is_plain && hora__atomic_load(&pool->last_worker) != 0)
         hora__pool_relieve(pool);
     if (pool->admission != NULL)
         hora__pool_staff(pool);
@@ -340,11 +340,11 @@ static bool run_future(struct hora__worker *worker, hora_future *future)
         put_back(worker, future, false);
     } else {
         if (worker->pool->admission != NULL)
-            end_turn(worker, future);
+            end_run(worker, future);
         bool succeeded = hora__future_state(future) == HORA__FUTURE_NORMAL; /* as a rule */
         close_entry(worker, future, succeeded ? HORA__DONE : hora__ending_of(future));
     }
-    return goes_on && (worker->witness == NULL || !hora__worker_is_written_off(worker));
+    return goes_on && (worker->worker_observer == NULL || !hora__worker_is_written_off(worker));
 }
 
 /* Run a series whose run has begun when it was taken: no hook and no observer sees it. */
@@ -384,7 +384,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         run_begun(worker);
     } else if (entry == &worker->taken) {
         if (worker->is_plain)
-            hora__worker_run_by_value(worker);
+            hora__worker_run_detached(worker);
         else
             goes_on = hora__worker_run_watched(worker);
     } else if (entry != NULL) {
@@ -392,12 +392,12 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     }
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
-        if (hora__cell_owes_return(&worker->taken))
+        if (hora__taken_owes_return(&worker->taken))
             return_series(worker);
-        if (!worker->is_plain && hora__cell_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
+        if (!worker->is_plain && hora__taken_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
             pool->kind->timer_ran(pool, &worker->taken);
-        if (worker->witness != NULL)
-            worker->witness->has_waited = true;
+        if (worker->worker_observer != NULL)
+            worker->worker_observer->has_waited = true;
         if (hora__worker_is_active(worker))                    /* else it found nothing, and all is booked */
             hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
@@ -410,11 +410,11 @@ static void abandon_current(struct hora__worker *worker)
 {
     hora_future *future = worker->current;
     if (future == NULL) {
-        hora__worker_abandon_by_value(worker);
+        hora__worker_abandon_detached(worker);
         return; /* who calls this books it */
     }
-    if (worker->witness != NULL)
-        worker->witness->kind->ended(worker->witness, future, &future->task, HORA_EABANDONED);
+    if (worker->worker_observer != NULL)
+        worker->worker_observer->kind->ended(worker->worker_observer, future, &future->task, HORA_EABANDONED);
     worker->current = NULL;
     hora__future_thread_ends(future, &worker->pool->owner, worker->has_left);
     if (worker->pool->kind != NULL)
@@ -422,7 +422,7 @@ static void abandon_current(struct hora__worker *worker)
     if (worker->pool->after != NULL)
         tell_after(worker->pool, future, HORA_EABANDONED);
     if (worker->pool->admission != NULL)
-        end_turn(worker, future);
+        end_run(worker, future);
     close_entry(worker, future, hora__ending_of(future)); /* I3 */
     book_end(worker);
 }
@@ -484,7 +484,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
 }
 
-static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
+static void run_awaited(struct hora__worker *worker, hora_future *future)
 {
     assert(worker->depth >= 0);
     struct hora__nested nested = {worker, worker->current, worker->has_left, worker->nested};
@@ -500,7 +500,7 @@ static void run_out_of_turn(struct hora__worker *worker, hora_future *future)
     worker->nested = nested.below;
     clear_interrupt_of(future, &nested);
     if (worker->pool->admission != NULL)
-        end_turn(worker, future);
+        end_run(worker, future);
     close_entry(worker, future, hora__ending_of(future));
     book_end(worker);
 }
@@ -527,7 +527,7 @@ hora_ns hora__worker_run_queued(struct hora__worker *worker, hora_future *future
     do {
         from = take_out(worker->pool, future, &taken);
         if (from == INT64_MIN)
-            run_out_of_turn(worker, taken);
+            run_awaited(worker, taken);
     } while (from == INT64_MIN && taken != future);
     return from == INT64_MIN ? HORA_FOREVER : from;
 }
@@ -569,7 +569,7 @@ static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
 /* The last worker has ended, tasks are queued, and no thread could be started in its place: without it the
  * tasks would wait for a submitter that may never come. So its thread stays and tries again, also after a
  * task has ended it. */
-static void linger_until_replaced(const struct hora__worker *worker)
+static void wait_until_replaced(const struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     hora_ns pause = 0;
@@ -600,8 +600,8 @@ static void leave_list(struct hora__worker *worker)
 void hora__worker_free(struct hora__worker *worker)
 {
     assert(worker->thread == NULL);
-    if (worker->witness != NULL)
-        worker->pool->overseer->kind->dismiss(worker->pool->overseer, worker->witness);
+    if (worker->worker_observer != NULL)
+        worker->pool->observer->kind->remove_worker(worker->pool->observer, worker->worker_observer);
     hora__free(worker);
 }
 
@@ -653,7 +653,7 @@ static void last_step(struct hora__worker *worker)
     hora__mutex_unlock(&pool->object.lock);
     hora__wakes_flush(&wakes);
     thread->worker = NULL;
-    thread->witness = NULL;
+    thread->worker_observer = NULL;
     if (adopted)
         hora__thread_disown(thread);
     (void)hora_thread_unref(thread);
@@ -670,12 +670,12 @@ static void process_exit(struct hora__worker *worker, bool abrupt)
     leave_list(worker);
     if (pool->kind != NULL)
         pool->kind->worker_ends(pool, &worker->timer_run);
-    if (worker->left_behind >= 0 && pool->overseer != NULL)
-        pool->overseer->kind->left(pool->overseer, worker->left_behind);
+    if (worker->left_behind >= 0 && pool->observer != NULL)
+        pool->observer->kind->left(pool->observer, worker->left_behind);
     if (!HORA__FAULT(POOL_FORGETS_TRY_TERMINATE))
         hora__pool_try_terminate(pool);
     replace(pool, abrupt && !replaced);
-    linger_until_replaced(worker);
+    wait_until_replaced(worker);
     hora__pool_room(pool); /* if it was not replaced, a submitter that waits may start one */
     last_step(worker);
 }
@@ -721,7 +721,7 @@ static void take_record(struct hora__worker *worker)
     worker->prepared = NULL;
     hora_thread *thread = hora__thread_existing();
     thread->worker = worker;
-    thread->witness = worker->witness;
+    thread->worker_observer = worker->worker_observer;
     hora__mutex_lock(&pool->object.lock);
     worker->thread = hora_thread_ref(thread);
     hora__pool_note_largest_locked(pool, 1 + hora__atomic_add(&pool->owner.workers, 1));
@@ -732,7 +732,7 @@ static void take_record(struct hora__worker *worker)
 /* Whether no code of the user, nor an observer, stands between the body of a task and the queue. */
 static bool has_no_observers(const hora_pool *pool)
 {
-    return pool->before == NULL && pool->after == NULL && pool->overseer == NULL;
+    return pool->before == NULL && pool->after == NULL && pool->observer == NULL;
 }
 
 /* The pool's virtual clock expects a thread; but a factory's may be attached to a clock of its own. */

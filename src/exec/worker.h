@@ -19,7 +19,7 @@ enum hora__ending {
     HORA__ENDINGS
 };
 
-/* What a thread that ends has left to do with a task by value. */
+/* What a thread that ends has left to do with a detached task. */
 enum hora__task_stage {
     HORA__TASK_NONE,    /* nothing: there is none */
     HORA__TASK_RUNS,    /* all: its body has not returned */
@@ -32,16 +32,16 @@ struct hora__worker {
     int number;             /* the pool counts its workers from 1; immutable once it is listed */
     bool is_plain;  /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
     bool is_simple; /* it has no observer, and its pool has no admission control; immutable */
-    bool owes_look; /* of a steered pool: what it has ended may let others begin; its own */
+    bool owes_look; /* of a pool with admission: what it has ended may let others begin; its own */
     bool adopted;   /* it took the record that was prepared; its own */
     bool attached;  /* it is attached to the pool's virtual clock; its own */
-    struct hora__witness *witness; /* its observer; NULL: none; immutable */
+    struct hora__worker_observer *worker_observer; /* its observer; NULL: none; immutable */
     hora_thread *prepared;         /* a record for a thread that has none; its own once it runs */
     hora_thread *thread;           /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
     hora_future *first;            /* the task that it starts with, a reference; its own once it runs */
     hora_future *current;          /* the task that it runs, for a thread that ends meanwhile; its own */
     bool has_left;           /* the entry of that one is not the owner's any more, or ends with its run; its own */
-    struct hora__cell taken; /* a task by value that it has taken; its own, as what follows */
+    struct hora__taken taken; /* a detached task that it has taken; its own, as what follows */
     struct hora__timer_run timer_run;   /* of a scheduler: the timer that it has taken; see there */
     struct hora__series_run series_run; /* of a scheduler that nothing observes: the series that it runs; see there */
     hora_run_fn watched;                /* the body of that one, if it is watched, */
@@ -96,16 +96,16 @@ bool hora__worker_may_wait(struct hora__hold *hold);
 void hora__worker_count(struct hora__worker *worker, enum hora__ending ending);
 
 /* Run worker->taken, in its thread; of a worker that is plain. */
-void hora__worker_run_by_value(struct hora__worker *worker);
+void hora__worker_run_detached(struct hora__worker *worker);
 
 /* The same of one that is not; it may be a timer. Whether the worker goes on. */
 bool hora__worker_run_watched(struct hora__worker *worker);
 
 /* It has ended its thread, if it was running; it is counted, if that was still to be done. */
-void hora__worker_abandon_by_value(struct hora__worker *worker);
+void hora__worker_abandon_detached(struct hora__worker *worker);
 
-/* How a task by value has ended whose body has returned this. */
-enum hora__ending hora__ending_of_code(int code);
+/* How a detached task has ended whose body has returned this. */
+enum hora__ending hora__ending_of_result(int code);
 
 /* Interrupt a worker if it is waiting for work; whether it was. Caller holds the pool's lock. */
 bool hora__worker_interrupt_if_idle_locked(struct hora__worker *worker);

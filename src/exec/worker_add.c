@@ -117,8 +117,8 @@ static void tell_thread_failure(const hora_pool *pool, int error)
 {
     assert(error < 0);
     HORA__PROBE(thread_failed, pool, error);
-    if (pool->overseer != NULL)
-        pool->overseer->kind->thread_failed(pool->overseer, error);
+    if (pool->observer != NULL)
+        pool->observer->kind->thread_failed(pool->observer, error);
 }
 
 static int start_thread(hora_pool *pool, struct hora__worker *worker, const struct factory *factory)
@@ -210,13 +210,13 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
         return error;
     }
     worker->pool = pool;
-    error = pool->overseer != NULL ? pool->overseer->kind->hire(pool->overseer, worker, &worker->witness) : 0;
+    error = pool->observer != NULL ? pool->observer->kind->add_worker(pool->observer, worker, &worker->worker_observer) : 0;
     if (error < 0) {
         (void)hora_thread_unref(worker->prepared);
         hora__free(worker);
         return error;
     }
-    worker->is_simple = worker->witness == NULL && pool->admission == NULL;
+    worker->is_simple = worker->worker_observer == NULL && pool->admission == NULL;
     worker->is_plain = worker->is_simple && pool->kind == NULL;
     worker->first = first;
     worker->left_behind = -1;

@@ -47,7 +47,7 @@ static void *peek(hora_queue *queue)
     return queue->size > 0 ? *slot(array_of(queue), 0) : NULL;
 }
 
-static void *strip(hora_queue *queue)
+static void *drain(hora_queue *queue)
 {
     struct array_queue *array = array_of(queue);
     void *item = peek(queue);
@@ -62,7 +62,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
-    return strip(queue);
+    return drain(queue);
 }
 
 static void close_gap(struct array_queue *array, int gap)
@@ -105,7 +105,7 @@ static const struct hora__queue_kind array_kind = {
     .push = push,
     .pop = pop,
     .peek = peek,
-    .strip = strip,
+    .drain = drain,
     .find = find,
     .each = each,
     .destroy = destroy,

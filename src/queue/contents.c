@@ -33,7 +33,7 @@ static int find(hora_queue *queue, const void *item, bool remove)
         return error;
     bool found = item != NULL && queue->kind->find(queue, item, remove);
     if (found && remove && !HORA__FAULT(REMOVE_KEEPS_PUTTERS_OUT))
-        hora__queue_settle_change(queue, &wakes);
+        hora__queue_serve_change(queue, &wakes);
     hora__queue_exit(queue, &wakes);
     return found ? 1 : 0;
 }
@@ -58,13 +58,13 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     if (error < 0)
         return error;
     if (queue->behaviour == NULL && queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
-        hora__queue_settle(queue, NULL, &wakes); /* elements that became due meanwhile belong to takers on the list */
+        hora__queue_serve(queue, NULL, &wakes); /* elements that became due meanwhile belong to takers on the list */
     int count = 0;
     void *item;
     while (count < max && (item = queue->kind->pop(queue, &wakes)) != NULL)
         items[count++] = item;
     if (count > 0 && !HORA__FAULT(DRAIN_KEEPS_PUTTERS_OUT))
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return count;
 }
@@ -155,7 +155,7 @@ int hora_queue_snapshot(hora_queue *queue, void **items, int max)
 }
 
 /* Remove all elements into items[] if there is room for them; else only say how many there are. */
-static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
+static int drain_all(hora_queue *queue, void **items, int room, int *ret_size)
 {
     assert(room >= 0 && (items != NULL || room == 0));
     struct hora__wakes wakes;
@@ -166,9 +166,9 @@ static int strip_all(hora_queue *queue, void **items, int room, int *ret_size)
     *ret_size = queue->size;
     if (queue->size <= room) {
         for (int i = 0; i < *ret_size; i++)
-            items[i] = queue->kind->strip(queue);
+            items[i] = queue->kind->drain(queue);
         assert(queue->size == 0);
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     }
     hora__queue_exit(queue, &wakes);
     return 0;
@@ -181,9 +181,9 @@ static int discard_all(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    while (queue->kind->strip(queue) != NULL) {
+    while (queue->kind->drain(queue) != NULL) {
     }
-    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return 0;
 }
@@ -199,7 +199,7 @@ int hora_queue_clear(hora_queue *queue)
      * meanwhile. */
     void **items = NULL;
     int size;
-    for (int room = 0; (error = strip_all(queue, items, room, &size)) == 0 && size > room; room = size) {
+    for (int room = 0; (error = drain_all(queue, items, room, &size)) == 0 && size > room; room = size) {
         hora__free(items);
         items = hora__alloc((size_t)size, sizeof *items);
         if (items == NULL)

@@ -50,7 +50,7 @@ int hora__heaped_push(hora_queue *queue, struct hora__put *put, struct hora__wak
     int error = heap->size < heap->capacity ? 0 : grow(heap);
     if (error < 0) {
         if (HORA__FAULT(PRIORITY_LOSES_ON_GROWTH))
-            (void)hora__heaped_strip(queue);
+            (void)hora__heaped_drain(queue);
         return error;
     }
     hora__heap_push(heap, put->item, put->due);
@@ -64,7 +64,7 @@ void *hora__heaped_peek(hora_queue *queue)
     return heap->size > 0 ? heap->entries[0].item : NULL;
 }
 
-void *hora__heaped_strip(hora_queue *queue)
+void *hora__heaped_drain(hora_queue *queue)
 {
     struct hora__heap *heap = &hora__heaped_of(queue)->heap;
     if (heap->size == 0)

@@ -27,7 +27,7 @@ __attribute__((warn_unused_result)) int hora__heaped_new(
 /* Operations that both kinds share. */
 int hora__heaped_push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes);
 void *hora__heaped_peek(hora_queue *queue);
-void *hora__heaped_strip(hora_queue *queue);
+void *hora__heaped_drain(hora_queue *queue);
 bool hora__heaped_find(hora_queue *queue, const void *item, bool remove);
 void hora__heaped_copy(hora_queue *queue, void **items, int max);
 void hora__heaped_destroy(hora_queue *queue);

@@ -84,7 +84,7 @@ static void *unlink_at(struct linked_queue *linked, struct node **at)
     return item;
 }
 
-static void *strip(hora_queue *queue)
+static void *drain(hora_queue *queue)
 {
     struct linked_queue *linked = linked_of(queue);
     return linked->first != NULL ? unlink_at(linked, &linked->first) : NULL;
@@ -94,7 +94,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
-    return strip(queue);
+    return drain(queue);
 }
 
 static bool find(hora_queue *queue, const void *item, bool remove)
@@ -131,7 +131,7 @@ static const struct hora__queue_kind linked_kind = {
     .push = push,
     .pop = pop,
     .peek = peek,
-    .strip = strip,
+    .drain = drain,
     .find = find,
     .each = each,
     .destroy = destroy,

@@ -109,7 +109,7 @@ int hora_queue_free(hora_queue *queue)
     /* Only threads that were resolved are still inside, and they do not touch the elements. So no lock is
      * needed, and the destructor must not run under one. */
     void *item;
-    while ((item = queue->kind->strip(queue)) != NULL)
+    while ((item = queue->kind->drain(queue)) != NULL)
         if (queue->drop != NULL)
             queue->drop(item);
     hora__ready_fd_destroy(&queue->ready, queue->object.clock);
@@ -126,7 +126,7 @@ int hora_queue_close(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    hora__queue_settle(queue, NULL, &wakes); /* elements that have become due go to the takers that waited for them */
+    hora__queue_serve(queue, NULL, &wakes); /* elements that have become due go to the takers that waited for them */
     queue->closed = true;
     if (queue->kind->inbox != NULL)
         queue->kind->inbox->seal(queue);
@@ -136,7 +136,7 @@ int hora_queue_close(hora_queue *queue)
     queue->leader = NULL;
     if (queue->behaviour != NULL)
         queue->behaviour->close(queue);
-    hora__queue_settle(queue, NULL, &wakes);
+    hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     return 0;
 }
@@ -197,7 +197,7 @@ int hora_queue_fd(hora_queue *queue)
     if (hora__ready_fd_get(&queue->ready) < 0) {
         result = hora__ready_fd_init(&queue->ready, queue->object.clock, queue->kind->next_due != NULL);
         if (result == 0)
-            hora__queue_settle(queue, NULL, &wakes);
+            hora__queue_serve(queue, NULL, &wakes);
     }
     if (result == 0)
         result = hora__ready_fd_get(&queue->ready);

@@ -66,7 +66,7 @@ struct hora__queue_kind {
     /* The first element, or NULL. */
     void *(*peek)(hora_queue *queue);
     /* Remove some element, whichever is the cheapest; NULL: there is none. */
-    void *(*strip)(hora_queue *queue);
+    void *(*drain)(hora_queue *queue);
     /* Whether an element is there; removes its first occurrence if told so. */
     bool (*find)(hora_queue *queue, const void *item, bool remove);
     /* One of these: write the first `max` elements, in the order in which they leave; or, for kinds that know
@@ -84,8 +84,8 @@ struct hora__queue_kind {
 
 /* How public calls treat a queue that is a pool's own. All but take are called with the lock held. */
 struct hora__queue_behaviour {
-    /* As hora__queue_settle. */
-    void (*settle)(hora_queue *queue, struct hora__wakes *wakes);
+    /* As hora__queue_serve. */
+    void (*serve)(hora_queue *queue, struct hora__wakes *wakes);
     /* As hora_queue_poll_for, with arguments that have been checked. */
     int (*take)(hora_queue *queue, hora_ns timeout, void **ret_item);
     /* The queue is closed, and no taker is on the list any more. */
@@ -163,11 +163,11 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
 /* After any change: let in putters that wait for room, serve takers, choose a leader, and show in the
  * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or
  * NULL. */
-void hora__queue_settle(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
+void hora__queue_serve(hora_queue *queue, struct hora__waiter *self, struct hora__wakes *wakes);
 
 /* The same after one element was put or removed, but cheaper. It leaves elements that have become due
  * meanwhile to the leader, which wakes up for them, and reads no clock unless the leader has to be woken. */
-void hora__queue_settle_change(hora_queue *queue, struct hora__wakes *wakes);
+void hora__queue_serve_change(hora_queue *queue, struct hora__wakes *wakes);
 
 /* Two parts of settling: putters, and the descriptor. */
 void hora__queue_admit_putters(hora_queue *queue, struct hora__wakes *wakes);

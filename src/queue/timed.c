@@ -406,7 +406,7 @@ static struct batch *batch_to_fill_locked(struct timed *timed)
 enum { NOT_HERE = 1 };
 
 /* 0; NOT_HERE: the element must pass through the queue's lock; or HORA_ENOMEM. */
-static int post_locked(struct timed *timed, void *item, hora_ns due)
+static int insert_locked(struct timed *timed, void *item, hora_ns due)
 {
     assert(hora__mutex_held(&timed->lane_lock));
     if (timed->shut || timed->lane_size >= timed->lane_room)
@@ -422,10 +422,10 @@ static int post_locked(struct timed *timed, void *item, hora_ns due)
     return 0;
 }
 
-static int post(struct timed *timed, void *item, hora_ns due)
+static int insert(struct timed *timed, void *item, hora_ns due)
 {
     hora__mutex_lock(&timed->lane_lock);
-    int error = post_locked(timed, item, due);
+    int error = insert_locked(timed, item, due);
     hora__mutex_unlock(&timed->lane_lock);
     return error;
 }
@@ -596,7 +596,7 @@ static void *peek(hora_queue *queue)
                                   : record_of(hora__far_peek(&timed->far))->item;
 }
 
-static void *strip(hora_queue *queue)
+static void *drain(hora_queue *queue)
 {
     struct timed *timed = timed_of(queue);
     return size_of(timed) > 0 ? take_first(timed) : NULL;
@@ -710,7 +710,7 @@ static const struct hora__queue_kind timed_kind = {
     .push = push,
     .pop = pop,
     .peek = peek,
-    .strip = strip,
+    .drain = drain,
     .find = find,
     .copy = copy,
     .next_due = next_due,
@@ -761,7 +761,7 @@ int hora_queue_put_at(hora_queue *queue, void *item, hora_ns due)
         return HORA_EINVAL;
     int error = hora__queue_check(queue);
     if (error == 0)
-        error = post(timed_of(queue), item, due);
+        error = insert(timed_of(queue), item, due);
     if (error != NOT_HERE)
         return error;
     struct hora__put put = {.item = item, .due = due, .has_due = true};

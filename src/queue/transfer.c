@@ -47,7 +47,7 @@ static int put_locked(hora_queue *queue, struct hora__put *put, struct hora__wak
         return error;
     if (put->accepted != NULL)
         hora__counter_add_alone(put->accepted, 1);
-    hora__queue_settle_change(queue, wakes);
+    hora__queue_serve_change(queue, wakes);
     return 0;
 }
 
@@ -74,7 +74,7 @@ static int give_up_putting(hora_queue *queue, struct hora__queue_waiter *self, e
     bool resolved = hora__waiter_is_resolved(&self->waiter);
     if (!resolved) {
         withdraw(queue, &self->waiter);
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     }
     hora__queue_exit(queue, &wakes);
     if (resolved && !HORA__FAULT(WITHDRAW_IGNORES_HANDOVER))
@@ -95,7 +95,7 @@ static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put 
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->putters, &self.waiter.link);
     hora__object_visit(&queue->object);
-    hora__queue_settle(queue, NULL, &wakes); /* a synchronous queue's descriptor shows waiting putters */
+    hora__queue_serve(queue, NULL, &wakes); /* a synchronous queue's descriptor shows waiting putters */
     hora__queue_exit(queue, &wakes);
 
     enum hora__wake wake = hora__waiter_park(&self.waiter, queue->object.clock, deadline);
@@ -184,12 +184,12 @@ int hora__queue_take_locked(hora_queue *queue, void **ret_item, struct hora__wak
 {
     assert(hora__mutex_held(&queue->object.lock));
     if (hands_over_late(queue))
-        hora__queue_settle(queue, NULL, wakes);
+        hora__queue_serve(queue, NULL, wakes);
     void *item = queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
     if (!is_alone(queue))
-        hora__queue_settle(queue, NULL, wakes);
+        hora__queue_serve(queue, NULL, wakes);
     *ret_item = item;
     return 0;
 }
@@ -206,12 +206,12 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
     if (wake == HORA__WAKE_INTERRUPTED) {
         withdraw(queue, self);
         if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
-            hora__queue_settle(queue, NULL, wakes);
+            hora__queue_serve(queue, NULL, wakes);
         return HORA_EINTERRUPTED;
     }
     hora__waiter_heard(self);
     if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
-        hora__queue_settle(queue, self,
+        hora__queue_serve(queue, self,
                            wakes);      /* an element that became due just when the time ended is still served, */
     if (hora__waiter_is_resolved(self)) /* and a leader whose time is over hands the lead on */
         return 0;
@@ -220,7 +220,7 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
     bool leads = queue->leader == self; /* since just now: the first element became due, or the clock was set back */
     withdraw(queue, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
-        hora__queue_settle(queue, NULL, wakes);
+        hora__queue_serve(queue, NULL, wakes);
     return HORA_ETIMEDOUT;
 }
 
@@ -250,7 +250,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     hora__waiter_init(&self.waiter, thread, deadline);
     hora__list_add_last(&queue->takers, &self.waiter.link);
     hora__object_visit(&queue->object);
-    hora__queue_settle(queue, &self.waiter, wakes); /* this thread may have to lead */
+    hora__queue_serve(queue, &self.waiter, wakes); /* this thread may have to lead */
     int outcome = STAY_WAITING;
     while (outcome == STAY_WAITING)
         outcome = wait_once(queue, &self.waiter, wakes);

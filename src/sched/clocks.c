@@ -2,7 +2,7 @@
 /* clocks.c - noticing that the machine was suspended or the wall clock set
  *
  * How it works      Times of other lines are translated to the scheduler's own clock, which holds as long as the lines
- *                   run side by side. How far they lie apart is kept in the agenda; the leader compares before and
+ *                   run side by side. How far they lie apart is kept in the timer queue; the leader compares before and
  *                   after it sleeps, and sleeps so that a set clock wakes it. While they differ, and while the hook is
  *                   told of it, nothing can be taken. The first to see a difference takes it in.
  * Set forward       What has become due by it is taken, as if it were late: the rule for missed runs decides.
@@ -13,7 +13,7 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "sched/agenda_inside.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
 #include "sys/probe.h"
 #include "sys/thread.h"
@@ -28,30 +28,30 @@ struct change {
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
     struct change *change = arg;
-    hora_ns now = hora__agenda_now(change->queue, hora__entry_line(change->queue, entry));
-    hora_ns due = hora__agenda_due(change->queue, entry);
+    hora_ns now = hora__timer_queue_now(change->queue, hora__entry_line(change->queue, entry));
+    hora_ns due = hora__timer_queue_due(change->queue, entry);
     if (due <= now && due > hora__ns_sub(now, change->by[hora__entry_line(change->queue, entry)]))
         change->overdue++;
 }
 
-static bool is_in_doubt(struct hora__entry *entry, void *arg)
+static bool is_stale(struct hora__entry *entry, void *arg)
 {
-    const enum hora__doubt *doubt = arg;
+    const enum hora__staleness *staleness = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    if (scheduled == NULL || scheduled->course == NULL || scheduled->course->doubt >= *doubt)
+    if (scheduled == NULL || scheduled->series == NULL || scheduled->series->staleness >= *staleness)
         return false;
-    return *doubt == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled) : hora__scheduled_follows_zone(scheduled);
+    return *staleness == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled) : hora__scheduled_follows_zone(scheduled);
 }
 
 /* They are moved while no heap is being walked through. */
-void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt)
+void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
 {
     struct hora__entries entries;
-    hora__agenda_pick(queue, is_in_doubt, &doubt, &entries);
+    hora__timer_queue_pick(queue, is_stale, &staleness, &entries);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
         const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-        scheduled->course->doubt = doubt;
-        hora__agenda_move(queue, entry, hora__scheduled_due(scheduled));
+        scheduled->series->staleness = staleness;
+        hora__timer_queue_move(queue, entry, hora__scheduled_due(scheduled));
     }
 }
 
@@ -65,22 +65,22 @@ struct step {
 /* Take the change in; whether there was one. */
 static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
-    if (!hora__clock_was_set(queue->object.clock, &agenda_of(queue)->seen))
+    if (!hora__clock_was_set(queue->object.clock, &timer_queue_of(queue)->seen))
         return false;
     struct hora__clock_offsets now = hora__clock_read_offsets(queue->object.clock);
-    hora_ns suspended = hora__ns_sub(now.boot, agenda_of(queue)->seen.boot);
-    hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, agenda_of(queue)->seen.wall), suspended);
-    agenda_of(queue)->seen = now;
-    hora__agenda_absorb(queue); /* those that were posted only count as well */
+    hora_ns suspended = hora__ns_sub(now.boot, timer_queue_of(queue)->seen.boot);
+    hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, timer_queue_of(queue)->seen.wall), suspended);
+    timer_queue_of(queue)->seen = now;
+    hora__timer_queue_absorb(queue); /* those that were posted only count as well */
     struct change change = {.queue = queue,
                             .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)
         if (change.by[i] > 0)
-            hora__agenda_each(queue, (enum hora__timeline)i, count_overdue, &change);
+            hora__timer_queue_each(queue, (enum hora__timeline)i, count_overdue, &change);
     if (stepped < 0) {
-        agenda_of(queue)->set_backs++; /* for those that are not in the agenda */
+        timer_queue_of(queue)->set_backs++; /* for those that are not in the timer queue */
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
-            hora__clocks_doubt(queue, HORA__SET_BACK);
+            hora__clocks_mark_stale(queue, HORA__SET_BACK);
     }
     *ret_event = (struct step){suspended, stepped, change.overdue};
     return true;
@@ -94,9 +94,9 @@ static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
     bool parted = take_in_locked(queue, ret_event);
-    agenda_of(queue)->telling |= parted && has_hook;
+    timer_queue_of(queue)->telling |= parted && has_hook;
     if (parted)
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     if (parted)
         HORA__PROBE(clock_stepped, pool, ret_event->suspended, ret_event->stepped, ret_event->overdue);
@@ -108,8 +108,8 @@ static void go_on(hora_queue *queue)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    agenda_of(queue)->telling = false;
-    hora__queue_settle(queue, NULL, &wakes);
+    timer_queue_of(queue)->telling = false;
+    hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
 }
 
@@ -121,9 +121,9 @@ struct telling {
 static void tell(void *arg)
 {
     const struct telling *telling = arg;
-    struct hora__overseer *overseer = telling->pool->overseer;
+    struct hora__observer *observer = telling->pool->observer;
     const struct step *step = &telling->step;
-    overseer->kind->clock_stepped(overseer, step->suspended, step->stepped, step->overdue);
+    observer->kind->clock_stepped(observer, step->suspended, step->stepped, step->overdue);
 }
 
 /* The user's function has ended the thread. Without this no task would be taken any more. */
@@ -137,7 +137,7 @@ static void teller_ends(void *arg)
 void hora__clocks_look(hora_pool *pool)
 {
     struct telling telling = {.pool = pool};
-    if (!take_in(pool, pool->overseer != NULL && pool->overseer->needs_clocks, &telling.step))
+    if (!take_in(pool, pool->observer != NULL && pool->observer->needs_clocks, &telling.step))
         return;
     hora__os_thread_guard(tell, teller_ends, &telling);
     go_on(pool->queue);
@@ -152,9 +152,9 @@ void hora__clocks_watch(hora_pool *pool)
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    if (agenda_of(queue)->base.watched == NULL) {
-        agenda_of(queue)->seen = hora__clock_read_offsets(queue->object.clock);
-        agenda_of(queue)->base.watched = &agenda_of(queue)->seen;
+    if (timer_queue_of(queue)->base.watched == NULL) {
+        timer_queue_of(queue)->seen = hora__clock_read_offsets(queue->object.clock);
+        timer_queue_of(queue)->base.watched = &timer_queue_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
         hora__atomic_store(&scheduler->watches, 1);    /* before the leader can see a step, and look what there is */

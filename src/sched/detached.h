@@ -8,7 +8,7 @@
  * Task          Followed by its optional parts: those members of the hora_task that are not NULL. There may
  *               be millions of tasks, so each is as small as possible. No thread has a handle of it, and none
  *               can cancel it. Before any thread but a taker looks at the entries, tasks become futures
- *               (hora__agenda_show).
+ *               (hora__timer_queue_show).
  * Timer         Followed by words of its own. Its caller can cancel, move and stop it. It never becomes a
  *               future. */
 #ifndef HORA_SCHED_DETACHED_H
@@ -18,7 +18,7 @@
 #include <hora/timer.h>
 
 #include "exec/pool.h"
-#include "sched/agenda.h"
+#include "sched/timer_queue.h"
 #include "timer/free_list.h"
 
 /* The optional parts of a task, in the order in which they follow it. */
@@ -94,55 +94,55 @@ hora_task hora__detached_task(const struct hora__detached *detached);
 
 void hora__detached_free(struct hora__free_list *list, struct hora__detached *detached);
 
-/* ---- agenda_detached.c ---- */
+/* ---- timer_queue_detached.c ---- */
 
 /* Insert a timer that is out and has its pool, due at a time of the timer queue's own clock. `now` is when
  * the inserting call began. From then on the timer is not the caller's; *ret_number is by which it can be
  * withdrawn. On error nothing has changed: HORA_ENOMEM, HORA_EFULL, HORA_EBUSY (it is being stopped),
  * HORA_ENOTSUP (the pool is shut down). put_timer does not use a lane: for a scheduler that shows its timers,
  * or is steered. */
-__attribute__((warn_unused_result)) int hora__agenda_post_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
+__attribute__((warn_unused_result)) int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
                                                                 uint64_t *ret_number);
-__attribute__((warn_unused_result)) int hora__agenda_put_timer(struct hora__timer *timer, hora_ns due,
+__attribute__((warn_unused_result)) int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due,
                                                                uint64_t *ret_number);
 
 /* The same for a timer that is pending in the queue of its pool, or was a moment ago. 1: it was moved, and
  * the earlier start is booked as cancelled. 0: it had left, and was inserted. */
-__attribute__((warn_unused_result)) int hora__agenda_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
+__attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
                                                                 bool is_long, uint64_t *ret_number);
 
 /* Reserve a slot for a timer that comes from another scheduler: HORA_ENOMEM, HORA_EFULL, HORA_ENOTSUP. Then
  * either give it up, or use it for a timer that is out and has its pool: HORA_EBUSY, HORA_ENOTSUP. In any
  * case the slot is not reserved any more. */
-__attribute__((warn_unused_result)) int hora__agenda_keep_timer_place(hora_pool *pool);
-void hora__agenda_give_up_timer_place(hora_pool *pool);
-__attribute__((warn_unused_result)) int hora__agenda_place_timer(struct hora__timer *timer, hora_ns due,
+__attribute__((warn_unused_result)) int hora__timer_queue_keep_timer_place(hora_pool *pool);
+void hora__timer_queue_give_up_timer_place(hora_pool *pool);
+__attribute__((warn_unused_result)) int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due,
                                                                  uint64_t *ret_number);
 
 /* Cancel a timer for its caller, and book that. UNPOSTED: it was in a lane, and no thread waits for cancelled
  * tasks to be gone; the call did not need the lock of the timer queue, and no thread must be told. */
 enum hora__timer_cancel { HORA__TIMER_NOT_THERE, HORA__TIMER_UNPOSTED, HORA__TIMER_REMOVED };
-enum hora__timer_cancel hora__agenda_cancel_timer(struct hora__timer *timer);
+enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer);
 
 /* The same, only if it is in a lane. Returns whether it was. */
-bool hora__agenda_unpost_timer(struct hora__timer *timer);
+bool hora__timer_queue_cancel_timer_in_lane(struct hora__timer *timer);
 
 /* Whether its function runs on a worker of its pool, or is about to. The pool exists. */
-bool hora__agenda_runs_timer(const struct hora__timer *timer);
+bool hora__timer_queue_runs_timer(const struct hora__timer *timer);
 
 /* Remove a pending timer, and wait until no worker has it, unless the calling thread is in its function.
  * Meanwhile `stopping` counts the caller. Returns a hora_cancel. */
-int hora__agenda_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread);
+int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread);
 
-/* A worker begins, and ends: in between other threads see which timer it has taken. hora__agenda_ran: see
+/* A worker begins, and ends: in between other threads see which timer it has taken. hora__timer_queue_ran: see
  * struct hora__queue_kind. */
-void hora__agenda_worker_begins(hora_queue *queue, struct hora__timer_run *run);
-void hora__agenda_worker_ends(hora_queue *queue, struct hora__timer_run *run);
-void hora__agenda_ran(hora_queue *queue, struct hora__cell *cell, struct hora__wakes *wakes);
+void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run);
+void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run);
+void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes);
 
 /* With the lock: remove every timer for which `visit` returns true, and book it as cancelled. Returns their
  * number. */
-int hora__agenda_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
+int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                              struct hora__books *books);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entries.c - whose an entry of the agenda is, and chains of entries
+/* entries.c - whose an entry of the timer queue is, and chains of entries
  *
- * What is picked out of the agenda needs memory to be chained with, and must not fail for want of it. What runs once has that where its
- * run is noted later: so it is picked only before that (agenda.c, I6). A detached task is picked only to be swept, and has it where its
- * function is. Timers are never picked: see agenda_detached.c. */
+ * What is picked out of the timer queue needs memory to be chained with, and must not fail for want of it. What runs once has that where its
+ * run is noted later: so it is picked only before that (timer queue.c, I6). A detached task is picked only to be swept, and has it where its
+ * function is. Timers are never picked: see timer_queue_detached.c. */
 #include <assert.h>
 #include <stddef.h>
 
-#include "sched/agenda.h"
+#include "sched/timer_queue.h"
 #include "sched/detached.h"
 #include "sched/scheduled.h"
 
@@ -16,7 +16,7 @@ static_assert(sizeof(struct hora__entry) == 16, "an entry has no padding");
 hora_future *hora__entry_future(struct hora__entry *entry)
 {
     assert(!entry->is_detached);
-    return entry->is_guest ? hora__guest_of(entry)->future : &hora__scheduled_of_entry(entry)->future;
+    return entry->is_foreign ? hora__foreign_of(entry)->future : &hora__scheduled_of_entry(entry)->future;
 }
 
 static struct hora__entry **next_picked(struct hora__entry *entry)
@@ -26,8 +26,8 @@ static struct hora__entry **next_picked(struct hora__entry *entry)
         return &hora__detached_of(entry)->next_picked;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (scheduled == NULL)
-        return &hora__guest_of(entry)->next_picked;
-    return scheduled->course != NULL ? &scheduled->course->next_picked : &scheduled->run.next_picked;
+        return &hora__foreign_of(entry)->next_picked;
+    return scheduled->series != NULL ? &scheduled->series->next_picked : &scheduled->run.next_picked;
 }
 
 #ifndef NDEBUG
@@ -36,7 +36,7 @@ static struct hora__entry **next_picked(struct hora__entry *entry)
 static bool has_run_once(struct hora__entry *entry)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
-    return scheduled != NULL && scheduled->course == NULL && scheduled->has_begun;
+    return scheduled != NULL && scheduled->series == NULL && scheduled->has_begun;
 }
 
 #endif

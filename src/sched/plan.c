@@ -52,7 +52,7 @@ hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
     return at(planned, every, (hora__ns_sub(from, planned) - 1) / every + 1);
 }
 
-struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
+struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
     int64_t last = hora__plan_passed(planned, every, now) - 1;
     int64_t first = first_in_grace(spec, every, planned, now);
@@ -64,7 +64,7 @@ struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, ho
         k = last + 1;
     if (spec->missed == HORA_MISSED_AT_MOST && last - spec->missed_max + 1 > first)
         k = last - spec->missed_max + 1;
-    return (struct hora__chance){.runs = k <= last, .planned = at(planned, every, k), .skipped = k};
+    return (struct hora__decision){.runs = k <= last, .planned = at(planned, every, k), .skipped = k};
 }
 
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
@@ -127,7 +127,7 @@ static int64_t aim_of(const hora_schedule *spec, int64_t last)
     return 0;
 }
 
-struct hora__chance hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
+struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
 {
     int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
     int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
@@ -147,33 +147,33 @@ struct hora__chance hora__plan_asked(const hora_schedule *spec, const hora_trigg
         planned = next;
         skipped++;
     }
-    return (struct hora__chance){.runs = planned <= context->now, .planned = planned, .skipped = skipped};
+    return (struct hora__decision){.runs = planned <= context->now, .planned = planned, .skipped = skipped};
 }
 
-struct hora__chance hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now)
+struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now)
 {
     if (is_too_late(spec, planned, now))
-        return (struct hora__chance){.runs = false, .planned = HORA_FOREVER, .skipped = 1};
-    return (struct hora__chance){.runs = true, .planned = planned, .skipped = 0};
+        return (struct hora__decision){.runs = false, .planned = HORA_FOREVER, .skipped = 1};
+    return (struct hora__decision){.runs = true, .planned = planned, .skipped = 0};
 }
 
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
-                            hora_ns start_by, struct hora__chance *chance)
+                            hora_ns start_by, struct hora__decision *decision)
 {
     hora_schedule rules = *spec; /* as a grace period, and nothing but that */
     rules.missed = HORA_MISSED_BURST;
     rules.grace = start_by > 1 ? start_by - 1 : 1; /* later than that is too late */
-    struct hora__chance late;
+    struct hora__decision late;
     if (spec->fixed_rate > 0)
-        late = hora__plan_rate(&rules, every, chance->planned, context->now);
+        late = hora__plan_rate(&rules, every, decision->planned, context->now);
     else if (spec->next != NULL || spec->trigger != NULL)
-        late = hora__plan_asked(&rules, context, chance->planned);
+        late = hora__plan_asked(&rules, context, decision->planned);
     else
-        late = hora__plan_single(&rules, chance->planned, context->now);
+        late = hora__plan_single(&rules, decision->planned, context->now);
     if (spec->fixed_delay > 0 && !late.runs)
         late.planned = hora__ns_add(context->now, every);
-    chance->runs = late.runs;
-    chance->planned = late.planned;
+    decision->runs = late.runs;
+    decision->planned = late.planned;
     return late.skipped;
 }
 

@@ -6,14 +6,14 @@
 #include <hora/scheduler.h>
 
 /* What the first planned time of a task that is due means at this moment. */
-struct hora__chance {
+struct hora__decision {
     bool runs;       /* a run begins now, for this planned time; else the task waits for it */
     hora_ns planned; /* HORA_FOREVER: there is none */
     int64_t skipped; /* planned times that are passed over */
 };
 
 /* Of a rate: which of the times planned, planned + every, ... that have passed are made up. `now` is not before planned. */
-struct hora__chance hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now);
+struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now);
 
 /* Ask the trigger, or the function. */
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context);
@@ -22,15 +22,15 @@ hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *co
 bool hora__plan_asks_for_moments(const hora_schedule *spec);
 
 /* Of these: the same, asking for one time after the other. */
-struct hora__chance hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned);
+struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned);
 
 /* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
-struct hora__chance hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
+struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
 
 /* What is to run may come too late, by a limit that is no rule of the schedule: then that run, and those after it that do, too, are dropped.
  * Returns how many. `every` is that of a rate or gap. */
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
-                            hora_ns start_by, struct hora__chance *chance);
+                            hora_ns start_by, struct hora__decision *decision);
 
 /* The first time of a rate that is at or after `from`; planned is one of its times. */
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from);

@@ -121,7 +121,7 @@ static void append_locked(hora_registrar *registrar, hora_registration *registra
     registrar->registrations[registrar->count++] = registration;
     if (registration->attempt != HORA__NOT_TRIED)
         hora__registration_commit_locked(registration);
-    assert(registrar->state != HORA__BOUND || registration->standing != HORA__DECLARED ||
+    assert(registrar->state != HORA__BOUND || registration->state != HORA__DECLARED ||
            is_disabled(registration)); /* I1; those are ended at once */
 }
 
@@ -233,7 +233,7 @@ static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__dec
     lock(registrar);
     for (; *index < registrar->count && found == NULL; (*index)++) {
         hora_registration *registration = registrar->registrations[*index];
-        if (registration->declared.kind == kind && registration->standing == HORA__DECLARED &&
+        if (registration->declared.kind == kind && registration->state == HORA__DECLARED &&
             registration->attempt == HORA__NOT_TRIED)
             found = registration;
     }
@@ -257,7 +257,7 @@ static bool all_are_held_locked(const hora_registrar *registrar)
 {
     for (int i = 0; i < registrar->count; i++) {
         const hora_registration *registration = registrar->registrations[i];
-        if (registration->standing == HORA__DECLARED && !is_disabled(registration) &&
+        if (registration->state == HORA__DECLARED && !is_disabled(registration) &&
             registration->attempt == HORA__NOT_TRIED)
             return false;
     }

@@ -29,7 +29,7 @@ struct hora_registrar {
 };
 
 /* Where a declared task stands. */
-enum hora__standing {
+enum hora__registration_state {
     HORA__DECLARED,  /* the registration owns its arg */
     HORA__SCHEDULED, /* its future does */
     HORA__ENDED,     /* it was never scheduled and never will be: arg is dropped, or is about to be */
@@ -47,7 +47,7 @@ struct hora_registration {
     struct hora__declared declared;
 
     /* guarded by the registrar's lock */
-    enum hora__standing standing;
+    enum hora__registration_state state;
     hora_future *future; /* SCHEDULED */
 
     /* of the one thread that is about to schedule it */

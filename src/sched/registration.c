@@ -155,14 +155,14 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
 void hora__registration_commit_locked(hora_registration *registration)
 {
     assert(registration->attempt != HORA__NOT_TRIED);
-    if (registration->standing != HORA__DECLARED && !HORA__FAULT(REGISTRAR_REVIVES_CANCELLED))
+    if (registration->state != HORA__DECLARED && !HORA__FAULT(REGISTRAR_REVIVES_CANCELLED))
         return; /* ended meanwhile: begin finds it still held */
     if (registration->attempt == HORA__NEVER_DUE) {
-        registration->standing = HORA__ENDED;
+        registration->state = HORA__ENDED;
         registration->owes_drop = true;
         return;
     }
-    registration->standing = HORA__SCHEDULED;
+    registration->state = HORA__SCHEDULED;
     registration->future = hora_future_ref(registration->held);
     struct hora__tie *tie = registration->tie;
     registration->tie = NULL;
@@ -222,9 +222,9 @@ static void unlock(hora_registration *registration)
 bool hora__registration_end(hora_registration *registration, bool interrupt)
 {
     lock(registration);
-    bool was_declared = registration->standing == HORA__DECLARED;
+    bool was_declared = registration->state == HORA__DECLARED;
     if (was_declared)
-        registration->standing = HORA__ENDED; /* I1 */
+        registration->state = HORA__ENDED; /* I1 */
     hora_future *future = hora_future_ref(registration->future);
     unlock(registration);
     if (was_declared)
@@ -276,8 +276,8 @@ static int look(hora_registration *registration, struct look *ret_look)
     *ret_look = (struct look){.info = HORA_INIT(hora_schedule_info)};
     error = hora_future_get_schedule_info(future, &ret_look->info);
     const hora_queue *queue = hora__scheduled_of(future)->queue;
-    ret_look->now = hora__agenda_now(queue, hora__timeline_of(ret_look->info.clock));
-    ret_look->wall = hora__agenda_now(queue, HORA__WALL);
+    ret_look->now = hora__timer_queue_now(queue, hora__timeline_of(ret_look->info.clock));
+    ret_look->wall = hora__timer_queue_now(queue, HORA__WALL);
     (void)hora_future_unref(future);
     return error < 0 ? error : 1;
 }

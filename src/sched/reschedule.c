@@ -14,12 +14,12 @@
 /* Whether no run can follow, although the future is not done: a change would have no effect. */
 static bool is_ending(const struct hora__scheduled *scheduled)
 {
-    const struct hora__course *course = scheduled->course;
-    if (course == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
+    const struct hora__series *series = scheduled->series;
+    if (series == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
         return false;
     bool is_last =
-        scheduled->entry.place == HORA__RUNS && course->rules->count > 0 && course->runs >= course->rules->count;
-    return course->is_over || is_last;
+        scheduled->entry.stage == HORA__RUNS && series->rules->count > 0 && series->runs >= series->rules->count;
+    return series->is_over || is_last;
 }
 
 /* Check and lock. HORA_EBUSY: the task cannot be changed any more. */
@@ -29,8 +29,8 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     if (error < 0)
         return error;
     const struct hora__scheduled *scheduled = *ret_scheduled;
-    bool waits = scheduled->entry.place == HORA__WAITS;
-    bool is_out = scheduled->entry.place == HORA__OUT || scheduled->entry.place == HORA__SWEPT;
+    bool waits = scheduled->entry.stage == HORA__WAITS;
+    bool is_out = scheduled->entry.stage == HORA__OUT || scheduled->entry.stage == HORA__SWEPT;
     bool comes_back = scheduled->entry.comes_back && !is_out;
     if (!hora_future_is_done(future) && (waits || comes_back) && !is_ending(scheduled))
         return 0;
@@ -44,10 +44,10 @@ static void leave(struct hora__scheduled *scheduled)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    if (scheduled->entry.place == HORA__WAITS) {
-        hora__agenda_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+    if (scheduled->entry.stage == HORA__WAITS) {
+        hora__timer_queue_move(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
         if (!HORA__FAULT(RESCHEDULE_WAKES_NOBODY))
-            hora__queue_settle(scheduled->queue, NULL, &wakes);
+            hora__queue_serve(scheduled->queue, NULL, &wakes);
     }
     hora__queue_exit(scheduled->queue, &wakes);
     hora__future_nudge(&scheduled->future); /* a worker may wait for the task, to run it when it is due */
@@ -60,20 +60,20 @@ static bool has_every(const struct hora__scheduled *scheduled)
 }
 
 /* Note the new time: for the entry, if that waits, else for the next run. */
-static void retime_course(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
+static void retime_series(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    struct hora__course *course = scheduled->course;
-    hora_ns planned = hora__ns_sub(due, course->offset);
+    struct hora__series *series = scheduled->series;
+    hora_ns planned = hora__ns_sub(due, series->offset);
     if (every > 0)
-        course->every = every;
-    course->doubt = HORA__NO_DOUBT;
-    course->is_retimed = scheduled->entry.place != HORA__WAITS;
-    if (course->is_retimed)
-        course->planned_next = planned;
+        series->every = every;
+    series->staleness = HORA__NOT_STALE;
+    series->is_retimed = scheduled->entry.stage != HORA__WAITS;
+    if (series->is_retimed)
+        series->planned_next = planned;
     else
         scheduled->planned = planned;
-    course->is_given |= !course->is_retimed;
+    series->is_given |= !series->is_retimed;
 }
 
 int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
@@ -86,12 +86,12 @@ int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
         hora__scheduled_leave(scheduled);
         return HORA_EINVAL;
     }
-    hora_ns now = hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
+    hora_ns now = hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
     hora_ns due = hora__ns_add(now, delay > 0 ? delay : 0);
-    if (scheduled->course == NULL)
+    if (scheduled->series == NULL)
         scheduled->planned = due;
     else
-        retime_course(scheduled, due, every);
+        retime_series(scheduled, due, every);
     leave(scheduled);
     return 0;
 }

@@ -53,7 +53,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     if (spec->spread > 0 && own.name == NULL)
         return hora__refuse(reason, HORA_EINVAL, "spread", "spread needs a name, from which it takes the offset");
     enum hora__timeline line = line_of(pool, spec);
-    hora_ns now = hora__agenda_now(pool->queue, line);
+    hora_ns now = hora__timer_queue_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
     plan.rules = spec;
     plan.copies_rules = true;

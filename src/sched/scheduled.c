@@ -10,8 +10,8 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
-#include "sched/agenda_inside.h"
-#include "sched/crew.h"
+#include "sched/timer_queue_internal.h"
+#include "sched/overlap.h"
 #include "sched/trigger.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -29,59 +29,59 @@ const hora_schedule hora__jdk_rules = {
 };
 
 /* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
-static hora_ns without_offset(const struct hora__course *course, hora_ns time)
+static hora_ns without_offset(const struct hora__series *series, hora_ns time)
 {
-    return time == HORA_NEVER ? time : hora__ns_sub(time, course->offset);
+    return time == HORA_NEVER ? time : hora__ns_sub(time, series->offset);
 }
 
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
-    const struct hora__course *course = scheduled->course;
+    const struct hora__series *series = scheduled->series;
     return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
                                   .clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
                                   .now = now,
-                                  .last_planned = course->last_planned,
-                                  .last_start = without_offset(course, scheduled->run.last.start),
-                                  .last_end = without_offset(course, scheduled->run.last.end),
-                                  .runs = course->runs};
+                                  .last_planned = series->last_planned,
+                                  .last_start = without_offset(series, scheduled->run.last.start),
+                                  .last_end = without_offset(series, scheduled->run.last.end),
+                                  .runs = series->runs};
 }
 
 /* ---- making ---- */
 
-static void free_course(struct hora__course *course)
+static void free_series(struct hora__series *series)
 {
-    if (course != NULL && course->rules == course->own_rules)
-        (void)hora_trigger_unref(course->rules->trigger);
-    hora__free(course);
+    if (series != NULL && series->rules == series->own_rules)
+        (void)hora_trigger_unref(series->rules->trigger);
+    hora__free(series);
 }
 
-/* What the agenda knows of it, although it is in none of its heaps. Nobody else looks at it any more; but those that are linked beside it may
+/* What the timer queue knows of it, although it is in none of its heaps. Nobody else looks at it any more; but those that are linked beside it may
  * leave at the same time. */
-static void leave_agenda(struct hora__scheduled *scheduled)
+static void leave_timer_queue(struct hora__scheduled *scheduled)
 {
     hora_queue *queue = scheduled->queue;
-    struct hora__course *course = scheduled->course;
-    const hora_trigger *trigger = course->rules->trigger;
+    struct hora__series *series = scheduled->series;
+    const hora_trigger *trigger = series->rules->trigger;
     bool may_be_linked = trigger != NULL && trigger->has_zone;
     if (!scheduled->entry.kept && !may_be_linked)
         return;
     hora__mutex_lock(&queue->object.lock);
-    if (!hora__list_is_empty(&course->zoned))
-        hora__list_remove(&course->zoned);
+    if (!hora__list_is_empty(&series->zoned))
+        hora__list_remove(&series->zoned);
     if (scheduled->entry.kept)
-        hora__agenda_give_up(queue, &scheduled->entry);
+        hora__timer_queue_give_up(queue, &scheduled->entry);
     hora__mutex_unlock(&queue->object.lock);
 }
 
 /* Apart, since most that run once have no course. */
-__attribute__((noinline)) static void destroy_with_course(struct hora__scheduled *scheduled)
+__attribute__((noinline)) static void destroy_with_series(struct hora__scheduled *scheduled)
 {
-    struct hora__course *course = scheduled->course;
-    leave_agenda(scheduled);
+    struct hora__series *series = scheduled->series;
+    leave_timer_queue(scheduled);
     hora__future_destroy(&scheduled->future.object);
-    hora__crew_free(course->crew);
-    hora__extra_free(course->extra);
-    free_course(course);
+    hora__overlap_free(series->overlap);
+    hora__extra_free(series->extra);
+    free_series(series);
 }
 
 static void destroy(struct hora__object *object)
@@ -91,44 +91,44 @@ static void destroy(struct hora__object *object)
     int lane = scheduled->lane;
     if (hora__future_ends_later(&scheduled->future))
         return;
-    if (scheduled->course == NULL) {
+    if (scheduled->series == NULL) {
         hora__future_release(&scheduled->future);
-        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
+        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, scheduled);
     } else {
-        destroy_with_course(scheduled); /* in any case the memory is gone after this */
+        destroy_with_series(scheduled); /* in any case the memory is gone after this */
     }
-    hora__agenda_move_out(queue, lane);
+    hora__timer_queue_unref(queue, lane);
 }
 
-static bool needs_course(const struct hora__scheduled_plan *plan)
+static bool needs_series(const struct hora__scheduled_plan *plan)
 {
     return plan->copies_rules || plan->trigger != HORA__ONCE || plan->extra != NULL;
 }
 
 /* NULL: there is no memory. */
-static struct hora__course *new_course(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+static struct hora__series *new_series(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
 {
-    size_t size = sizeof(struct hora__course) + (plan->copies_rules ? sizeof(hora_schedule) : 0);
-    struct hora__course *course = hora__alloc(1, size);
-    if (course == NULL)
+    size_t size = sizeof(struct hora__series) + (plan->copies_rules ? sizeof(hora_schedule) : 0);
+    struct hora__series *series = hora__alloc(1, size);
+    if (series == NULL)
         return NULL;
-    course->scheduled = scheduled;
-    course->rules = plan->rules;
+    series->scheduled = scheduled;
+    series->rules = plan->rules;
     if (plan->copies_rules) {
-        course->own_rules[0] = *plan->rules;
-        course->rules = course->own_rules;
-        course->own_rules[0].options = NULL; /* the caller's may not live on; they are in the extra */
-        (void)hora_trigger_ref(course->rules->trigger);
+        series->own_rules[0] = *plan->rules;
+        series->rules = series->own_rules;
+        series->own_rules[0].options = NULL; /* the caller's may not live on; they are in the extra */
+        (void)hora_trigger_ref(series->rules->trigger);
     }
-    course->trigger = plan->trigger;
-    course->offset = plan->offset;
-    course->extra = plan->extra;
-    hora__timer_node_init(&course->by_latest);
-    course->is_given = plan->is_given;
-    hora__list_init(&course->zoned);
-    course->every = plan->every;
-    course->last_planned = HORA_NEVER;
-    return course;
+    series->trigger = plan->trigger;
+    series->offset = plan->offset;
+    series->extra = plan->extra;
+    hora__timer_node_init(&series->by_latest);
+    series->is_given = plan->is_given;
+    hora__list_init(&series->zoned);
+    series->every = plan->every;
+    series->last_planned = HORA_NEVER;
+    return series;
 }
 
 HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
@@ -145,33 +145,33 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, con
     bool is_plain = plan->rules == &hora__jdk_rules;
     bool comes_back = plan->trigger != HORA__ONCE || (!is_plain && plan->rules->failure == HORA_FAILURE_BACK_OFF);
     bool is_lax = !is_plain && plan->rules->slack > 0;
-    assert(scheduled->course != NULL || (!comes_back && !is_lax));
+    assert(scheduled->series != NULL || (!comes_back && !is_lax));
     hora__entry_init(&scheduled->entry, plan->line, is_lax, comes_back);
 }
 
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
                         struct hora__scheduled **ret_scheduled)
 {
-    struct hora__scheduled *scheduled = hora__spares_get(HORA__KEPT_SCHEDULED, sizeof *scheduled);
+    struct hora__scheduled *scheduled = hora__future_memory_get(HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
     int error = 0;
-    scheduled->course = NULL;
-    if (needs_course(plan)) {
-        scheduled->course = new_course(scheduled, plan);
-        error = scheduled->course == NULL ? HORA_ENOMEM : 0;
+    scheduled->series = NULL;
+    if (needs_series(plan)) {
+        scheduled->series = new_series(scheduled, plan);
+        error = scheduled->series == NULL ? HORA_ENOMEM : 0;
     }
     if (error == 0)
         error = hora__future_init_beside(&scheduled->future, task, &queue->object);
     if (error < 0) {
-        free_course(scheduled->course);
-        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
+        free_series(scheduled->series);
+        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, scheduled);
         return error;
     }
     init(scheduled, queue, plan);
     scheduled->run.last = (struct hora__last_run){HORA_NEVER, HORA_NEVER};
-    scheduled->lane = hora__agenda_shard(queue);
-    hora__agenda_move_in(queue, scheduled->lane);
+    scheduled->lane = hora__timer_queue_lane(queue);
+    hora__timer_queue_ref(queue, scheduled->lane);
     *ret_scheduled = scheduled;
     return 0;
 }
@@ -180,17 +180,17 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
                              struct hora__scheduled **ret_scheduled)
 {
     hora_queue *queue = pool->queue;
-    struct hora__scheduled *scheduled = hora__depot_get(&pool->depot, HORA__KEPT_SCHEDULED, sizeof *scheduled);
+    struct hora__scheduled *scheduled = hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
-    uint8_t lane = hora__agenda_shard(queue);
+    uint8_t lane = hora__timer_queue_lane(queue);
     int error = hora__object_prepare_beside(&scheduled->future.object, &queue->object, destroy);
     if (error < 0) {
-        hora__spares_put(HORA__KEPT_SCHEDULED, scheduled);
+        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, scheduled);
         return error;
     }
     hora__future_init_rest(&scheduled->future, task, false);
-    scheduled->course = NULL;
+    scheduled->series = NULL;
     struct hora__scheduled_plan plan = {
         .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = queue->object.clock->timeline, .planned = planned};
     init(scheduled, queue, &plan);
@@ -213,7 +213,7 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
     *ret_scheduled = hora__scheduled_of(future);
     hora_queue *queue = (*ret_scheduled)->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__agenda_absorb(queue); /* it may have been posted only */
+    hora__timer_queue_absorb(queue); /* it may have been posted only */
     return 0;
 }
 
@@ -229,14 +229,14 @@ hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&scheduled->queue->object.lock);
     if (planned == HORA_FOREVER)
         return HORA_NEVER;
-    return hora__ns_sub(hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
+    return hora__ns_sub(hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
 }
 
 /* How far off it is by now. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {
     return hora__ns_sub(hora__scheduled_due(scheduled),
-                        hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled)));
+                        hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)));
 }
 
 int hora_future_delay(hora_future *future, hora_ns *ret_delay)
@@ -283,15 +283,15 @@ bool hora_future_is_periodic(const hora_future *future)
            hora__scheduled_is_series((const struct hora__scheduled *)future);
 }
 
-static bool is_in_doubt(const struct hora__scheduled *scheduled)
+static bool is_stale(const struct hora__scheduled *scheduled)
 {
-    return scheduled->course != NULL && scheduled->course->doubt != HORA__NO_DOUBT;
+    return scheduled->series != NULL && scheduled->series->staleness != HORA__NOT_STALE;
 }
 
 static hora_ns next_of(const struct hora__scheduled *scheduled)
 {
-    bool waits = scheduled->entry.place == HORA__WAITS || scheduled->entry.place == HORA__TAKEN;
-    if (!waits || scheduled->paused || is_in_doubt(scheduled) || hora_future_is_done(&scheduled->future))
+    bool waits = scheduled->entry.stage == HORA__WAITS || scheduled->entry.stage == HORA__TAKEN;
+    if (!waits || scheduled->paused || is_stale(scheduled) || hora_future_is_done(&scheduled->future))
         return HORA_NEVER;
     return hora__scheduled_due(scheduled);
 }
@@ -309,17 +309,17 @@ static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_i
     info->failures_in_a_row = info->failures;
 }
 
-static void tell_course(const struct hora__scheduled *scheduled, hora_schedule_info *info)
+static void tell_series(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
-    const struct hora__course *course = scheduled->course;
-    info->running = course->running;
-    info->last_planned = course->runs == 0 ? HORA_NEVER : hora__ns_add(course->last_planned, course->offset);
+    const struct hora__series *series = scheduled->series;
+    info->running = series->running;
+    info->last_planned = series->runs == 0 ? HORA_NEVER : hora__ns_add(series->last_planned, series->offset);
     info->last_start = scheduled->run.last.start;
     info->last_end = scheduled->run.last.end;
-    info->runs = course->runs;
-    info->failures = course->failures;
-    info->failures_in_a_row = course->failures_in_a_row;
-    info->skipped = course->skipped;
+    info->runs = series->runs;
+    info->failures = series->failures;
+    info->failures_in_a_row = series->failures_in_a_row;
+    info->skipped = series->skipped;
 }
 
 int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_info)
@@ -338,10 +338,10 @@ int hora_future_get_schedule_info(hora_future *future, hora_schedule_info *ret_i
         .next = next_of(scheduled),
         .last_code = scheduled->last_code,
     };
-    if (scheduled->course == NULL)
+    if (scheduled->series == NULL)
         tell_single(scheduled, &info);
     else
-        tell_course(scheduled, &info);
+        tell_series(scheduled, &info);
     hora__scheduled_leave(scheduled);
     hora__output_write(ret_info, size, &info, sizeof info);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.c - a pool whose queue is an agenda
+/* scheduler.c - a pool whose queue is an timer queue
  *
- * The way in        Every task is put into the agenda, also one that is to run at once; then there is made sure of a
+ * The way in        Every task is put into the timer queue, also one that is to run at once; then there is made sure of a
  *                   worker. No worker ever starts with a task. The state is looked at before and after, as in
  *                   execute.c: what shutdown does not let run is cancelled then, not rejected, since it had been accepted.
  * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and
@@ -23,8 +23,8 @@
 #include "exec/extra.h"
 #include "exec/options.h"
 #include "exec/pool_admission.h"
-#include "sched/agenda_inside.h"
-#include "sched/crew.h"
+#include "sched/timer_queue_internal.h"
+#include "sched/overlap.h"
 #include "sched/detached.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
@@ -139,13 +139,13 @@ static int place_fresh(hora_pool *pool, hora_future *future)
 
 /* Post a task that runs once: whether that was done. It is let in only while the pool is running, so unlike others it never has to be taken
  * back. */
-static bool post(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
+static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     if (!hora__scheduler_is_staffed(pool))
         return false;
-    struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
+    struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
-    if (!hora__agenda_post(pool->queue, scheduled, now, &posting)) {
+    if (!hora__timer_queue_insert_future(pool->queue, scheduled, now, &offer)) {
         hora__future_unborn(&scheduled->future);
         return false;
     }
@@ -153,9 +153,9 @@ static bool post(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now
     return true;
 }
 
-static int post_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
+static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
-    if (!post(pool, scheduled, now))
+    if (!insert(pool, scheduled, now))
         return place_fresh(pool, &scheduled->future);
     return hora__scheduler_is_staffed(pool)
                ? 0
@@ -168,11 +168,11 @@ static bool needs_no_news(const void *context)
 }
 
 /* As long as it is in the lane the pool cannot end. */
-static bool unpost(struct hora__queue_owner *owner, hora_future *future)
+static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     const hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
-    return scheduled != NULL && hora__agenda_unpost(scheduled, needs_no_news, pool);
+    return scheduled != NULL && hora__timer_queue_cancel_in_lane(scheduled, needs_no_news, pool);
 }
 
 /* If somebody decorates tasks, this one is copied for that. */
@@ -214,11 +214,11 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
     return error;
 }
 
-/* Make a scheduled future, with what its terms and oversight need. */
+/* Make a scheduled future, with what its terms and observation need. */
 static inline int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                                  struct hora__scheduled **ret_scheduled)
 {
-    if (pool->overseer != NULL && (plan->rules->options != NULL || pool->overseer->needs_extras))
+    if (pool->observer != NULL && (plan->rules->options != NULL || pool->observer->needs_extras))
         return make_with_extra(pool, task, plan, ret_scheduled);
     return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
 }
@@ -243,7 +243,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (pool->admission != NULL) {
-        hora_ns from = hora__agenda_help(pool->queue, future, ret_future);
+        hora_ns from = hora__timer_queue_help(pool->queue, future, ret_future);
         if (from == INT64_MIN)
             hora__pool_relieve(pool);
         return from;
@@ -257,14 +257,14 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__agenda_absorb(queue); /* it may have been posted only */
+    hora__timer_queue_absorb(queue); /* it may have been posted only */
     hora_ns delay =
-        hora__ns_sub(hora__scheduled_due(scheduled), hora__agenda_now(queue, hora__scheduled_line(scheduled)));
+        hora__ns_sub(hora__scheduled_due(scheduled), hora__timer_queue_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
         delay = 0;
     bool taken = delay <= 0 && queue->kind->find(queue, future, true);
     if (taken)
-        hora__queue_settle(queue, NULL, &wakes);
+        hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
     if (taken)
         hora__pool_relieve(pool);
@@ -275,22 +275,22 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 
 static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
-    hora__agenda_worker_begins(pool->queue, run);
+    hora__timer_queue_worker_begins(pool->queue, run);
 }
 
-static void timer_ran(hora_pool *pool, struct hora__cell *cell)
+static void timer_ran(hora_pool *pool, struct hora__taken *taken)
 {
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
-    hora__agenda_ran(pool->queue, cell, &wakes);
-    hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__timer_queue_ran(pool->queue, taken, &wakes);
+    hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
 }
 
 static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
 {
-    hora__agenda_worker_ends(pool->queue, run);
+    hora__timer_queue_worker_ends(pool->queue, run);
 }
 
 static void ends(hora_pool *pool)
@@ -308,7 +308,7 @@ static const struct hora__pool_kind scheduler_kind = {
     .make = make,
     .place = place,
     .look = hora__clocks_look,
-    .admit = hora__series_admit,
+    .admit = hora__series_decide,
     .run = hora__series_run,
     .run_begun = hora__series_run_begun,
     .abandoned = hora__series_abandoned,
@@ -387,17 +387,17 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__atomic_init(&scheduler->watches, 0);
     hora__atomic_init(&scheduler->pool.max_threads, INT_MAX); /* more than core_threads have no use, and no harm */
     scheduler->pool.owns_queue = true;
-    scheduler->pool.owner.unpost = unpost;
+    scheduler->pool.owner.cancel_in_lane = cancel_in_lane;
     hora_ns ageing;
-    if (hora__overseer_admits(rest, &ageing))
+    if (hora__observer_admits(rest, &ageing))
         scheduler->pool.admission =
-            hora__agenda_admit(scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
-    hora__agenda_open_books(scheduler->pool.queue, &scheduler->pool.books);
+            hora__timer_queue_add_admission(scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
+    hora__timer_queue_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
-    scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.overseer == NULL;
+    scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
     scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
-    hora__atomic_init(&scheduler->pool.by_value, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
-    if (scheduler->pool.overseer != NULL && scheduler->pool.overseer->needs_clocks)
+    hora__atomic_init(&scheduler->pool.detached_mode, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
+    if (scheduler->pool.observer != NULL && scheduler->pool.observer->needs_clocks)
         hora__clocks_watch(&scheduler->pool);
     hora__roster_add(&scheduler->roster);
 }
@@ -406,7 +406,7 @@ static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret
 {
     hora_pool_options rest;
     hora_queue *queue;
-    int error = hora__agenda_new(own->clock, &queue);
+    int error = hora__timer_queue_new(own->clock, &queue);
     if (error < 0)
         return error;
     hora_pool_options wanted = pool_options(own, queue);
@@ -456,10 +456,10 @@ static bool is_plain(const struct hora__scheduled_plan *plan)
 }
 
 /* What runs more than once, or by rules of its own, may need more than a future. */
-static int prepare_course(hora_pool *pool, struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
 {
-    int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__crew_new(scheduled) : 0;
-    if (error == 0 && scheduled->course->extra != NULL)
+    int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__overlap_new(scheduled) : 0;
+    if (error == 0 && scheduled->series->extra != NULL)
         error = hora__extra_prepare(&scheduled->future);
     if (error < 0)
         return error;
@@ -474,19 +474,19 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task, const s
                                  hora_future **ret_future)
 {
     struct hora__scheduled *scheduled;
-    hora__depot_supply(&pool->depot);
+    hora__shared_free_list_supply(&pool->shared_free_list);
     int error = make_scheduled(pool, task, plan, &scheduled);
     if (error < 0)
         return error;
-    error = scheduled->course != NULL ? prepare_course(pool, scheduled, plan) : 0;
+    error = scheduled->series != NULL ? prepare_series(pool, scheduled, plan) : 0;
     if (error == 0)
-        error = post_or_place(pool, scheduled, plan->now);
+        error = insert_or_place(pool, scheduled, plan->now);
     if (error < 0) {
-        hora__crew_forget(scheduled);
+        hora__overlap_forget(scheduled);
         hora__future_forget(&scheduled->future);
         return error;
     }
-    if (scheduled->course != NULL && scheduled->course->extra != NULL)
+    if (scheduled->series != NULL && scheduled->series->extra != NULL)
         hora__extra_accepted(&scheduled->future);
     if (ret_future != NULL)
         *ret_future = &scheduled->future;
@@ -503,11 +503,11 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     int error = decorate(pool, &task, &own);
     if (error < 0)
         return error;
-    if (pool->overseer != NULL)
+    if (pool->observer != NULL)
         hora__pool_comes(pool, task);
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
-        error = hora__scheduler_post(pool, task, plan->now, plan->planned);
+        error = hora__scheduler_insert(pool, task, plan->now, plan->planned);
     if (error == HORA_ENOTSUP)
         error = make_and_place(pool, task, plan, ret_future);
     if (error < 0)
@@ -537,8 +537,8 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
     int error = hora__scheduled_new_once(task, pool, planned, &scheduled);
     if (error < 0)
         return error;
-    struct hora__posting posting = {.gate = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
-    if (hora__agenda_house(pool->queue, scheduled, now, &posting)) {
+    struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
+    if (hora__timer_queue_insert_new(pool->queue, scheduled, now, &offer)) {
         hora__pool_work_came(pool);
         error = hora__scheduler_is_staffed(pool) ? 0 : look_again(pool, &scheduled->future);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, sweep.c,
- * by_value.c, timer.c, series.c, clocks.c, crew.c */
+ * detached_mode.c, timer.c, series.c, clocks.c, overlap.c */
 #ifndef HORA_SCHED_SCHEDULER_H
 #define HORA_SCHED_SCHEDULER_H
 
@@ -16,7 +16,7 @@ struct hora__scheduler {
     hora__atomic watches;      /* whether the clocks are watched; set once */
     hora_decorate_fn decorate; /* these are immutable */
     bool is_simple;            /* nobody decorates tasks, or oversees them */
-    bool shows_timers;         /* a hook, or oversight, sees them run; or it is steered */
+    bool shows_timers;         /* a hook, or observation, sees them run; or it is steered */
     struct hora__list roster;  /* see sys/roster.h */
 };
 
@@ -56,14 +56,14 @@ __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *sc
 void hora__scheduler_sweep(hora_pool *pool);
 void hora__scheduler_stopped(hora_pool *pool);
 
-/* ---- by_value.c ---- */
+/* ---- detached_mode.c ---- */
 
 /* Whether tasks that nobody has a handle of can do without: no hook is shown them. */
 bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
 
 /* Put a task in, due at a time of the scheduler's clock, without a future; `now` is when the call that does so began. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
  * has to have one, since somebody looks, or nothing is accepted any more. */
-__attribute__((warn_unused_result)) int hora__scheduler_post(hora_pool *pool, const hora_task *task, hora_ns now,
+__attribute__((warn_unused_result)) int hora__scheduler_insert(hora_pool *pool, const hora_task *task, hora_ns now,
                                                              hora_ns due);
 
 /* A detached task has come in, by this number: see to it that there is a worker. If none can be started, the task is taken back: returns why. */
@@ -72,12 +72,12 @@ __attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool
 /* See struct hora__pool_kind. */
 int hora__scheduler_show(hora_pool *pool);
 
-/* A task by value has been swept: it is cancelled. */
+/* A detached task has been swept: it is cancelled. */
 void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
 
 /* ---- timer.c ---- */
 
-/* Whether hooks or oversight see timers run, or it is steered. */
+/* Whether hooks or observation see timers run, or it is steered. */
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler);
 
 /* ---- timer_run.c ---- */
@@ -91,7 +91,7 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker);
 
 /* ---- series.c: what the pool asks; see struct hora__pool_kind ---- */
 
-hora_future *hora__series_admit(hora_pool *pool, hora_future *future);
+hora_future *hora__series_decide(hora_pool *pool, hora_future *future);
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread);
 bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora_thread *thread);
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
@@ -120,8 +120,8 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 void hora__clocks_watch(hora_pool *pool);
 void hora__clocks_look(hora_pool *pool);
 
-/* With the lock: those in the agenda whose planned time does not hold any more, for this reason, are made due, and find it anew. */
-void hora__clocks_doubt(hora_queue *queue, enum hora__doubt doubt);
+/* With the lock: those in the timer queue whose planned time does not hold any more, for this reason, are made due, and find it anew. */
+void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness);
 
 void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c - the life of a scheduled task between two waits in the agenda
+/* series.c - the life of a scheduled task between two waits in the timer queue
  *
  * Places            OUT   -> WAITS  accepted
  *                   WAITS -> TAKEN  a worker took it: it is due
@@ -9,9 +9,9 @@
  *                   WAITS -> OUT    cancelled, removed, swept or handed back
  *                   TAKEN, RUNS -> OUT  it is over
  * How it works      While it is taken or runs, its worker alone may put it back, and it owns the entry and its books.
- *                   What others want of it meanwhile they note under the agenda's lock, and the worker finds it there.
+ *                   What others want of it meanwhile they note under the timer queue's lock, and the worker finds it there.
  *                   User code (the body, next, the callbacks) runs without the lock; so what it needs is copied before.
- * Races             Cancel against put_back: the cancel finds nothing in the agenda, so it is looked at again after
+ * Races             Cancel against put_back: the cancel finds nothing in the timer queue, so it is looked at again after
  *                   putting back. Shutdown against put_back: see scheduler.c. After an entry has been put back another
  *                   worker may run and end it at once: so whoever goes on looking needs a reference of its own.
  * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
@@ -25,8 +25,8 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool_admission.h"
-#include "sched/agenda_inside.h"
-#include "sched/crew.h"
+#include "sched/timer_queue_internal.h"
+#include "sched/overlap.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
 #include "sys/probe.h"
@@ -43,43 +43,43 @@ static void unlock(struct hora__scheduled *scheduled)
 
 static hora_ns now_of(const struct hora__scheduled *scheduled)
 {
-    return hora__agenda_now(scheduled->queue, hora__scheduled_line(scheduled));
+    return hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
 }
 
 /* ---- when it is due, and whether that still holds ---- */
 
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
 {
-    const struct hora__course *course = scheduled->course;
+    const struct hora__series *series = scheduled->series;
     if (scheduled->paused)
         return HORA_FOREVER;
-    if (course == NULL)
+    if (series == NULL)
         return scheduled->planned;
-    return course->doubt != HORA__NO_DOUBT ? INT64_MIN : hora__ns_add(scheduled->planned, course->offset);
+    return series->staleness != HORA__NOT_STALE ? INT64_MIN : hora__ns_add(scheduled->planned, series->offset);
 }
 
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    if (course == NULL)
+    if (series == NULL)
         return;
-    if (course->refreshes != agenda_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
-        course->doubt == HORA__NO_DOUBT && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
-        course->doubt = HORA__NEW_RULES;
-    course->refreshes = agenda_of(scheduled->queue)->refreshes;
+    if (series->refreshes != timer_queue_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
+        series->staleness == HORA__NOT_STALE && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
+        series->staleness = HORA__NEW_RULES;
+    series->refreshes = timer_queue_of(scheduled->queue)->refreshes;
 }
 
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 {
-    struct hora__course *course = scheduled->course;
-    if (course == NULL)
+    struct hora__series *series = scheduled->series;
+    if (series == NULL)
         return;
     hora__scheduled_check_rules(scheduled);
-    if (course->set_backs != agenda_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
+    if (series->set_backs != timer_queue_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
         !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
-        course->doubt = HORA__SET_BACK;
-    course->set_backs = agenda_of(scheduled->queue)->set_backs;
+        series->staleness = HORA__SET_BACK;
+    series->set_backs = timer_queue_of(scheduled->queue)->set_backs;
 }
 
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
@@ -87,15 +87,15 @@ bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *que
 {
     if (rules->end.ns == 0)
         return false;
-    hora_ns distance = hora__ns_sub(planned, hora__agenda_now(queue, line));
+    hora_ns distance = hora__ns_sub(planned, hora__timer_queue_now(queue, line));
     return line == HORA__WALL ? planned > rules->end.ns
-                              : hora__ns_add(hora__agenda_now(queue, HORA__WALL), distance) > rules->end.ns;
+                              : hora__ns_add(hora__timer_queue_now(queue, HORA__WALL), distance) > rules->end.ns;
 }
 
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
 {
-    return hora__series_is_after_end(scheduled->course->rules, scheduled->queue, hora__scheduled_line(scheduled),
-                                     hora__ns_add(planned, scheduled->course->offset));
+    return hora__series_is_after_end(scheduled->series->rules, scheduled->queue, hora__scheduled_line(scheduled),
+                                     hora__ns_add(planned, scheduled->series->offset));
 }
 
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count)
@@ -106,21 +106,21 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
     HORA__PROBE(task_skipped, &scheduled->future, name, count);
     (void)name;
     hora__future_unlock_name(&scheduled->future);
-    if (pool->overseer != NULL && !HORA__FAULT(EVENTS_SKIP_IN_SILENCE))
-        pool->overseer->kind->skipped(pool->overseer, &scheduled->future, count);
+    if (pool->observer != NULL && !HORA__FAULT(EVENTS_SKIP_IN_SILENCE))
+        pool->observer->kind->skipped(pool->observer, &scheduled->future, count);
 }
 
-/* ---- back into the agenda ---- */
+/* ---- back into the timer queue ---- */
 
 /* It was re-timed while a worker had it: now that counts. Whether it was. */
 static bool take_new_plan_locked(struct hora__scheduled *scheduled)
 {
-    struct hora__course *course = scheduled->course;
-    if (!course->is_retimed)
+    struct hora__series *series = scheduled->series;
+    if (!series->is_retimed)
         return false;
-    course->is_retimed = false;
-    course->is_given = true;
-    scheduled->planned = course->planned_next;
+    series->is_retimed = false;
+    series->is_given = true;
+    scheduled->planned = series->planned_next;
     return true;
 }
 
@@ -145,12 +145,12 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     (void)hora_future_ref(future);
     lock(scheduled);
     if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
-        (void)hora__agenda_end_ticket(scheduled);
+        (void)hora__timer_queue_end_ticket(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
         !take_new_plan_locked(scheduled)) /* that may have come after the next time was found */
         hora__scheduled_check_clock(scheduled);
-    hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
-    hora__queue_settle(scheduled->queue, NULL, &wakes);
+    hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+    hora__queue_serve(scheduled->queue, NULL, &wakes);
     hora__queue_exit(scheduled->queue, &wakes);
     if (pool->admission != NULL)
         hora__pool_nudge_awaited(pool);
@@ -171,7 +171,7 @@ struct moment {
     hora_ns now; /* without the offset */
     hora_ns planned;
     hora_ns every;
-    enum hora__doubt doubt;
+    enum hora__staleness staleness;
     bool has_skipped;
     hora_ns refreshed_at; /* without the offset */
     hora_trigger_context context;
@@ -179,153 +179,153 @@ struct moment {
 
 static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     hora__scheduled_check_clock(scheduled);
     struct moment moment = {.now = now,
                             .planned = scheduled->planned,
-                            .every = course->every,
-                            .doubt = course->doubt,
-                            .has_skipped = course->has_skipped,
-                            .refreshed_at = hora__ns_sub(agenda_of(scheduled->queue)->refreshed_at, course->offset),
+                            .every = series->every,
+                            .staleness = series->staleness,
+                            .has_skipped = series->has_skipped,
+                            .refreshed_at = hora__ns_sub(timer_queue_of(scheduled->queue)->refreshed_at, series->offset),
                             .context = hora__scheduled_context(scheduled, now)};
-    course->doubt = HORA__NO_DOUBT;
+    series->staleness = HORA__NOT_STALE;
     return moment;
 }
 
 /* Whether the time of the first run was given, and not found by the trigger. */
-static bool has_given_first(const struct hora__course *course)
+static bool has_given_first(const struct hora__series *series)
 {
-    return course->trigger == HORA__RATE || course->rules->at.ns != 0 || course->rules->initial_delay > 0;
+    return series->trigger == HORA__RATE || series->rules->at.ns != 0 || series->rules->initial_delay > 0;
 }
 
 /* What has been found anew may have passed. */
-static struct hora__chance chance_of_asked(const struct hora__course *course, const struct moment *moment,
+static struct hora__decision decision_of_asked(const struct hora__series *series, const struct moment *moment,
                                            hora_ns planned)
 {
     if (planned > moment->now)
-        return (struct hora__chance){.runs = false, .planned = planned};
-    return hora__plan_asked(course->rules, &moment->context, planned);
+        return (struct hora__decision){.runs = false, .planned = planned};
+    return hora__plan_asked(series->rules, &moment->context, planned);
 }
 
 /* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
-static struct hora__chance find_anew(const struct hora__course *course, const struct moment *moment)
+static struct hora__decision find_anew(const struct hora__series *series, const struct moment *moment)
 {
     hora_ns planned = moment->planned;
-    bool stays = moment->context.runs == 0 && has_given_first(course);
-    if (course->trigger == HORA__ASKED && !stays)
-        return chance_of_asked(course, moment, hora__plan_ask(course->rules, &moment->context));
+    bool stays = moment->context.runs == 0 && has_given_first(series);
+    if (series->trigger == HORA__ASKED && !stays)
+        return decision_of_asked(series, moment, hora__plan_ask(series->rules, &moment->context));
     if (!stays)
         planned = hora__plan_grid(moment->planned, moment->every, moment->now);
-    return (struct hora__chance){.runs = planned <= moment->now, .planned = planned};
+    return (struct hora__decision){.runs = planned <= moment->now, .planned = planned};
 }
 
 /* A zone has other rules: the next time after the last run by these. If there was no run, or times after it have been passed over, what
  * came before the rules is settled, but for the time that is waited for. A trigger that cannot be asked for the times
  * after a moment keeps one that has come, or that is its first. */
-static struct hora__chance find_by_new_rules(const struct hora__course *course, const struct moment *moment)
+static struct hora__decision find_by_new_rules(const struct hora__series *series, const struct moment *moment)
 {
     hora_trigger_context then = moment->context;
-    bool is_settled = then.last_planned == HORA_NEVER || moment->has_skipped;
-    if (!hora__plan_asks_for_moments(course->rules) && (is_settled || moment->planned <= moment->now))
-        return chance_of_asked(course, moment, moment->planned);
-    if (is_settled) {
+    bool is_decided = then.last_planned == HORA_NEVER || moment->has_skipped;
+    if (!hora__plan_asks_for_moments(series->rules) && (is_decided || moment->planned <= moment->now))
+        return decision_of_asked(series, moment, moment->planned);
+    if (is_decided) {
         hora_ns before = hora__ns_sub(moment->planned, 1);
         then.last_planned =
             hora__ns_max(then.last_planned, before < moment->refreshed_at ? before : moment->refreshed_at);
         then.last_end = hora__ns_max(then.last_end, then.last_planned);
     }
-    return chance_of_asked(course, moment, hora__plan_ask(course->rules, &then));
+    return decision_of_asked(series, moment, hora__plan_ask(series->rules, &then));
 }
 
 /* By the rules alone: run now, or wait for which time. */
-static struct hora__chance chance_of(const struct hora__course *course, const struct moment *moment)
+static struct hora__decision decision_by_rules(const struct hora__series *series, const struct moment *moment)
 {
-    const hora_schedule *rules = course->rules;
-    if (moment->doubt == HORA__SET_BACK)
-        return find_anew(course, moment);
-    if (moment->doubt == HORA__NEW_RULES)
-        return find_by_new_rules(course, moment);
-    if (course->trigger == HORA__ONCE && rules->grace == 0)
-        return (struct hora__chance){.runs = true, .planned = moment->planned};
-    if (course->trigger == HORA__RATE && moment->now >= moment->planned)
+    const hora_schedule *rules = series->rules;
+    if (moment->staleness == HORA__SET_BACK)
+        return find_anew(series, moment);
+    if (moment->staleness == HORA__NEW_RULES)
+        return find_by_new_rules(series, moment);
+    if (series->trigger == HORA__ONCE && rules->grace == 0)
+        return (struct hora__decision){.runs = true, .planned = moment->planned};
+    if (series->trigger == HORA__RATE && moment->now >= moment->planned)
         return hora__plan_rate(rules, moment->every, moment->planned, moment->now);
-    if (course->trigger == HORA__ASKED)
+    if (series->trigger == HORA__ASKED)
         return hora__plan_asked(rules, &moment->context, moment->planned);
-    struct hora__chance chance = hora__plan_single(rules, moment->planned, moment->now);
-    if (!chance.runs && course->trigger == HORA__GAP)
-        chance.planned = hora__ns_add(moment->now, moment->every);
-    return chance;
+    struct hora__decision decision = hora__plan_single(rules, moment->planned, moment->now);
+    if (!decision.runs && series->trigger == HORA__GAP)
+        decision.planned = hora__ns_add(moment->now, moment->every);
+    return decision;
 }
 
-static hora_ns start_by_of(const struct hora__course *course)
+static hora_ns start_by_of(const struct hora__series *series)
 {
-    return course->extra != NULL ? course->extra->terms.start_within : 0;
+    return series->extra != NULL ? series->extra->terms.start_within : 0;
 }
 
 /* What the rules let run may come too late by its terms. Returns how many runs are dropped by that. */
-static int64_t drop_expired(const struct hora__course *course, const struct moment *moment, struct hora__chance *chance)
+static int64_t drop_expired(const struct hora__series *series, const struct moment *moment, struct hora__decision *decision)
 {
-    hora_ns start_by = start_by_of(course);
-    if (!chance->runs || start_by == 0 || HORA__FAULT(LIMIT_BEGINS_LATE))
+    hora_ns start_by = start_by_of(series);
+    if (!decision->runs || start_by == 0 || HORA__FAULT(LIMIT_BEGINS_LATE))
         return 0;
-    return hora__plan_start_by(course->rules, moment->every, &moment->context, start_by, chance);
+    return hora__plan_start_by(series->rules, moment->every, &moment->context, start_by, decision);
 }
 
-enum admission { RUN, MOVE, END };
+enum step_kind { RUN, MOVE, END };
 
-struct decision {
-    enum admission admission;
+struct next_step {
+    enum step_kind kind;
     int64_t expired; /* so many runs were dropped by the terms */
 };
 
 /* Note what was decided; what others have asked for meanwhile goes first. */
-static struct decision settle_chance_locked(struct hora__scheduled *scheduled, const struct moment *moment,
-                                            const struct hora__chance *chance, int64_t expired)
+static struct next_step note_decision_locked(struct hora__scheduled *scheduled, const struct moment *moment,
+                                            const struct hora__decision *decision, int64_t expired)
 {
-    struct hora__course *course = scheduled->course;
-    assert(scheduled->entry.place == HORA__TAKEN);
+    struct hora__series *series = scheduled->series;
+    assert(scheduled->entry.stage == HORA__TAKEN);
     bool is_new = take_new_plan_locked(scheduled);
     bool waits = is_new || scheduled->paused;
     if (!is_new && scheduled->paused) {
-        if (course->doubt < moment->doubt)
-            course->doubt = moment->doubt; /* for when it is resumed */
+        if (series->staleness < moment->staleness)
+            series->staleness = moment->staleness; /* for when it is resumed */
     } else if (!is_new) {
-        hora__course_skips(course, chance->skipped);
-        course->is_given &= scheduled->planned == chance->planned;
-        course->has_skipped |= chance->skipped > 0 || expired > 0;
-        scheduled->planned = chance->planned;
+        hora__series_skips(series, decision->skipped);
+        series->is_given &= scheduled->planned == decision->planned;
+        series->has_skipped |= decision->skipped > 0 || expired > 0;
+        scheduled->planned = decision->planned;
     }
-    enum admission admission = waits || !chance->runs ? MOVE : RUN;
-    if (admission == MOVE && !waits &&
+    enum step_kind kind = waits || !decision->runs ? MOVE : RUN;
+    if (kind == MOVE && !waits &&
         (scheduled->planned == HORA_FOREVER || is_after_end(scheduled, scheduled->planned)))
-        admission = END;
-    course->is_over |= admission == END;
-    return (struct decision){admission, waits ? 0 : expired};
+        kind = END;
+    series->is_over |= kind == END;
+    return (struct next_step){kind, waits ? 0 : expired};
 }
 
-/* Decide, in one visit to the agenda, unless a trigger has to be asked, which is code of the user. */
-static struct decision decide(hora_pool *pool, struct hora__scheduled *scheduled)
+/* Decide, in one visit to the timer queue, unless a trigger has to be asked, which is code of the user. */
+static struct next_step decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
-    const struct hora__course *course = scheduled->course;
-    bool needs_time = course->trigger != HORA__ONCE || course->rules->grace > 0 || start_by_of(course) > 0;
-    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), course->offset) : 0;
-    bool asks = course->trigger == HORA__ASKED;
+    const struct hora__series *series = scheduled->series;
+    bool needs_time = series->trigger != HORA__ONCE || series->rules->grace > 0 || start_by_of(series) > 0;
+    hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), series->offset) : 0;
+    bool asks = series->trigger == HORA__ASKED;
     lock(scheduled);
     struct moment moment = look_locked(scheduled, now);
-    int64_t skipped = course->skipped; /* only who has the entry counts there */
+    int64_t skipped = series->skipped; /* only who has the entry counts there */
     if (asks)
         unlock(scheduled);
-    struct hora__chance chance = chance_of(course, &moment);
-    int64_t expired = drop_expired(course, &moment, &chance);
+    struct hora__decision decision = decision_by_rules(series, &moment);
+    int64_t expired = drop_expired(series, &moment, &decision);
     if (asks)
         lock(scheduled);
-    struct decision decision = settle_chance_locked(scheduled, &moment, &chance, expired);
-    skipped = course->skipped - skipped;
+    struct next_step step = note_decision_locked(scheduled, &moment, &decision, expired);
+    skipped = series->skipped - skipped;
     unlock(scheduled);
     hora__series_tell_skipped(pool, scheduled, skipped);
-    if (decision.expired > 0 && hora__scheduled_is_series(scheduled))
-        pool->overseer->kind->expired(pool->overseer, &scheduled->future, decision.expired);
-    return decision;
+    if (step.expired > 0 && hora__scheduled_is_series(scheduled))
+        pool->observer->kind->expired(pool->observer, &scheduled->future, step.expired);
+    return step;
 }
 
 /* No time is left: a series has reached its end, and a single task has come too late. */
@@ -334,24 +334,24 @@ static void end_without_run(hora_pool *pool, struct hora__scheduled *scheduled, 
     if (hora__scheduled_is_series(scheduled))
         (void)hora_future_complete(&scheduled->future, NULL);
     else if (expired && hora__future_abort(&scheduled->future, HORA_EEXPIRED))
-        pool->overseer->kind->expired(pool->overseer, &scheduled->future, 1);
+        pool->observer->kind->expired(pool->observer, &scheduled->future, 1);
     else
         (void)hora_future_cancel(&scheduled->future, false);
 }
 
-hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
+hora_future *hora__series_decide(hora_pool *pool, hora_future *future)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    if (scheduled == NULL || scheduled->course == NULL || hora_future_is_done(future))
+    if (scheduled == NULL || scheduled->series == NULL || hora_future_is_done(future))
         return future; /* what runs once, and has been taken, cannot be changed any more */
-    struct decision decision = decide(pool, scheduled);
-    switch (decision.admission) {
+    struct next_step step = decide(pool, scheduled);
+    switch (step.kind) {
     case RUN:
-        return scheduled->course->crew != NULL ? hora__crew_admit(pool, scheduled) : future;
+        return scheduled->series->overlap != NULL ? hora__overlap_admit(pool, scheduled) : future;
     case END:
-        if (scheduled->course->crew != NULL)
-            return hora__crew_close(scheduled) ? future : NULL;
-        end_without_run(pool, scheduled, decision.expired > 0);
+        if (scheduled->series->overlap != NULL)
+            return hora__overlap_close(scheduled) ? future : NULL;
+        end_without_run(pool, scheduled, step.expired > 0);
         return future;
     case MOVE:
     default:
@@ -363,22 +363,22 @@ hora_future *hora__series_admit(hora_pool *pool, hora_future *future)
 
 static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
-    struct hora__course *course = scheduled->course;
-    hora_ns next = hora__ns_add(scheduled->planned, course->every);
+    struct hora__series *series = scheduled->series;
+    hora_ns next = hora__ns_add(scheduled->planned, series->every);
     if (now <
         scheduled->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
-        next = hora__plan_grid(next, course->every, now);
+        next = hora__plan_grid(next, series->every, now);
     if (not_before != HORA_NEVER && next < not_before) {
-        int64_t passed = hora__plan_passed(next, course->every, not_before - 1);
-        hora__course_skips(course, course->is_retimed ? 0 : passed);
-        return hora__plan_grid(next, course->every, not_before);
+        int64_t passed = hora__plan_passed(next, series->every, not_before - 1);
+        hora__series_skips(series, series->is_retimed ? 0 : passed);
+        return hora__plan_grid(next, series->every, not_before);
     }
-    if (course->rules->overlap != HORA_OVERLAP_QUEUE_ONE)
+    if (series->rules->overlap != HORA_OVERLAP_QUEUE_ONE)
         return next;
-    int64_t passed = hora__plan_passed(next, course->every, now);
+    int64_t passed = hora__plan_passed(next, series->every, now);
     if (passed > 1) {
-        hora__course_skips(course, passed - 1);
-        next += (passed - 1) * course->every;
+        hora__series_skips(series, passed - 1);
+        next += (passed - 1) * series->every;
     }
     return next;
 }
@@ -386,11 +386,11 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
 /* With the lock, but for ASKED. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
-    switch (scheduled->course->trigger) {
+    switch (scheduled->series->trigger) {
     case HORA__RATE:
         return next_of_rate(scheduled, now, not_before);
     case HORA__GAP:
-        return hora__ns_max(hora__ns_add(now, scheduled->course->every), not_before);
+        return hora__ns_max(hora__ns_add(now, scheduled->series->every), not_before);
     case HORA__ONCE:
     case HORA__ASKED:
     default:
@@ -404,7 +404,7 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
     context.last_planned =
         scheduled->planned; /* with overlap that may have been skipped, and is not that of the last run */
     unlock(scheduled);
-    hora_ns next = hora__plan_ask(scheduled->course->rules, &context);
+    hora_ns next = hora__plan_ask(scheduled->series->rules, &context);
     lock(scheduled);
     return next == HORA_FOREVER ? next : hora__ns_max(next, not_before);
 }
@@ -412,24 +412,24 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
 /* `now` is with the offset. */
 static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    now = hora__ns_sub(now, course->offset);
-    bool backs_off = code != 0 && course->rules->failure == HORA_FAILURE_BACK_OFF;
+    now = hora__ns_sub(now, series->offset);
+    bool backs_off = code != 0 && series->rules->failure == HORA_FAILURE_BACK_OFF;
     hora_ns not_before =
-        backs_off ? hora__ns_add(now, hora__plan_pause(course->rules, course->failures_in_a_row)) : HORA_NEVER;
-    hora_ns next = course->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
+        backs_off ? hora__ns_add(now, hora__plan_pause(series->rules, series->failures_in_a_row)) : HORA_NEVER;
+    hora_ns next = series->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
                                                   : next_by_trigger(scheduled, now, not_before);
-    if (course->is_retimed)
-        next = course->planned_next;
-    course->is_given = course->is_retimed || backs_off;
-    course->has_skipped = scheduled->planned != course->last_planned;
-    course->is_retimed = false;
-    bool over = (course->trigger == HORA__ASKED && next == HORA_FOREVER) ||
-                (course->rules->end.ns != 0 && is_after_end(scheduled, next));
+    if (series->is_retimed)
+        next = series->planned_next;
+    series->is_given = series->is_retimed || backs_off;
+    series->has_skipped = scheduled->planned != series->last_planned;
+    series->is_retimed = false;
+    bool over = (series->trigger == HORA__ASKED && next == HORA_FOREVER) ||
+                (series->rules->end.ns != 0 && is_after_end(scheduled, next));
     if (!over)
         scheduled->planned = next;
-    course->is_over |= over;
+    series->is_over |= over;
     return over ? HORA_NEVER : next;
 }
 
@@ -437,9 +437,9 @@ hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, in
 {
     hora_ns now = now_of(scheduled);
     lock(scheduled);
-    int64_t skipped = scheduled->course->skipped;
+    int64_t skipped = scheduled->series->skipped;
     hora_ns next = next_locked(scheduled, code, now);
-    skipped = scheduled->course->skipped - skipped;
+    skipped = scheduled->series->skipped - skipped;
     unlock(scheduled);
     hora__series_tell_skipped(pool, scheduled, skipped);
     return next;
@@ -449,15 +449,15 @@ hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, in
 
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     assert(now >= hora__ns_add(planned, hora__scheduled_offset(scheduled)) ||
            scheduled->entry.line == HORA__WALL); /* I1; that one may be set back */
     scheduled->run.last.start = now;
-    if (course != NULL) {
-        course->running++;
-        course->runs++;
-        course->last_planned = planned;
+    if (series != NULL) {
+        series->running++;
+        series->runs++;
+        series->last_planned = planned;
     } else {
         scheduled->run.last.end = HORA_NEVER;
         scheduled->has_begun = true;
@@ -468,22 +468,22 @@ void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns plann
 void hora__series_did_not_begin(struct hora__scheduled *scheduled)
 {
     lock(scheduled);
-    scheduled->course->running--;
-    scheduled->course->runs--;
+    scheduled->series->running--;
+    scheduled->series->runs--;
     unlock(scheduled);
 }
 
 static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    assert(course != NULL ? course->running > 0 : scheduled->is_running);
+    assert(series != NULL ? series->running > 0 : scheduled->is_running);
     scheduled->run.last.end = now;
     scheduled->last_code = code;
-    if (course != NULL) {
-        course->running--;
-        course->failures += code != 0 ? 1 : 0;
-        course->failures_in_a_row = code != 0 ? course->failures_in_a_row + 1 : 0;
+    if (series != NULL) {
+        series->running--;
+        series->failures += code != 0 ? 1 : 0;
+        series->failures_in_a_row = code != 0 ? series->failures_in_a_row + 1 : 0;
     } else {
         scheduled->is_running = false;
     }
@@ -492,18 +492,18 @@ static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns
 /* Failures until now, if the last run has failed. */
 static int64_t in_a_row_locked(const struct hora__scheduled *scheduled)
 {
-    return scheduled->course != NULL ? scheduled->course->failures_in_a_row : 1;
+    return scheduled->series != NULL ? scheduled->series->failures_in_a_row : 1;
 }
 
 /* Whether the rule for failures lets it go on after this code. */
-static bool survives_locked(const struct hora__course *course, int code)
+static bool survives_locked(const struct hora__series *series, int code)
 {
-    if (code == 0 || course == NULL)
+    if (code == 0 || series == NULL)
         return code == 0;
-    const hora_schedule *rules = course->rules;
-    if (rules->stop_after > 0 && course->failures_in_a_row >= rules->stop_after)
+    const hora_schedule *rules = series->rules;
+    if (rules->stop_after > 0 && series->failures_in_a_row >= rules->stop_after)
         return false;
-    if (course->trigger == HORA__ONCE)
+    if (series->trigger == HORA__ONCE)
         return rules->failure == HORA_FAILURE_BACK_OFF;
     return rules->failure != HORA_FAILURE_STOP;
 }
@@ -512,9 +512,9 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
 {
     if (!hora__scheduled_is_series(scheduled))
         return code == 0;
-    const struct hora__course *course = scheduled->course;
+    const struct hora__series *series = scheduled->series;
     int64_t more = HORA__FAULT(SERIES_RUNS_ONCE_MORE) ? 1 : 0;
-    return course->rules->count > 0 && course->runs >= course->rules->count + more;
+    return series->rules->count > 0 && series->runs >= series->rules->count + more;
 }
 
 bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row)
@@ -523,8 +523,8 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t 
     lock(scheduled);
     note_end_locked(scheduled, code, now);
     *ret_in_a_row = in_a_row_locked(scheduled);
-    bool survives = survives_locked(scheduled->course, code);
-    scheduled->course->is_over |= !survives;
+    bool survives = survives_locked(scheduled->series, code);
+    scheduled->series->is_over |= !survives;
     unlock(scheduled);
     return survives;
 }
@@ -532,9 +532,9 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t 
 /* Tell the listener of a run that has failed; so many in a row as there were when it ended: another run may have ended since then. */
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over, int64_t in_a_row)
 {
-    if (code == 0 || pool->overseer == NULL)
+    if (code == 0 || pool->observer == NULL)
         return;
-    pool->overseer->kind->failed(pool->overseer, &scheduled->future, over, in_a_row);
+    pool->observer->kind->failed(pool->observer, &scheduled->future, over, in_a_row);
 }
 
 /* ---- the short way ----
@@ -549,41 +549,41 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
  * runs, and a wall clock that was set back, are for the general way, which also tells of them. */
 static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns moment)
 {
-    const struct hora__course *course = scheduled->course;
+    const struct hora__series *series = scheduled->series;
     hora_ns late = hora__ns_sub(moment, scheduled->planned);
-    bool is_simple = (course->trigger == HORA__RATE ? late < course->every : course->trigger == HORA__GAP) &&
-                     course->crew == NULL && course->extra == NULL;
-    bool in_time = late >= 0 && (course->rules->grace == 0 || late <= course->rules->grace);
-    return is_simple && in_time && course->doubt == HORA__NO_DOUBT && !course->is_retimed && !scheduled->paused &&
+    bool is_simple = (series->trigger == HORA__RATE ? late < series->every : series->trigger == HORA__GAP) &&
+                     series->overlap == NULL && series->extra == NULL;
+    bool in_time = late >= 0 && (series->rules->grace == 0 || late <= series->rules->grace);
+    return is_simple && in_time && series->staleness == HORA__NOT_STALE && !series->is_retimed && !scheduled->paused &&
            hora__future_state(&scheduled->future) == HORA__FUTURE_NEW;
 }
 
 void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    assert(scheduled->entry.place == HORA__TAKEN && run->begun == NULL && run->ended == NULL);
-    if (!may_begin_locked(scheduled, hora__ns_sub(now, course->offset)))
+    assert(scheduled->entry.stage == HORA__TAKEN && run->begun == NULL && run->ended == NULL);
+    if (!may_begin_locked(scheduled, hora__ns_sub(now, series->offset)))
         return;
     run->begun = &scheduled->future;
     run->start_before = scheduled->run.last.start;
-    run->planned_before = course->last_planned;
+    run->planned_before = series->last_planned;
     hora__series_begins_locked(scheduled, scheduled->planned, now);
-    scheduled->entry.place = HORA__RUNS;
+    scheduled->entry.stage = HORA__RUNS;
 }
 
 /* The run that was to begin did not: the future was cancelled, or the scheduler stopped, since the visit. */
 static void take_beginning_back(struct hora__scheduled *scheduled, const struct hora__series_run *run)
 {
-    struct hora__course *course = scheduled->course;
+    struct hora__series *series = scheduled->series;
     if (HORA__FAULT(SERIES_COUNTS_UNBEGUN))
         return;
     lock(scheduled);
-    course->running--;
-    course->runs--;
-    course->last_planned = run->planned_before;
+    series->running--;
+    series->runs--;
+    series->last_planned = run->planned_before;
     scheduled->run.last.start = run->start_before;
-    scheduled->entry.place = HORA__TAKEN;
+    scheduled->entry.stage = HORA__TAKEN;
     unlock(scheduled);
 }
 
@@ -592,8 +592,8 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
  * reads what it alone writes while it has the entry. */
 static bool may_end_later(const struct hora__scheduled *scheduled, int code)
 {
-    const struct hora__course *course = scheduled->course;
-    const hora_schedule *rules = course->rules;
+    const struct hora__series *series = scheduled->series;
+    const hora_schedule *rules = series->rules;
     const hora_future *future = &scheduled->future;
     return code == 0 && future->task.drop_result == NULL && rules->end.ns == 0 &&
            rules->overlap != HORA_OVERLAP_QUEUE_ONE && (rules->count == 0 || !has_run_enough(scheduled, code)) &&
@@ -616,7 +616,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
     hora_future *future = run->ended;
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
-    assert(scheduled->entry.place == HORA__RUNS && scheduled->course->running == 1);
+    assert(scheduled->entry.stage == HORA__RUNS && scheduled->series->running == 1);
     if (!may_return_locked(run->pool, future))
         return false;
     run->ended = NULL;
@@ -625,7 +625,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
     assert(next != HORA_NEVER); /* see may_end_later */
     (void)next;
     hora__scheduled_check_clock(scheduled);
-    hora__agenda_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
+    hora__timer_queue_put_back(scheduled->queue, &scheduled->entry, hora__scheduled_due(scheduled));
     hora__counter_add_alone(run->completed, 1);
     return true;
 }
@@ -660,17 +660,17 @@ static bool begins(hora_future *future, void *context)
     struct hora__scheduled *scheduled = run->scheduled;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
-    bool is_retimed = scheduled->course != NULL && scheduled->course->is_retimed;
+    bool is_retimed = scheduled->series != NULL && scheduled->series->is_retimed;
     bool begins = (!scheduled->paused && !is_retimed) || HORA__FAULT(SERIES_BEGINS_PAUSED);
     if (begins) {
         hora__series_begins_locked(scheduled, scheduled->planned, now);
-        scheduled->entry.place = HORA__RUNS;
+        scheduled->entry.stage = HORA__RUNS;
     }
     unlock(scheduled);
     return begins;
 }
 
-/* One reading of the clock, and one visit to the agenda unless a trigger has to be asked. */
+/* One reading of the clock, and one visit to the timer queue unless a trigger has to be asked. */
 static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
@@ -679,15 +679,15 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     lock(scheduled);
     note_end_locked(scheduled, code, now);
     int64_t in_a_row = in_a_row_locked(scheduled);
-    bool goes_on = survives_locked(scheduled->course, code) && !has_run_enough(scheduled, code);
+    bool goes_on = survives_locked(scheduled->series, code) && !has_run_enough(scheduled, code);
     int64_t skipped = 0;
     if (goes_on && !hora_future_is_done(future)) { /* cancelled meanwhile: there is nothing to plan */
-        skipped = scheduled->course->skipped;
+        skipped = scheduled->series->skipped;
         goes_on = next_locked(scheduled, code, now) != HORA_NEVER;
-        skipped = scheduled->course->skipped - skipped;
+        skipped = scheduled->series->skipped - skipped;
     }
-    if (!goes_on && scheduled->course != NULL)
-        scheduled->course->is_over = true;
+    if (!goes_on && scheduled->series != NULL)
+        scheduled->series->is_over = true;
     unlock(scheduled);
     hora__series_tell_skipped(run->pool, scheduled, skipped);
     hora__series_tell(run->pool, scheduled, code, !goes_on || hora_future_is_done(future), in_a_row);
@@ -699,7 +699,7 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 /* Whether somebody could ask when it ran, or how: not if it runs once and the worker has the only reference, unless a hook is shown it. */
 static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
 {
-    return scheduled->course == NULL && pool->before == NULL && pool->after == NULL &&
+    return scheduled->series == NULL && pool->before == NULL && pool->after == NULL &&
            !hora__pool_needs_futures(pool) && hora__atomic_load(&scheduled->future.object.references) == 1;
 }
 
@@ -716,8 +716,8 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
 
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
-    if (future->kind == HORA__FUTURE_MEMBER) {
-        hora__crew_run(pool, future, thread);
+    if (future->kind == HORA__FUTURE_OVERLAPPING) {
+        hora__overlap_run(pool, future, thread);
         return false;
     }
     if (!HORA__FAULT(SERIES_RUNS_AFTER_STOP) && !hora__scheduler_lets_run(pool, future)) {
@@ -782,12 +782,12 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
-    if (future->kind == HORA__FUTURE_MEMBER) {
-        hora__crew_abandoned(pool, future, code);
+    if (future->kind == HORA__FUTURE_OVERLAPPING) {
+        hora__overlap_abandoned(pool, future, code);
     } else if (scheduled != NULL) {
         hora_ns now = now_of(scheduled);
         lock(scheduled);
-        if (scheduled->course != NULL ? scheduled->course->running > 0 : scheduled->is_running)
+        if (scheduled->series != NULL ? scheduled->series->running > 0 : scheduled->is_running)
             note_end_locked(scheduled, code, now);
         int64_t in_a_row = in_a_row_locked(scheduled);
         unlock(scheduled);

@@ -6,7 +6,7 @@
 #include <hora/queue.h>
 #include <hora/scheduler.h>
 
-/* Check a schedule and copy it. A zone that it names is the agenda's; without one it is only tried out. In the copy an expression has become a trigger, and `trigger`, if not NULL, is a reference of the
+/* Check a schedule and copy it. A zone that it names is the timer queue's; without one it is only tried out. In the copy an expression has become a trigger, and `trigger`, if not NULL, is a reference of the
  * caller's. HORA_EINVAL, HORA_ENOMEM, those of hora_zone_new. */
 __attribute__((warn_unused_result)) int hora__spec_read(const hora_schedule *spec, hora_queue *queue,
                                                         hora_schedule *ret_own, hora_error *reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.c - what is not to run any more after shutdown leaves the agenda; and the rules that say what that is
+/* sweep.c - what is not to run any more after shutdown leaves the timer queue; and the rules that say what that is
  *
  * scheduler.c says who sweeps when, and who looks again. */
 #include <stddef.h>
@@ -14,14 +14,14 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (!entry->is_detached && hora_future_is_cancelled(hora__entry_future(entry)))
         return true;
-    if (entry->is_guest || (entry->is_detached && !entry->is_timer && HORA__FAULT(ERRAND_SWEPT_UNSEEN)))
+    if (entry->is_foreign || (entry->is_detached && !entry->is_timer && HORA__FAULT(DETACHED_SWEPT_UNSEEN)))
         return false;
     if (scheduled != NULL && scheduled->paused)
         return true;
     if (scheduled != NULL && hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) == 0;
     hora_queue *queue = scheduler->pool.queue;
-    bool due = hora__agenda_due(queue, entry) <= hora__agenda_now(queue, hora__entry_line(queue, entry));
+    bool due = hora__timer_queue_due(queue, entry) <= hora__timer_queue_now(queue, hora__entry_line(queue, entry));
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
@@ -30,7 +30,7 @@ static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
     return !entry->is_timer && is_swept(entry, arg);
 }
 
-/* So many timers have been taken out of the agenda, and booked. */
+/* So many timers have been taken out of the timer queue, and booked. */
 static void timers_dropped(hora_pool *pool, int count)
 {
     for (int i = 0; i < count && hora__pool_measures(pool); i++)
@@ -47,10 +47,10 @@ void hora__scheduler_sweep(hora_pool *pool)
     hora__mutex_lock(&pool->queue->object.lock);
     int timers = 0;
     if (!HORA__FAULT(SCHEDULER_SHUTDOWN_SWEEPS_NOTHING)) {
-        timers = hora__agenda_drop_timers(pool->queue, is_swept, hora__scheduler_of(pool), &pool->books);
-        hora__agenda_sweep(pool->queue, is_listed_and_swept, hora__scheduler_of(pool), &entries);
+        timers = hora__timer_queue_drop_timers(pool->queue, is_swept, hora__scheduler_of(pool), &pool->books);
+        hora__timer_queue_sweep(pool->queue, is_listed_and_swept, hora__scheduler_of(pool), &entries);
     }
-    hora__queue_settle(pool->queue, NULL, &wakes);
+    hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
         if (entry->is_detached) {
@@ -58,7 +58,7 @@ void hora__scheduler_sweep(hora_pool *pool)
             continue;
         }
         hora_future *future = hora__entry_future(entry);
-        hora__agenda_release(pool->queue, entry);
+        hora__timer_queue_release(pool->queue, entry);
         (void)hora_future_cancel(future, false);
         hora__pool_entry_ended(pool, future);
     }
@@ -78,9 +78,9 @@ void hora__scheduler_stopped(hora_pool *pool)
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
-    int timers = hora__agenda_drop_timers(pool->queue, always, NULL, &pool->books);
+    int timers = hora__timer_queue_drop_timers(pool->queue, always, NULL, &pool->books);
     if (timers > 0)
-        hora__queue_settle(pool->queue, NULL, &wakes);
+        hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
     timers_dropped(pool, timers);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer.c - timers in memory of the caller: start, cancel and stop
  *
- * How it works      A timer is put into the agenda as what runs once is, by a lane if possible, and counts as an accepted task; but it has neither
- *                   future nor reference, so there is nothing else to do. timer_run.c runs it. agenda_detached.c says whose the memory
+ * How it works      A timer is put into the timer queue as what runs once is, by a lane if possible, and counts as an accepted task; but it has neither
+ *                   future nor reference, so there is nothing else to do. timer_run.c runs it. timer_queue_detached.c says whose the memory
  *                   is when, and how a timer is stopped.
  * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
  *                   any more.
- * After shutdown    The state is looked at under that lock, and whoever changes the state sweeps the agenda afterwards. So what was let in is
+ * After shutdown    The state is looked at under that lock, and whoever changes the state sweeps the timer queue afterwards. So what was let in is
  *                   seen, and never looked at again.
  * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
  *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
@@ -25,7 +25,7 @@
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
-    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL || pool->overseer != NULL;
+    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL || pool->observer != NULL;
 }
 
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
@@ -62,7 +62,7 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
     if (!has_scheduler(timer))
         return 0;
     int error = hora__pool_check(timer->task.pool);
-    return error < 0 ? error : hora__agenda_runs_timer(timer);
+    return error < 0 ? error : hora__timer_queue_runs_timer(timer);
 }
 
 /* ---- cancelling ---- */
@@ -71,7 +71,7 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 static inline bool cancel(struct hora__timer *timer)
 {
     hora_pool *pool = timer->task.pool;
-    enum hora__timer_cancel what = hora__agenda_cancel_timer(timer);
+    enum hora__timer_cancel what = hora__timer_queue_cancel_timer(timer);
     if (what == HORA__TIMER_REMOVED) {
         hora__pool_count_cancelled(pool, &hora__timer_task);
         hora__pool_cancelled(pool);
@@ -124,7 +124,7 @@ __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
     if (in_function < 0)
         return in_function;
     (void)hora__atomic_add(&timer->stopping, 1);
-    int what = hora__agenda_stop_timer(timer, in_function > 0, thread);
+    int what = hora__timer_queue_stop_timer(timer, in_function > 0, thread);
     if (in_function == 0)
         hora__atomic_store_relaxed(&timer->taken, 0); /* so the next call is a short one */
     (void)hora__atomic_add(&timer->stopping, -1);
@@ -144,7 +144,7 @@ int hora_timer_stop(hora_timer *timer)
     int error = hora__pool_check(inner->task.pool);
     if (error < 0)
         return error;
-    bool is_out = hora__agenda_unpost_timer(inner);
+    bool is_out = hora__timer_queue_cancel_timer_in_lane(inner);
     return is_out && !was_taken(inner) ? HORA_CANCEL_REMOVED : stop_fully(inner);
 }
 
@@ -170,11 +170,11 @@ struct times {
     bool is_long;
 };
 
-static inline int post(hora_pool *pool, struct hora__timer *timer, struct times times)
+static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     uint64_t number;
-    int error = times.is_long ? hora__agenda_put_timer(timer, times.due, &number)
-                              : hora__agenda_post_timer(timer, times.now, times.due, &number);
+    int error = times.is_long ? hora__timer_queue_put_timer(timer, times.due, &number)
+                              : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
     return error < 0 ? error : came_in(pool, number);
 }
 
@@ -185,7 +185,7 @@ __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *t
     int error = staff_first(pool);
     if (error < 0)
         return error;
-    int moved = hora__agenda_move_timer(timer, times.now, times.due, times.is_long, &number);
+    int moved = hora__timer_queue_move_timer(timer, times.now, times.due, times.is_long, &number);
     if (moved > 0 && times.is_long)
         hora__pool_count_cancelled(pool, &hora__timer_task);
     if (moved != 0) /* or an error */
@@ -199,20 +199,20 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
     uint64_t number;
     int error = hora__pool_check(timer->task.pool);
     if (error == 0 && was_taken(timer))
-        error = hora__agenda_runs_timer(timer) ? HORA_EBUSY : 0;
+        error = hora__timer_queue_runs_timer(timer) ? HORA_EBUSY : 0;
     if (error == 0)
-        error = hora__agenda_keep_timer_place(pool);
+        error = hora__timer_queue_keep_timer_place(pool);
     if (error < 0)
         return error;
     error = staff_first(pool);
     if (error == 0 && !cancel(timer))
         error = HORA_EBUSY; /* a worker has taken it in this moment */
     if (error < 0) {
-        hora__agenda_give_up_timer_place(pool);
+        hora__timer_queue_give_up_timer_place(pool);
         return error;
     }
     timer->task.pool = pool;
-    error = hora__agenda_place_timer(timer, due, &number);
+    error = hora__timer_queue_place_timer(timer, due, &number);
     if (error == 0)
         error = came_in(pool, number);
     return error < 0 ? error : 1;
@@ -234,15 +234,15 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times 
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
         return timer->task.pool == pool ? move(pool, timer, times) : move_here(pool, timer, times.due);
     int error = timer->task.pool != pool ? change_scheduler(pool, timer) : 0;
-    return error < 0 ? error : post(pool, timer, times);
+    return error < 0 ? error : insert(pool, timer, times);
 }
 
 __attribute__((noinline)) static int refuse(hora_pool *pool)
 {
     hora__counter_add(&pool->refused, 1);
     HORA__PROBE(timer_rejected, pool, "the pool is shut down");
-    if (pool->overseer != NULL)
-        pool->overseer->kind->rejected(pool->overseer, NULL, &hora__timer_task, "the pool is shut down");
+    if (pool->observer != NULL)
+        pool->observer->kind->rejected(pool->observer, NULL, &hora__timer_task, "the pool is shut down");
     return HORA_EREJECTED;
 }
 

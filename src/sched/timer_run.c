@@ -2,7 +2,7 @@
 /* timer_run.c - a worker runs a timer
  *
  * How it works      The worker has a copy of the function and its argument (struct hora__timer_run), and touches the timer no more. As a rule it
- *                   calls the function and counts the outcome. If hooks or oversight want to see the run, it is shown to them as a
+ *                   calls the function and counts the outcome. If hooks or observation want to see the run, it is shown to them as a
  *                   task without a future, by the name "timer", in the order in which they see other tasks.
  * Decorating        A timer has no memory for another task. So it is decorated in the worker, just before it runs, and what decorate makes of
  *                   it is run, and dropped, at once.
@@ -70,16 +70,16 @@ static int decorate(hora_pool *pool, hora_task *task)
 static int run_body(struct hora__worker *worker)
 {
     const hora_task *task = &worker->taken.task;
-    struct hora__witness *witness = worker->witness;
+    struct hora__worker_observer *worker_observer = worker->worker_observer;
     void *result = NULL;
-    if (witness != NULL) {
-        witness->came = worker->taken.came;
-        (void)witness->kind->begins(witness, NULL, task); /* it has no limits */
+    if (worker_observer != NULL) {
+        worker_observer->came = worker->taken.came;
+        (void)worker_observer->kind->begins(worker_observer, NULL, task); /* it has no limits */
     }
     int code = task->run(task->arg, &result);
-    if (witness != NULL)
-        witness->kind->ended(witness, NULL, task, code);
-    worker->ending = hora__ending_of_code(code);
+    if (worker_observer != NULL)
+        worker_observer->kind->ended(worker_observer, NULL, task, code);
+    worker->ending = hora__ending_of_result(code);
     worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
     if (result != NULL && task->drop_result != NULL)
         task->drop_result(result);
@@ -100,7 +100,7 @@ static bool run_shown(struct hora__worker *worker)
     int code = refused != 0 ? refused : decorate(pool, &worker->taken.task);
     if (code == 0)
         code = run_body(worker);
-    worker->ending = hora__ending_of_code(code);
+    worker->ending = hora__ending_of_result(code);
     worker->stage = HORA__TASK_HAS_RUN;
     if (refused == 0)
         tell_after(pool, code);
@@ -126,7 +126,7 @@ bool hora__scheduler_run_timer(struct hora__worker *worker)
     HORA__PROBE(timer_start, worker->timer_run.timer);
     int code = worker->timer_run.function(worker->timer_run.arg);
     HORA__PROBE(timer_done, worker->timer_run.timer, code);
-    end(worker, hora__ending_of_code(code));
+    end(worker, hora__ending_of_result(code));
     return true;
 }
 
@@ -142,8 +142,8 @@ void hora__scheduler_abandon_timer(struct hora__worker *worker)
     if (stage != HORA__TASK_RUNS || !hora__scheduler_look_at(pool)->shows_timers)
         return;
     const hora_task *task = &worker->taken.task;
-    if (worker->witness != NULL)
-        worker->witness->kind->ended(worker->witness, NULL, task, HORA_EABANDONED);
+    if (worker->worker_observer != NULL)
+        worker->worker_observer->kind->ended(worker->worker_observer, NULL, task, HORA_EABANDONED);
     if (task->drop != NULL)
         task->drop(task->arg);
     tell_after(pool, HORA_EABANDONED);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zones.c - the zones of a scheduler's tasks are refreshed, and what waits by their old rules finds its time anew
  *
- * How it works      A zone that is named with an expression is read once for all tasks of the agenda: `zones` holds it until the agenda goes.
+ * How it works      A zone that is named with an expression is read once for all tasks of the timer queue: `zones` holds it until the timer queue goes.
  *                   Other zones are hidden in triggers; so `foreign` holds the courses of those tasks, whether they wait or run. All zones
- *                   and such triggers are collected under the agenda's lock, and refreshed without: files are read then. Afterwards
+ *                   and such triggers are collected under the timer queue's lock, and refreshed without: files are read then. Afterwards
  *                   all tasks that wait are made due, and a worker asks their trigger again.
- * Races             A trigger is asked without the lock, too. So refreshes are counted: whoever takes a task out of the agenda, or
+ * Races             A trigger is asked without the lock, too. So refreshes are counted: whoever takes a task out of the timer queue, or
  *                   makes one, notes the count before it asks, and when the task comes (back) in looks whether it is still the same. It is
  *                   counted up before triggers are collected, for those that are just being made and not yet known: they refresh their zones
  *                   themselves; and again when all have been refreshed.
- * Invariants        Z1 no two zones of an agenda have the same name.
+ * Invariants        Z1 no two zones of an timer queue have the same name.
  *                   Z2 the course of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
 #include "sched/zones.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "sched/agenda_inside.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
 #include "sched/trigger.h"
 #include "sys/alloc.h"
@@ -32,22 +32,22 @@ static struct known_zone *known_of(struct hora__list *link)
     return HORA__LIST_ENTRY(link, struct known_zone, link);
 }
 
-static struct hora__course *course_of(struct hora__list *link)
+static struct hora__series *series_of(struct hora__list *link)
 {
-    return HORA__LIST_ENTRY(link, struct hora__course, zoned);
+    return HORA__LIST_ENTRY(link, struct hora__series, zoned);
 }
 
 void hora__zones_init(hora_queue *queue)
 {
-    hora__list_init(&agenda_of(queue)->zones);
-    hora__list_init(&agenda_of(queue)->zoned);
-    hora__list_init(&agenda_of(queue)->foreign);
+    hora__list_init(&timer_queue_of(queue)->zones);
+    hora__list_init(&timer_queue_of(queue)->zoned);
+    hora__list_init(&timer_queue_of(queue)->foreign);
 }
 
 void hora__zones_forget(hora_queue *queue)
 {
-    while (!hora__list_is_empty(&agenda_of(queue)->zones)) {
-        struct known_zone *known = known_of(agenda_of(queue)->zones.next);
+    while (!hora__list_is_empty(&timer_queue_of(queue)->zones)) {
+        struct known_zone *known = known_of(timer_queue_of(queue)->zones.next);
         hora__list_remove(&known->link);
         (void)hora_zone_unref(known->zone);
         hora__free(known);
@@ -59,7 +59,7 @@ void hora__zones_forget(hora_queue *queue)
 /* A reference, or NULL. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
-    for (struct hora__list *link = agenda_of(queue)->zones.next; link != &agenda_of(queue)->zones; link = link->next)
+    for (struct hora__list *link = timer_queue_of(queue)->zones.next; link != &timer_queue_of(queue)->zones; link = link->next)
         if (strcmp(hora_zone_name(known_of(link)->zone), name) == 0)
             return hora_zone_ref(known_of(link)->zone);
     return NULL;
@@ -72,7 +72,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     hora_zone *other = find_locked(queue, hora_zone_name(zone)); /* Z1 */
     if (other == NULL) {
         known->zone = hora_zone_ref(zone);
-        hora__list_add_last(&agenda_of(queue)->zones, &known->link);
+        hora__list_add_last(&timer_queue_of(queue)->zones, &known->link);
     }
     hora__mutex_unlock(&queue->object.lock);
     if (other == NULL)
@@ -108,14 +108,14 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
 
 static void count_locked(hora_queue *queue)
 {
-    agenda_of(queue)->refreshes++;
-    agenda_of(queue)->refreshed_at = hora__agenda_now(queue, HORA__WALL);
+    timer_queue_of(queue)->refreshes++;
+    timer_queue_of(queue)->refreshed_at = hora__timer_queue_now(queue, HORA__WALL);
 }
 
 uint32_t hora__zones_seen(hora_queue *queue)
 {
     hora__mutex_lock(&queue->object.lock);
-    uint32_t seen = agenda_of(queue)->refreshes;
+    uint32_t seen = timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     return seen;
 }
@@ -126,11 +126,11 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     if (trigger == NULL || !trigger->has_zone)
         return;
     hora_queue *queue = scheduled->queue;
-    struct hora__course *course = scheduled->course;
-    course->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
+    struct hora__series *series = scheduled->series;
+    series->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(known ? &agenda_of(queue)->zoned : &agenda_of(queue)->foreign, &course->zoned); /* Z2 */
-    bool stale = course->refreshes != agenda_of(queue)->refreshes;
+    hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->foreign, &series->zoned); /* Z2 */
+    bool stale = series->refreshes != timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
         (void)hora_trigger_refresh(trigger); /* it was not known to those who refreshed the others */
@@ -159,14 +159,14 @@ static size_t length_of(const struct hora__list *list)
 /* Triggers of tasks that are over are of no use, and neighbours often have the same. */
 static void take_locked(struct collection *collection, hora_queue *queue)
 {
-    for (struct hora__list *link = agenda_of(queue)->zones.next;
-         link != &agenda_of(queue)->zones && collection->zone_count < collection->zone_capacity; link = link->next)
+    for (struct hora__list *link = timer_queue_of(queue)->zones.next;
+         link != &timer_queue_of(queue)->zones && collection->zone_count < collection->zone_capacity; link = link->next)
         collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
     const hora_trigger *last = NULL;
-    for (struct hora__list *link = agenda_of(queue)->foreign.next; link != &agenda_of(queue)->foreign;
+    for (struct hora__list *link = timer_queue_of(queue)->foreign.next; link != &timer_queue_of(queue)->foreign;
          link = link->next) {
-        hora_trigger *trigger = course_of(link)->rules->trigger;
-        bool is_over = hora_future_is_done(&course_of(link)->scheduled->future);
+        hora_trigger *trigger = series_of(link)->rules->trigger;
+        bool is_over = hora_future_is_done(&series_of(link)->scheduled->future);
         if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
             continue;
         collection->triggers[collection->trigger_count++] = hora_trigger_ref(trigger);
@@ -191,7 +191,7 @@ static int collect(hora_queue *queue, struct collection *collection)
 {
     for (;;) {
         hora__mutex_lock(&queue->object.lock);
-        size_t zones = length_of(&agenda_of(queue)->zones), triggers = length_of(&agenda_of(queue)->foreign);
+        size_t zones = length_of(&timer_queue_of(queue)->zones), triggers = length_of(&timer_queue_of(queue)->foreign);
         bool fits = zones <= collection->zone_capacity && triggers <= collection->trigger_capacity;
         if (fits) {
             count_locked(queue);
@@ -229,8 +229,8 @@ static void ask_again(hora_queue *queue)
     hora__mutex_lock(&queue->object.lock);
     count_locked(queue);
     if (!HORA__FAULT(ZONES_REFRESH_UNSEEN))
-        hora__clocks_doubt(queue, HORA__NEW_RULES);
-    hora__queue_settle(queue, NULL, &wakes);
+        hora__clocks_mark_stale(queue, HORA__NEW_RULES);
+    hora__queue_serve(queue, NULL, &wakes);
     hora__queue_exit(queue, &wakes);
 }
 

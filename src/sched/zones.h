@@ -5,11 +5,11 @@
 
 #include "sched/scheduled.h"
 
-/* The beginning and the end of what an agenda knows of zones. */
+/* The beginning and the end of what an timer queue knows of zones. */
 void hora__zones_init(hora_queue *queue);
 void hora__zones_forget(hora_queue *queue);
 
-/* A reference to the zone of this name, which is read if the agenda does not know it. HORA_ENOMEM, those of hora_zone_new. */
+/* A reference to the zone of this name, which is read if the timer queue does not know it. HORA_ENOMEM, those of hora_zone_new. */
 __attribute__((warn_unused_result)) int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone,
                                                         hora_error *reason);
 

@@ -34,7 +34,7 @@ static void end_of_thread(void *pointer)
         return;
     hora__virtual_clock_thread_ends(thread);
     for (int i = 0; i < HORA__KEEPSAKES; i++)
-        hora__blocks_free(&thread->spares[i]);
+        hora__blocks_free(&thread->free_blocks[i]);
     hora__mutex_lock(&thread->lock);
     thread->ended = true;
     hora__atomic_store(&thread->interrupted, 0); /* I2 */

@@ -16,19 +16,19 @@
 #include "sys/parker.h"
 
 struct hora_future;
-struct hora__witness;
+struct hora__worker_observer;
 
 /* The observer of a pool's worker; other threads have none. The worker calls it around the body of each
  * future or detached task that it runs as a worker, with no lock held. */
-struct hora__witness_kind {
+struct hora__worker_observer_kind {
     /* Returns 0, or the code with which the future fails instead. In that case the caller runs neither the
      * body nor `ended`. */
-    int (*begins)(struct hora__witness *witness, struct hora_future *future, const hora_task *task);
-    void (*ended)(struct hora__witness *witness, struct hora_future *future, const hora_task *task, int code);
+    int (*begins)(struct hora__worker_observer *worker_observer, struct hora_future *future, const hora_task *task);
+    void (*ended)(struct hora__worker_observer *worker_observer, struct hora_future *future, const hora_task *task, int code);
 };
 
-struct hora__witness {
-    const struct hora__witness_kind *kind;
+struct hora__worker_observer {
+    const struct hora__worker_observer_kind *kind;
     const void *owner; /* the struct hora__queue_owner of its pool; immutable */
     /* When the task that is about to begin was submitted, as a stamp; HORA_NEVER: unknown. Only the thread
      * itself uses it. */
@@ -46,8 +46,8 @@ struct hora_thread {
     hora__atomic attached;
     /* NULL: not a worker of a pool. This and the fields down to `runs` belong to the thread itself */
     struct hora__worker *worker;
-    struct hora__witness *witness;               /* NULL: not observed */
-    struct hora__blocks spares[HORA__KEEPSAKES]; /* free memory for futures */
+    struct hora__worker_observer *worker_observer;               /* NULL: not observed */
+    struct hora__blocks free_blocks[HORA__KEEPSAKES]; /* free memory for futures */
     struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c */
     bool concludes;            /* it is concluding futures now */
     int runs;                  /* upper bound for the number of futures that it is the runner of */

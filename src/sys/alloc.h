@@ -188,7 +188,7 @@ static inline void hora__block_wakes(void *block)
 /* ---- free lists of blocks ---- */
 
 /* What the blocks of a thread's free lists are for. All blocks of one list have the same size. */
-enum hora__keepsake { HORA__KEPT_PLAIN, HORA__KEPT_SCHEDULED, HORA__KEEPSAKES };
+enum hora__block_kind { HORA__BLOCK_PLAIN_FUTURE, HORA__BLOCK_SCHEDULED_FUTURE, HORA__KEEPSAKES };
 
 /* A free list of blocks of one size. Only one thread at a time may use it. */
 struct hora__blocks {

@@ -28,7 +28,7 @@ void hora__event_set(struct hora__event *event, bool readable);
 
 /* For owners without a lock, who do not keep track of the state: post makes the descriptor readable, consume
  * makes it not readable. post may be called in a signal handler and preserves errno. */
-void hora__event_post(const struct hora__event *event);
+void hora__event_signal(const struct hora__event *event);
 void hora__event_consume(const struct hora__event *event);
 
 /* Sleeps until the event is readable, the timer has expired or the watch is readable. timer_fd and watch_fd

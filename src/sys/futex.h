@@ -39,7 +39,7 @@ HORA__INLINE void hora__word_lock(hora__atomic *word)
 
 HORA__INLINE void hora__word_unlock(hora__atomic *word)
 {
-    HORA__ORDER_FAULT(LOCK_LET_GO_RELAXED, memory_order_relaxed);
+    HORA__ORDER_FAULT(LOCK_RELEASED_RELAXED, memory_order_relaxed);
     if (__builtin_expect(hora__atomic_exchange(word, HORA__LOCK_FREE) == HORA__LOCK_AWAITED, 0))
         hora__futex_wake(word);
 }

@@ -153,7 +153,7 @@ void hora__unpark(hora__parker *parker)
     if (before == PARKED)
         hora__futex_wake(&parker->state);
     else if (before == POLLING)
-        hora__event_post(&parker->event);
+        hora__event_signal(&parker->event);
 }
 
 bool hora__parker_has_permit(const hora__parker *parker)

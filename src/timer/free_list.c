@@ -20,9 +20,9 @@
 
 #include "sys/alloc.h"
 
-enum { SLAB_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), WORD = 8 }; /* with the header of malloc not more than 64 KB */
+enum { CHUNK_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), WORD = 8 }; /* with the header of malloc not more than 64 KB */
 
-struct hora__slab {
+struct hora__chunk {
     struct hora__list link; /* in the list of slabs with room */
     void *free;             /* returned blocks, linked through their first word */
     int size_index;
@@ -31,8 +31,8 @@ struct hora__slab {
     int used; /* blocks in use */
 };
 
-static_assert(SLAB_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
-static_assert(sizeof(struct hora__slab) % WORD == 0, "blocks are aligned");
+static_assert(CHUNK_BYTES / WORD <= UINT16_MAX, "an offset has 16 bits");
+static_assert(sizeof(struct hora__chunk) % WORD == 0, "blocks are aligned");
 
 void hora__free_list_init(struct hora__free_list *list, size_t least)
 {
@@ -61,7 +61,7 @@ static size_t size_of(const struct hora__free_list *list, int size_index)
 /* The size of a slab. A spare slab serves any block size. */
 static size_t bytes_of(const struct hora__free_list *list, int size_index)
 {
-    return hora__keeps_memory() ? SLAB_BYTES : sizeof(struct hora__slab) + size_of(list, size_index);
+    return hora__keeps_memory() ? CHUNK_BYTES : sizeof(struct hora__chunk) + size_of(list, size_index);
 }
 
 /* A free block rests, except for the word that chains it, until it is in use again. */
@@ -76,83 +76,83 @@ static void wake(const struct hora__free_list *list, int size_index, void *block
 }
 
 /* No block is in use: the slab becomes one piece of memory. */
-static void wake_all(const struct hora__free_list *list, const struct hora__slab *slab)
+static void wake_all(const struct hora__free_list *list, const struct hora__chunk *chunk)
 {
 #ifdef HORA__CHECKS_MEMORY
-    for (void *block = slab->free; block != NULL; block = *(void **)block)
-        wake(list, slab->size_index, block);
+    for (void *block = chunk->free; block != NULL; block = *(void **)block)
+        wake(list, chunk->size_index, block);
 #else
     (void)list;
-    (void)slab;
+    (void)chunk;
 #endif
 }
 
 /* A slab with room, on its list. NULL: no memory. */
-static struct hora__slab *new_slab(struct hora__free_list *list, int size_index)
+static struct hora__chunk *new_chunk(struct hora__free_list *list, int size_index)
 {
-    struct hora__slab *slab = list->spare;
+    struct hora__chunk *chunk = list->spare;
     list->spare = NULL;
-    if (slab != NULL)
-        hora__block_wakes(slab);
+    if (chunk != NULL)
+        hora__block_wakes(chunk);
     else
-        slab = hora__alloc_dirty(bytes_of(list, size_index));
-    if (slab == NULL)
+        chunk = hora__alloc_dirty(bytes_of(list, size_index));
+    if (chunk == NULL)
         return NULL;
-    slab->free = NULL;
-    slab->size_index = size_index;
-    slab->most = (int)((bytes_of(list, size_index) - sizeof *slab) / size_of(list, size_index));
-    slab->cut = 0;
-    slab->used = 0;
-    hora__list_add_last(&list->room[size_index], &slab->link);
-    return slab;
+    chunk->free = NULL;
+    chunk->size_index = size_index;
+    chunk->most = (int)((bytes_of(list, size_index) - sizeof *chunk) / size_of(list, size_index));
+    chunk->cut = 0;
+    chunk->used = 0;
+    hora__list_add_last(&list->room[size_index], &chunk->link);
+    return chunk;
 }
 
-static void *cut(const struct hora__free_list *list, struct hora__slab *slab)
+static void *cut(const struct hora__free_list *list, struct hora__chunk *chunk)
 {
-    assert(slab->cut < slab->most);
-    return (char *)(slab + 1) + (size_t)slab->cut++ * size_of(list, slab->size_index);
+    assert(chunk->cut < chunk->most);
+    return (char *)(chunk + 1) + (size_t)chunk->cut++ * size_of(list, chunk->size_index);
 }
 
 void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t *ret_offset)
 {
     const struct hora__list *room = &list->room[size_index];
-    struct hora__slab *slab =
-        hora__list_is_empty(room) ? new_slab(list, size_index) : HORA__LIST_ENTRY(room->next, struct hora__slab, link);
-    if (slab == NULL)
+    struct hora__chunk *chunk =
+        hora__list_is_empty(room) ? new_chunk(list, size_index) : HORA__LIST_ENTRY(room->next, struct hora__chunk, link);
+    if (chunk == NULL)
         return NULL;
-    void *block = slab->free;
+    void *block = chunk->free;
     if (block != NULL) {
         wake(list, size_index, block);
-        slab->free = *(void **)block;
+        chunk->free = *(void **)block;
     } else {
-        block = cut(list, slab);
+        block = cut(list, chunk);
     }
-    if (++slab->used == slab->most)
-        hora__list_remove(&slab->link); /* I1 */
-    *ret_offset = (uint16_t)((size_t)((char *)block - (char *)slab) / WORD);
+    if (++chunk->used == chunk->most)
+        hora__list_remove(&chunk->link); /* I1 */
+    *ret_offset = (uint16_t)((size_t)((char *)block - (char *)chunk) / WORD);
     return block;
 }
 
 void hora__free_list_put(struct hora__free_list *list, void *block, uint16_t offset)
 {
-    struct hora__slab *slab = (struct hora__slab *)(void *)((char *)block - (size_t)offset * WORD);
-    assert(slab->used > 0 && slab->used <= slab->cut && slab->cut <= slab->most);
-    bool was_full = slab->used == slab->most;
-    *(void **)block = slab->free;
-    slab->free = block;
-    rest(list, slab->size_index, block);
-    if (--slab->used > 0) {
+    struct hora__chunk *chunk = (struct hora__chunk *)(void *)((char *)block - (size_t)offset * WORD);
+    assert(chunk->used > 0 && chunk->used <= chunk->cut && chunk->cut <= chunk->most);
+    bool was_full = chunk->used == chunk->most;
+    *(void **)block = chunk->free;
+    chunk->free = block;
+    rest(list, chunk->size_index, block);
+    if (--chunk->used > 0) {
         if (was_full)
-            hora__list_add_last(&list->room[slab->size_index], &slab->link); /* I1 */
+            hora__list_add_last(&list->room[chunk->size_index], &chunk->link); /* I1 */
         return;
     }
     if (!was_full)
-        hora__list_remove(&slab->link); /* I2 */
-    wake_all(list, slab);
+        hora__list_remove(&chunk->link); /* I2 */
+    wake_all(list, chunk);
     if (list->spare == NULL && hora__keeps_memory()) {
-        list->spare = slab;
-        hora__block_rests(slab);
+        list->spare = chunk;
+        hora__block_rests(chunk);
     } else {
-        hora__free(slab);
+        hora__free(chunk);
     }
 }

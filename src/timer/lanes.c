@@ -87,7 +87,7 @@ struct hora__lanes *hora__lanes_new(const hora_clock *clock, int most, size_t le
     hora__atomic64_store(&lanes->floor, INT64_MAX);
     hora__atomic64_store(&lanes->horizon, INT64_MIN);
     for (int i = 0; i < count; i++) {
-        hora__atomic64_store(&lanes->lanes[i].tenants, STAYS); /* I3 */
+        hora__atomic64_store(&lanes->lanes[i].other_references, STAYS); /* I3 */
         hora__atomic_init(&lanes->lanes[i].filled, 0);
         hora__free_list_init(&lanes->lanes[i].free_list, least);
         if (hora__mutex_init(&lanes->lanes[i].lock, HORA__RANK_INBOX) == 0)
@@ -154,19 +154,19 @@ bool hora__lanes_are_free(struct hora__lanes *lanes)
 
 /* ---- lifetime ---- */
 
-void hora__lanes_move_in(struct hora__lanes *lanes, int lane)
+void hora__lanes_ref(struct hora__lanes *lanes, int lane)
 {
     assert(lane >= 0 && lane < lanes->count);
-    int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, 1);
+    int64_t before = hora__atomic64_add(&lanes->lanes[lane].other_references, 1);
     assert(before > 0);
     (void)before;
 }
 
-bool hora__lanes_move_out(struct hora__lanes *lanes, int lane)
+bool hora__lanes_unref(struct hora__lanes *lanes, int lane)
 {
     assert(lane >= 0 && lane < lanes->count);
-    HORA__ORDER_FAULT(SHARD_LEFT_RELAXED, memory_order_relaxed);
-    int64_t before = hora__atomic64_add(&lanes->lanes[lane].tenants, -1);
+    HORA__ORDER_FAULT(LANE_LEFT_RELAXED, memory_order_relaxed);
+    int64_t before = hora__atomic64_add(&lanes->lanes[lane].other_references, -1);
     assert(before > 0); /* I3 */
     return before == 1;
 }
@@ -176,10 +176,10 @@ bool hora__lanes_close(struct hora__lanes *lanes, int lane)
     assert(lane >= 0 && lane < lanes->count);
     struct hora__lane *left = &lanes->lanes[lane];
     hora__mutex_lock(&left->lock);
-    int64_t housed = left->housed;
+    int64_t inserted_references = left->inserted_references;
     hora__mutex_unlock(&left->lock);
-    HORA__ORDER_FAULT(SHARD_CLOSED_RELAXED, memory_order_relaxed);
-    int64_t before = hora__atomic64_add(&left->tenants, housed - STAYS);
-    assert(before + housed >= STAYS); /* I3 */
-    return before + housed == STAYS;
+    HORA__ORDER_FAULT(LANE_CLOSED_RELAXED, memory_order_relaxed);
+    int64_t before = hora__atomic64_add(&left->other_references, inserted_references - STAYS);
+    assert(before + inserted_references >= STAYS); /* I3 */
+    return before + inserted_references == STAYS;
 }

@@ -34,8 +34,8 @@ struct hora__lane {
     int count;                  /* slots in use */
     uint64_t last_number;       /* the last sequence number given out here */
     struct hora__branch branch; /* this lane's part of the pool's books; written under the lock */
-    int64_t housed;             /* references that insertions have taken; guarded by the lock */
-    hora__atomic64 tenants;     /* other references taken, less all references dropped: see hora__lanes_move_out */
+    int64_t inserted_references;             /* references that insertions have taken; guarded by the lock */
+    hora__atomic64 other_references;     /* other references taken, less all references dropped: see hora__lanes_unref */
     struct hora__timer_slot slots[HORA__LANE_ROOM]; /* in no order */
     struct hora__free_list free_list;               /* memory of detached tasks; guarded by the lock */
     char apart[HORA__CACHE_LINE];
@@ -85,8 +85,8 @@ static inline uint16_t *hora__node_spot(struct hora__timer_node *node)
 /* Each lane has one reference to the owner of the store, on behalf of all objects that came in by it.
  * move_in: one more object needs the owner. move_out: one does not any more. close: the owner leaves. The
  * latter two return whether that was the last need: then the caller drops the reference. */
-void hora__lanes_move_in(struct hora__lanes *lanes, int lane);
-bool hora__lanes_move_out(struct hora__lanes *lanes, int lane);
+void hora__lanes_ref(struct hora__lanes *lanes, int lane);
+bool hora__lanes_unref(struct hora__lanes *lanes, int lane);
 bool hora__lanes_close(struct hora__lanes *lanes, int lane);
 
 /* ---- inline: every insertion passes through here. All with the lane's lock. ---- */
@@ -118,7 +118,7 @@ HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct
 HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
 {
     if (__builtin_expect(hora__atomic_load_relaxed(&lane->filled) == 0, 0)) {
-        HORA__ORDER_FAULT(SHARD_FILLED_RELAXED, memory_order_release);
+        HORA__ORDER_FAULT(LANE_FILLED_RELAXED, memory_order_release);
         hora__atomic_store(&lane->filled, 1);
     }
 }
@@ -126,7 +126,7 @@ HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
 /* Whether nothing has been inserted, nor left to give back, since the lane was emptied: then it need not be locked. */
 HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
 {
-    HORA__ORDER_FAULT(SHARD_EMPTY_RELAXED, memory_order_acquire);
+    HORA__ORDER_FAULT(LANE_EMPTY_RELAXED, memory_order_acquire);
     return hora__atomic_load(&lane->filled) == 0;
 }
 
@@ -136,7 +136,7 @@ HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struc
     assert(hora__mutex_held(&lane->lock));
     if (lane->count == HORA__LANE_ROOM)
         return false;
-    return due > hora__atomic64_load(&lanes->floor) || HORA__FAULT(SHARD_BELOW_FLOOR);
+    return due > hora__atomic64_load(&lanes->floor) || HORA__FAULT(LANE_BELOW_FLOOR);
 }
 
 /* Insert a node and give it its number. `now` is when the inserting call began. The caller then unlocks the
@@ -147,7 +147,7 @@ HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hor
     assert(lane->count < HORA__LANE_ROOM && node->index == HORA__NODE_OUT);
     node->sequence = hora__lane_number_locked(lanes, lane, now);
     lane->slots[lane->count++] = hora__slot_untracked(node, due);
-    hora__counter_add_alone(&lane->branch.posted, 1);
+    hora__counter_add_alone(&lane->branch.accepted, 1);
 }
 
 HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *lane, struct hora__timer_node *node,
@@ -157,7 +157,7 @@ HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *l
     node->sequence = hora__lane_number_locked(lanes, lane, now);
     lane->slots[lane->count++] = hora__slot_tracked(node, due);
     *hora__node_spot(node) = (uint16_t)lane->count; /* I1 */
-    hora__counter_add_alone(&lane->branch.posted, 1);
+    hora__counter_add_alone(&lane->branch.accepted, 1);
 }
 
 /* Whether the leader must be told of a node that was inserted. Called after the lane's lock was released. */
@@ -179,7 +179,7 @@ HORA__INLINE void hora__lane_take_out(struct hora__lane *lane, struct hora__time
         return;
     struct hora__timer_slot moved = lane->slots[last - 1];
     lane->slots[at - 1] = moved;
-    if (!hora__slot_is_untracked(moved) && !HORA__FAULT(SHARD_MISPLACES))
+    if (!hora__slot_is_untracked(moved) && !HORA__FAULT(LANE_MISPLACES))
         *hora__node_spot(hora__slot_node(moved)) = (uint16_t)at; /* I1 */
 }
 

@@ -69,7 +69,7 @@ bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns unti
     if (until == before)
         return false;
     hora__atomic64_store(&store->lanes->horizon, until);
-    return until > before && !HORA__FAULT(SHARD_LOOKS_TOO_SOON);
+    return until > before && !HORA__FAULT(LANE_LOOKS_TOO_SOON);
 }
 
 /* An untracked node that is not the first need not be in the heap yet, if the store is large. Its reserved
@@ -166,7 +166,7 @@ void hora__timer_store_follow(struct hora__timer_store *store)
 {
     const struct hora__timer_heap *heap = store->heap;
     while (store->far.size > 0 && (heap->size == 0 || store->far.first <= heap->slots[0].due)) {
-        if (HORA__FAULT(ANNEX_STAYS_BEHIND) && heap->size > 0)
+        if (HORA__FAULT(FAR_STAYS_BEHIND) && heap->size > 0)
             break;
         fetch(store); /* I1 */
     }
@@ -174,7 +174,7 @@ void hora__timer_store_follow(struct hora__timer_store *store)
 
 void hora__timer_store_gather(struct hora__timer_store *store)
 {
-    while (store->far.size > 0 && !HORA__FAULT(ANNEX_IS_UNSEEN)) {
+    while (store->far.size > 0 && !HORA__FAULT(FAR_IS_UNSEEN)) {
         HORA__TOUCH_PREPAID(1);
         fetch(store);
     }

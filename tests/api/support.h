@@ -35,7 +35,7 @@ enum { ELEMENTS = 2 * SIZE };    /* elements there are */
 #define A_WHILE      HORA_MS(12) /* a timeout that passes */
 #define A_LONG_WHILE HORA_SECONDS(10)
 
-/* What the queues hold. Priority queues order by value; delay queues by due, which lies in the past at first. */
+/* What the queues hold. Priority queues order detached; delay queues by due, which lies in the past at first. */
 struct element {
     int value;
     hora_ns due;

@@ -223,7 +223,7 @@ TEST(dump_shows_the_first_of_the_queue, "")
     settle(&r.f);
     CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &jobs[0]),
                                    HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(5)), &first, NULL));
-    CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &jobs[1]))); /* stands there by value */
+    CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &jobs[1]))); /* stands there detached */
     advance(&r.f, HORA_SECONDS(2));
     for (int i = 2; i < 30; i++)
         execute_job(&r, &jobs[i]);
@@ -250,7 +250,7 @@ TEST(dump_knows_how_long_tasks_have_waited_if_it_is_measured, "")
     struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
     execute_job(&r, &blocker);
     settle(&r.f);
-    execute_job(&r, &jobs[0]); /* by value */
+    execute_job(&r, &jobs[0]); /* detached */
     advance(&r.f, HORA_SECONDS(2));
     hora_future *future = submit_job(&r, &jobs[1]);
     advance(&r.f, HORA_SECONDS(1));

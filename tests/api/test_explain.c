@@ -267,7 +267,7 @@ TEST(explain_counts_what_is_before_it, "")
     settle(&r.f);
     hora_future *first = submit(&r, RESIZE(job_run, &jobs[0]));
     hora_future *second = submit(&r, RESIZE(job_run, &jobs[1]));
-    execute_job(&r, &jobs[2]); /* these two stand in the queue by value */
+    execute_job(&r, &jobs[2]); /* these two stand in the queue detached */
     execute_job(&r, &jobs[4]);
     hora_future *last = submit(&r, RESIZE(job_run, &jobs[3]));
     CHECK_SAYS(first, "resize (img.c:88) is the first in the queue; its pool's only worker is busy");

@@ -286,7 +286,7 @@ TEST(explain_says_that_a_guest_is_among_others, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick blocker = A_TICK(&s), tick = A_TICK(&s), other = A_TICK(&s);
-    hora_future *guest = NULL;
+    hora_future *foreign = NULL;
     hora_timer timer;
 
     CHECK_OK(hora_pool_free(s.scheduler)); /* it has a hook, for which each task has a future */
@@ -295,13 +295,13 @@ TEST(explain_says_that_a_guest_is_among_others, "")
     CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(tick_run, &other), SEC(1), NULL));
     CHECK_OK(hora_timer_init(&timer, do_nothing, NULL));
     CHECK_OK(hora_timer_start(&timer, s.scheduler, SEC(2)));
-    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
-    CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
-    CHECK_SAYS(guest, "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
+    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
+    CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
+    CHECK_SAYS(foreign, "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
                       "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_pass(&s, 3);
-    end(guest);
+    end(foreign);
     end(blocking);
     stage_close(&s);
 }
@@ -311,38 +311,38 @@ TEST(explain_says_that_a_guest_is_about_to_run, "")
     struct stage s;
     stage_open_unheard(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick blocker = A_TICK(&s), tick = A_TICK(&s);
-    hora_future *guest = NULL;
+    hora_future *foreign = NULL;
 
     hora_future *blocking = block(&s, &blocker);
-    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
-    CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
-    CHECK_SAYS(guest, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
+    CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
+    CHECK_SAYS(foreign, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
                       "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
-    CHECK_SAYS(guest, "resize (img.c:88) ran and succeeded");
-    end(guest);
+    CHECK_SAYS(foreign, "resize (img.c:88) ran and succeeded");
+    end(foreign);
     end(blocking);
     stage_close(&s);
 }
 
-/* A guest may have been made with another clock: for how long workers have been busy is a matter of the pool's. */
+/* A foreign future may have been made with another clock: for how long workers have been busy is a matter of the pool's. */
 TEST(explain_says_to_a_guest_who_is_busy, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));
     struct tick blocker = A_TICK(&s), tick = A_TICK(&s);
-    hora_future *guest = NULL;
+    hora_future *foreign = NULL;
 
     hora_future *blocking = block(&s, &blocker);
-    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &guest));
-    CHECK_OK(hora_pool_execute_future(s.scheduler, guest));
+    CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
+    CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
     stage_pass(&s, 7);
-    CHECK_SAYS(guest, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+    CHECK_SAYS(foreign, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
                       "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
-    end(guest);
+    end(foreign);
     end(blocking);
     stage_close(&s);
 }

@@ -255,7 +255,7 @@ TEST(pool_drops_the_second_entry_of_a_running_future_without_harm, "CP-TPE37")
 /* ---- what else can happen at any moment ---- */
 
 /* A pool, two submitters, one that cancels and one that stops it: nothing is lost, whatever the order. */
-struct crowd {
+struct pool_view {
     struct rig rig;
     struct job jobs[6];
     hora_future *futures[6];
@@ -264,7 +264,7 @@ struct crowd {
 
 static void submit_three(void *arg)
 {
-    struct crowd *c = arg;
+    struct pool_view *c = arg;
 
     for (int i = 0; i < 3; i++) {
         int n = atomic_fetch_add(&c->given, 1);
@@ -282,7 +282,7 @@ static void submit_three(void *arg)
 
 static void stop_it(void *arg)
 {
-    struct crowd *c = arg;
+    struct pool_view *c = arg;
     hora_future_list list = HORA_FUTURE_LIST_INIT;
 
     CHECK_OK(hora_pool_shutdown_now(c->rig.pool, &list));
@@ -291,7 +291,7 @@ static void stop_it(void *arg)
 
 TEST(pool_loses_nothing_in_a_crowd, "CP-TPE8")
 {
-    struct crowd c = {0};
+    struct pool_view c = {0};
     test_thread *threads[3];
 
     rig_open(&c.rig, false, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 2));
@@ -317,14 +317,14 @@ TEST(pool_loses_nothing_in_a_crowd, "CP-TPE8")
 /* After shutdown the same: what was accepted runs, or was cancelled. */
 static void shut_it_down(void *arg)
 {
-    struct crowd *c = arg;
+    struct pool_view *c = arg;
 
     CHECK_OK(hora_pool_shutdown(c->rig.pool));
 }
 
 TEST(pool_runs_all_it_accepted_before_shutdown, "CP-TPE8 CP-TPE25")
 {
-    struct crowd c = {0};
+    struct pool_view c = {0};
     test_thread *threads[2];
 
     rig_open(&c.rig, false, HORA_POOL_OPTIONS(.core_threads = 0, .keep_alive = A_WHILE));

@@ -242,7 +242,7 @@ TEST(stuck_worker_that_is_replaced_is_waited_for, "")
     rig_close(&r);
 }
 
-/* A task by value waits for one that is stuck, and so runs it itself: the worker ends with the outer one. */
+/* A detached task waits for one that is stuck, and so runs it itself: the worker ends with the outer one. */
 struct outer {
     struct rig *rig;
     struct job *job;

@@ -318,7 +318,7 @@ MODES(drain_takes_from_several_waiting_puts, "SynchronousQueueTest.testDrainToN"
 
 enum { CROWD = 250 };
 
-static struct element crowd[CROWD];
+static struct element pool_view[CROWD];
 
 /* As many producers as consumers: all come through, each element once, and nothing is left. */
 static void crowd_meets_and_leaves_nothing(enum kind kind)
@@ -329,8 +329,8 @@ static void crowd_meets_and_leaves_nothing(enum kind kind)
 
     fixture_open_queue(&f, kind, 0);
     for (int i = 0; i < size; i++) {
-        crowd[i].value = 0;
-        start_put(&puts[i], &f, &crowd[i]);
+        pool_view[i].value = 0;
+        start_put(&puts[i], &f, &pool_view[i]);
         start_take(&takes[i], &f);
     }
     for (int i = 0; i < size; i++) {
@@ -340,7 +340,7 @@ static void crowd_meets_and_leaves_nothing(enum kind kind)
             ((struct element *)takes[i].item)->value++;
     }
     for (int i = 0; i < size; i++)
-        CHECK_INT(crowd[i].value, 1);
+        CHECK_INT(pool_view[i].value, 1);
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }

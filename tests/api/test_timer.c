@@ -236,7 +236,7 @@ TEST(timer_that_is_cancelled_does_not_run, "")
         start(&r, &timers[i], (TIMERS - i) * A_WHILE);
     }
     CHECK_INT(hora_timer_cancel(&timers[0]), HORA_CANCEL_REMOVED);
-    CHECK_INT(rig_stats(&r).queued, TIMERS - 1); /* all are in the agenda now */
+    CHECK_INT(rig_stats(&r).queued, TIMERS - 1); /* all are in the timer queue now */
     CHECK_INT(hora_timer_cancel(&timers[2]), HORA_CANCEL_REMOVED);
     CHECK_INT(hora_timer_cancel(&timers[2]), HORA_CANCEL_TOO_LATE);
     CHECK_INT(hora_timer_cancel(&timers[4]), HORA_CANCEL_REMOVED); /* the first of all */
@@ -382,7 +382,7 @@ TEST(timer_without_a_thread_is_refused, "")
 
 /* ---- many ---- */
 
-/* All that the shards and the heap can do with many of them. */
+/* All that the lanes and the heap can do with many of them. */
 TEST(timer_of_many, "")
 {
     enum { MANY = 3000 };

@@ -40,7 +40,7 @@ _Thread_local int64_t hora__touches_prepaid;
 enum bound {
     CONSTANT, /* 320: of the segments of a queue that are kept an eighth may be freed at once, which is 256 */
     /* 4 log2(n) + 16 on average: a slot and its four neighbours on each level of a heap. And at once: */
-    BY_SHARDS,  /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
+    BY_LANES,  /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
     BY_BATCHES, /* BATCHES more: what came without a lock is taken in, and one far batch put in order */
     LINEAR,     /* 2n + 320: elements, and as many holes between them */
 };
@@ -82,7 +82,7 @@ static int64_t allowed_on_average(enum bound bound)
 
 static int64_t allowed(enum bound bound)
 {
-    int64_t at_once = bound == BY_SHARDS ? POSTED * (log2_of_all() / 2 + 2) : bound == BY_BATCHES ? BATCHES : 0;
+    int64_t at_once = bound == BY_LANES ? POSTED * (log2_of_all() / 2 + 2) : bound == BY_BATCHES ? BATCHES : 0;
     return allowed_on_average(bound) + at_once;
 }
 
@@ -206,9 +206,9 @@ static void history_of_a_scheduler(enum times times)
 {
     char name[64];
     hora_scheduler *scheduler;
-    struct tally tallies[] = {{.what = "schedule", .bound = BY_SHARDS},
-                              {.what = "cancel", .bound = BY_SHARDS},
-                              {.what = "start", .bound = BY_SHARDS},
+    struct tally tallies[] = {{.what = "schedule", .bound = BY_LANES},
+                              {.what = "cancel", .bound = BY_LANES},
+                              {.what = "start", .bound = BY_LANES},
                               {.what = NULL}};
     memcpy(scheduler_tallies, tallies, sizeof tallies);
     MUST(hora_virtual_clock_new(NULL, &vclock, NULL) == 0);

@@ -7,7 +7,7 @@
 
 enum kind { ARRAY, LINKED, FAIR, UNFAIR, PRIORITY, DELAY, KINDS };
 
-/* Elements are pointers to these; a priority queue orders them by value. */
+/* Elements are pointers to these; a priority queue orders them detached. */
 extern int kinds_values[8];
 
 /* A queue with room for one element (synchronous: none; priority and delay: any number). */

@@ -10,7 +10,7 @@
 
 static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
 {
-    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+    return hora__work_kind_of(source)->offer(source, &(struct hora__offer){.item = item, .books = counts});
 }
 
 enum { SPAN = 1000, SLOTS = 128, VALUES = 3 * SLOTS, STEPS = 5 * SLOTS };
@@ -30,7 +30,7 @@ static struct hora__hold hold;
 
 static void end(void)
 {
-    hora__queue_leave(queue, &hold, &books);
+    hora__work_leave(queue, &hold, &books);
     CHECK_INT(hora_queue_size(queue), 0);
     CHECK_OK(hora_queue_free(queue));
 }
@@ -222,7 +222,7 @@ SCENARIO(backlog_post_meets_close)
     end();
 }
 
-/* ---- tasks by value ---- */
+/* ---- detached tasks ---- */
 
 static hora__atomic gate;
 
@@ -249,11 +249,11 @@ static int64_t came_of(const void *value)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value, .line = forms > 0 ? number_of(value) % forms : 0};
-    struct hora__posting posting = {.task = &task, .came = came_of(value), .gate = &gate, .closed = 1};
-    return hora__work_kind_of(queue)->offer(queue, &posting);
+    struct hora__offer offer = {.task = &task, .came = came_of(value), .control = &gate, .closed = 1};
+    return hora__work_kind_of(queue)->offer(queue, &offer);
 }
 
-static int make_element(void *context, const struct hora__cell *cell, void **ret_item)
+static int make_element(void *context, const struct hora__taken *cell, void **ret_item)
 {
     CHECK_POINTER(context, &books);
     *ret_item = cell->task.arg;
@@ -262,13 +262,13 @@ static int make_element(void *context, const struct hora__cell *cell, void **ret
 
 static void show(void)
 {
-    CHECK_OK(hora__queue_show(queue, &(struct hora__maker){make_element, &books}));
+    CHECK_OK(hora__work_show(queue, &(struct hora__maker){make_element, &books}));
 }
 
 static void *next(void)
 {
-    struct hora__cell cell = {.now = HORA_NEVER};
-    void *item = hora__queue_next(queue, &hold, &cell, &books);
+    struct hora__taken cell = {.now = HORA_NEVER};
+    void *item = hora__work_next(queue, &hold, &cell, &books);
     if (item != &cell)
         return item;
     CHECK_INT(cell.task.line, forms > 0 ? number_of(cell.task.arg) % forms : 0);
@@ -324,9 +324,9 @@ SCENARIO(backlog_task_meets_a_show)
 /* A task wakes a taker as an element does. */
 static void take_task(void *arg)
 {
-    struct hora__cell cell = {.now = HORA_NEVER};
+    struct hora__taken cell = {.now = HORA_NEVER};
     void *item;
-    CHECK_OK(hora__queue_take(queue, HORA_FOREVER, &cell, &item));
+    CHECK_OK(hora__work_await(queue, HORA_FOREVER, &cell, &item));
     CHECK_POINTER(item, &cell);
     *(void **)arg = cell.task.arg;
 }

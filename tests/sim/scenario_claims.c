@@ -9,7 +9,7 @@
 
 static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
 {
-    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+    return hora__work_kind_of(source)->offer(source, &(struct hora__offer){.item = item, .books = counts});
 }
 
 enum { SLOTS = 128, VALUES = 3 + 2 * SLOTS, CLAIMED = 4 };
@@ -44,13 +44,13 @@ static int run(void *arg, void **ret_result)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value};
-    return hora__work_kind_of(queue)->offer(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
 }
 
 static void *next_of(struct hora__hold *hold)
 {
-    struct hora__cell cell = {.now = HORA_NEVER};
-    void *item = hora__queue_next(queue, hold, &cell, &books);
+    struct hora__taken cell = {.now = HORA_NEVER};
+    void *item = hora__work_next(queue, hold, &cell, &books);
     if (item != NULL)
         hold->finished++;
     return item == &cell ? cell.task.arg : item;
@@ -71,7 +71,7 @@ static void take_all(void *arg)
         taken_by[number] = *(const int *)arg;
         last = number;
     }
-    hora__queue_leave(queue, &own, &books);
+    hora__work_leave(queue, &own, &books);
 }
 
 static void post_to_claim(int count)
@@ -139,7 +139,7 @@ static void take_the_rest(void *arg)
     CHECK_POINTER(next_of(&own), &values[1]);
     CHECK_POINTER(next_of(&own), &values[2]);
     CHECK_POINTER(next_of(&own), NULL);
-    hora__queue_leave(queue, &own, &books);
+    hora__work_leave(queue, &own, &books);
 }
 
 /* What is read after it has been claimed must not be used for something else meanwhile: one who has been away for long, with a hold on a
@@ -158,7 +158,7 @@ SCENARIO(backlog_holder_comes_back_late)
     for (int i = 3; i < 3 + 2 * SLOTS; i++)
         CHECK_POINTER(next_of(&late), &values[i]);
     CHECK_POINTER(next_of(&late), NULL);
-    hora__queue_leave(queue, &late, &books);
+    hora__work_leave(queue, &late, &books);
     CHECK_INT(hora__counter_read(&books.finished), 3 + 2 * SLOTS);
     end();
 }

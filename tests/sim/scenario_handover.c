@@ -4,7 +4,7 @@
  * Each task has a record of its own: a sum over all tasks stays right if two of them change places. If the call returned 0, the task has
  * run or was handed back, not both, and was dropped once. If it returned an error, the task neither ran nor was dropped: it is the
  * caller's again. The pools here are those that make a future of each task; and one thread brings the memory of the
- * futures that have ended to the depot, from where the other one gets it. */
+ * futures that have ended to the shared free list, from where the other one gets it. */
 #include <stdatomic.h>
 
 #include "harness.h"

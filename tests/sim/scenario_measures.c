@@ -10,7 +10,7 @@
 #include <hora/metrics.h>
 
 #include "harness.h"
-#include "oversee/names.h"
+#include "observe/names.h"
 
 enum { READINGS = 2 };
 

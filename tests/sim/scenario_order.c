@@ -278,21 +278,21 @@ static void post(int i)
     hora_task task = {.run = nothing, .arg = &sent[i]};
     hora__counter_set(&sent[i], 1);
     CHECK_OK(hora__work_kind_of(backlog)->offer(backlog,
-                                                &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1}));
+                                                &(struct hora__offer){.task = &task, .control = &gate, .closed = 1}));
 }
 
-/* As a worker does. What comes not by value is the word itself. */
+/* As a worker does. What comes not detached is the word itself. */
 static void take_all(void *arg)
 {
     struct hora__hold hold = {.segment = NULL};
-    struct hora__cell cell = {.now = HORA_NEVER};
+    struct hora__taken cell = {.now = HORA_NEVER};
     void *item;
     (void)arg;
-    while ((item = hora__queue_next(backlog, &hold, &cell, &books)) != NULL) {
+    while ((item = hora__work_next(backlog, &hold, &cell, &books)) != NULL) {
         CHECK_INT(hora__counter_read(item == &cell ? cell.task.arg : item), 1);
         hold.finished++;
     }
-    hora__queue_leave(backlog, &hold, &books);
+    hora__work_leave(backlog, &hold, &books);
 }
 
 /* Two hold a segment into which more is put. One of them offers that, and the other claims it without having had the lock again. */

@@ -7,7 +7,7 @@
 
 static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
 {
-    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+    return hora__work_kind_of(source)->offer(source, &(struct hora__offer){.item = item, .books = counts});
 }
 
 enum { TIME = 1000, VALUES = 3 };

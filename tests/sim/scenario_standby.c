@@ -85,7 +85,7 @@ LARGE_SCENARIO(standby_outlives_its_task)
     jobs_end();
 }
 
-/* A series comes back into the agenda before its worker looks for the next task. */
+/* A series comes back into the timer queue before its worker looks for the next task. */
 LARGE_SCENARIO(standby_takes_turns_with_a_series)
 {
     begin(2);

@@ -174,7 +174,7 @@ SCENARIO(timer_cancel_meets_a_worker)
     end();
 }
 
-/* In shards and heap, with others that move when one goes. */
+/* In lanes and heap, with others that move when one goes. */
 LARGE_SCENARIO(timer_cancel_among_others)
 {
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));

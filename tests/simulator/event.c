@@ -130,7 +130,7 @@ void hora__event_set(struct hora__event *event, bool readable)
         set_readable(entry, false);
 }
 
-void hora__event_post(const struct hora__event *event)
+void hora__event_signal(const struct hora__event *event)
 {
     hora__sim_point();
     make_readable(find(event->fd, EVENT, "posting an event"));

@@ -61,7 +61,7 @@ static int fire(void *arg)
 }
 
 /* A new record for a timer that is not pending. */
-static bool renew(struct cell **ret_cell, struct object *scheduler)
+static bool renew(struct cell **ret_taken, struct object *scheduler)
 {
     struct record *record = record_new(KIND_TIMER, "hora_timer_start", scheduler);
     if (record == NULL)
@@ -72,7 +72,7 @@ static bool renew(struct cell **ret_cell, struct object *scheduler)
     (void)cancel(cell, true);
     (void)hora_timer_init(&cell->timer, fire, record);
     cell->record = record;
-    *ret_cell = cell;
+    *ret_taken = cell;
     return true;
 }
 

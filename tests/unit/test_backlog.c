@@ -11,7 +11,7 @@
 
 static int offer_item(hora_queue *source, void *item, struct hora__books *counts)
 {
-    return hora__work_kind_of(source)->offer(source, &(struct hora__posting){.item = item, .books = counts});
+    return hora__work_kind_of(source)->offer(source, &(struct hora__offer){.item = item, .books = counts});
 }
 
 static hora_queue *queue;
@@ -37,7 +37,7 @@ static int post_task(void)
     hora_task task = {.run = nothing};
     hora__atomic gate;
     hora__atomic_init(&gate, 0);
-    return hora__work_kind_of(queue)->offer(queue, &(struct hora__posting){.task = &task, .gate = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
 }
 
 TEST_REAL(backlog_refuses_what_it_cannot_count, "")

@@ -43,7 +43,7 @@ TEST_REAL(event_posts_add_up_to_one, "")
     struct hora__event event;
     CHECK_OK(hora__event_init(&event));
     for (int i = 0; i < 10; i++)
-        hora__event_post(&event);
+        hora__event_signal(&event);
     CHECK(readable(event.fd));
     hora__event_consume(&event);
     CHECK(!readable(event.fd));

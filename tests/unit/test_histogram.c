@@ -7,7 +7,7 @@
 
 #include "base/distribution.h"
 #include "harness.h"
-#include "oversee/histogram.h"
+#include "observe/histogram.h"
 
 enum { MOST = 3000, ROUNDS = 60 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "oversee/histogram.h"
+#include "observe/histogram.h"
 
 enum { MOST = 16384 };
 

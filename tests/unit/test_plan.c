@@ -38,18 +38,18 @@ static bool is_made_up(const hora_schedule *spec, const struct times *times, int
 }
 
 /* The first time that is made up and not too late; if there is none, the first that lies ahead. */
-static struct hora__chance walk(const hora_schedule *spec, const struct times *times, hora_ns now)
+static struct hora__decision walk(const hora_schedule *spec, const struct times *times, hora_ns now)
 {
     for (int i = 0; i < times->passed; i++) {
         bool too_late = spec->grace > 0 && now - times->at[i] > spec->grace;
         if (!too_late && is_made_up(spec, times, i))
-            return (struct hora__chance){true, times->at[i], i};
+            return (struct hora__decision){true, times->at[i], i};
     }
     hora_ns ahead = times->count > times->passed ? times->at[times->passed] : HORA_FOREVER;
-    return (struct hora__chance){false, ahead, times->passed};
+    return (struct hora__decision){false, ahead, times->passed};
 }
 
-static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__chance got, struct hora__chance want)
+static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__decision got, struct hora__decision want)
 {
     if (got.runs == want.runs && got.planned == want.planned && got.skipped == want.skipped)
         return;
@@ -140,10 +140,10 @@ TEST(plan_rate_survives_all_extremes, "")
         if (every <= 0 || now < first)
             continue;
         hora_schedule spec = random_rules(every);
-        struct hora__chance chance = hora__plan_rate(&spec, every, first, now);
-        CHECK(chance.planned >= first);
-        CHECK(!chance.runs || chance.planned <= now);
-        CHECK(chance.skipped >= 0);
+        struct hora__decision decision = hora__plan_rate(&spec, every, first, now);
+        CHECK(decision.planned >= first);
+        CHECK(!decision.runs || decision.planned <= now);
+        CHECK(decision.skipped >= 0);
     }
 }
 
@@ -216,10 +216,10 @@ TEST(plan_asked_is_content_with_an_answer_that_does_not_move_on, "")
         spec.next = always_the_same;
         spec.next_arg = &answer;
         hora_trigger_context context = {.struct_size = sizeof context, .now = 100};
-        struct hora__chance chance = hora__plan_asked(&spec, &context, 5);
-        CHECK(chance.runs);
-        CHECK_INT(chance.planned, 5);
-        CHECK_INT(chance.skipped, 0);
+        struct hora__decision decision = hora__plan_asked(&spec, &context, 5);
+        CHECK(decision.runs);
+        CHECK_INT(decision.planned, 5);
+        CHECK_INT(decision.skipped, 0);
     }
 }
 
@@ -236,35 +236,35 @@ static hora_ns next_multiple(const hora_trigger_context *context, void *arg)
     return (context->last_planned / counting->every + 1) * counting->every;
 }
 
-static struct hora__chance set_from_1970(const hora_schedule *rules_, hora_ns every)
+static struct hora__decision set_from_1970(const hora_schedule *rules_, hora_ns every)
 {
     struct counting counting = {.every = every};
     hora_schedule spec = *rules_;
     spec.next = next_multiple;
     spec.next_arg = &counting;
     hora_trigger_context context = {.struct_size = sizeof context, .now = HORA_SECONDS(INT64_C(1800000000)) + 5};
-    struct hora__chance chance = hora__plan_asked(&spec, &context, every);
+    struct hora__decision decision = hora__plan_asked(&spec, &context, every);
     CHECK(counting.calls < 1000000);
-    CHECK(chance.skipped >= 100000);
-    return chance;
+    CHECK(decision.skipped >= 100000);
+    return decision;
 }
 
 TEST(plan_asked_finds_the_latest_of_very_many_times, "")
 {
     const hora_ns now = HORA_SECONDS(INT64_C(1800000000));
     for (hora_ns every = HORA_SECONDS(1); every <= HORA_SECONDS(100); every *= 10) {
-        struct hora__chance chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_ONCE), every);
-        CHECK(chance.runs);
-        CHECK_INT(chance.planned, now);
-        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_SKIP), every);
-        CHECK(!chance.runs);
-        CHECK_INT(chance.planned, now + every);
-        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 1000), every);
-        CHECK(chance.runs);
-        CHECK_INT(chance.planned, now - 999 * every);
-        chance = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_BURST, .grace = 10 * every), every);
-        CHECK(chance.runs);
-        CHECK_INT(chance.planned, now - 9 * every);
+        struct hora__decision decision = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_ONCE), every);
+        CHECK(decision.runs);
+        CHECK_INT(decision.planned, now);
+        decision = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_SKIP), every);
+        CHECK(!decision.runs);
+        CHECK_INT(decision.planned, now + every);
+        decision = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 1000), every);
+        CHECK(decision.runs);
+        CHECK_INT(decision.planned, now - 999 * every);
+        decision = set_from_1970(HORA_SCHEDULE(.missed = HORA_MISSED_BURST, .grace = 10 * every), every);
+        CHECK(decision.runs);
+        CHECK_INT(decision.planned, now - 9 * every);
     }
 }
 
@@ -276,10 +276,10 @@ TEST(plan_single_runs_unless_it_is_too_late, "")
     CHECK(hora__plan_single(&spec, INT64_MIN, HORA_FOREVER - 1).runs);
     spec.grace = 10;
     for (hora_ns late = 0; late <= 20; late++) {
-        struct hora__chance chance = hora__plan_single(&spec, -3, -3 + late);
-        CHECK_INT(chance.runs, late <= 10);
-        CHECK_INT(chance.planned, late <= 10 ? -3 : HORA_FOREVER);
-        CHECK_INT(chance.skipped, late <= 10 ? 0 : 1);
+        struct hora__decision decision = hora__plan_single(&spec, -3, -3 + late);
+        CHECK_INT(decision.runs, late <= 10);
+        CHECK_INT(decision.planned, late <= 10 ? -3 : HORA_FOREVER);
+        CHECK_INT(decision.skipped, late <= 10 ? 0 : 1);
     }
     CHECK(!hora__plan_single(&spec, INT64_MIN, HORA_FOREVER - 1).runs);
 }

@@ -5,7 +5,7 @@
 #include "../api/schedule_support.h"
 #include "../api/zone_support.h"
 #include "cron/zone.h"
-#include "sched/agenda_inside.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
 #include "sys/alloc.h"
 
@@ -17,7 +17,7 @@ struct known_zone {
 
 static int count_known(const struct stage *s)
 {
-    const struct hora__list *zones = &agenda_of(s->scheduler->queue)->zones;
+    const struct hora__list *zones = &timer_queue_of(s->scheduler->queue)->zones;
     int count = 0;
     for (const struct hora__list *link = zones->next; link != zones; link = link->next)
         count++;
@@ -59,7 +59,7 @@ TEST(zones_that_are_known_are_refreshed, "")
     hora_future *future = START(&s, &tick, .cron = "0 0 12 * * *", .zone = "Europe/Berlin");
     CHECK_INT(info_of(future).next, stage_instant(&s, 11 * 3600).ns);
 
-    hora_zone *zone = HORA__LIST_ENTRY(agenda_of(s.scheduler->queue)->zones.next, struct known_zone, link)->zone;
+    hora_zone *zone = HORA__LIST_ENTRY(timer_queue_of(s.scheduler->queue)->zones.next, struct known_zone, link)->zone;
     folder_make(&folder); /* as if the system's database were there */
     char *path = hora__alloc(1, 128);
     CHECK(path != NULL);

@@ -70,7 +70,7 @@ void hora__event_destroy(struct hora__event *event)
     *event = HORA__EVENT_NONE;
 }
 
-void hora__event_post(const struct hora__event *event)
+void hora__event_signal(const struct hora__event *event)
 {
     assert(event->write_fd >= 0);
     int before = errno;
@@ -99,7 +99,7 @@ void hora__event_set(struct hora__event *event, bool readable)
         return;
     event->readable = readable;
     if (readable)
-        hora__event_post(event);
+        hora__event_signal(event);
     else
         hora__event_consume(event);
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detached.c - detached tasks: queued, and run, without a future
+ *
+ * What for          A future is the most expensive part of a small task: its memory, which one thread takes
+ *                   and another gives back, and its locks. A task that is executed, not submitted, needs
+ *                   none, unless a hook sees it, a caller is handed back queued tasks, or a user looks into
+ *                   the queue.
+ * How it works      A pool without such hooks puts these tasks into its own queue as detached tasks (post in
+ *                   execute.c), and a worker copies the task that it takes into itself. A thread that is
+ *                   about to look calls hora__pool_show first: it makes a future of each queued task, and
+ *                   from then on each task gets one when it comes. A scheduler has its own way in, and its
+ *                   own way to make futures: src/sched/detached_mode.c.
+ * Invariants        I1 a detached task is in one place: in the queue, or in the worker that took it. No other
+ *                      thread sees it.
+ *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is
+ *                      dropped. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/build.h"
+#include "exec/pool.h"
+#include "sys/probe.h"
+
+/* ---- becoming futures ---- */
+
+static int make_future(void *context, const struct hora__taken *taken, void **ret_item)
+{
+    assert(taken->task.run != NULL);
+    hora_pool *pool = context;
+    hora_future *future;
+    int error = hora__future_new(&taken->task, pool->object.clock, &future);
+    if (error < 0)
+        return error;
+    future->is_executed = true;
+    hora__future_born_enqueued(future, &pool->owner, 1);
+    future->by.came = taken->came;
+    *ret_item = future;
+    return 0;
+}
+
+int hora__pool_show(hora_pool *pool)
+{
+    assert(pool->work != NULL);
+    hora__atomic_store(&pool->detached_mode,
+                       HORA__NEVER_DETACHES); /* saves others a vain attempt; what counts is what the queue knows */
+    if (pool->kind != NULL)
+        return pool->kind->show(pool);
+    return hora__work_show(pool->queue, &(struct hora__maker){make_future, pool});
+}
+
+/* ---- running ---- */
+
+static void drop_result(const hora_task *task, void *result)
+{
+    assert(task->run != NULL);
+    if (result != NULL && task->drop_result != NULL)
+        task->drop_result(result);
+}
+
+static void drop(const hora_task *task)
+{
+    if (task->drop != NULL)
+        task->drop(task->arg);
+}
+
+/* As hora__ending_of a future whose body has returned this. */
+enum hora__ending hora__ending_of_result(int code)
+{
+    if (code == 0)
+        return HORA__DONE;
+    return code == HORA_EREJECTED ? HORA__REJECTED : code == HORA_EABANDONED ? HORA__ABANDONED : HORA__FAILED;
+}
+
+/* Whether it is not to begin any more. A plain pool runs what a worker has taken, a scheduler only until it
+ * is stopped. */
+static bool comes_too_late(const hora_pool *pool)
+{
+    return pool->kind != NULL && hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
+           !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
+}
+
+static void cancel(struct hora__worker *worker)
+{
+    assert(worker->stage == HORA__TASK_NONE);
+    hora__pool_count_cancelled(worker->pool, &worker->taken.task);
+    worker->ending = HORA__CANCELLED;
+    worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    drop(&worker->taken.task);
+    worker->stage = HORA__TASK_NONE;
+    hora__worker_count(worker, worker->ending);
+}
+
+static void ended(struct hora__worker *worker, int code)
+{
+    assert(worker->current == NULL);
+    if (worker->worker_observer != NULL)
+        worker->worker_observer->kind->ended(worker->worker_observer, NULL, &worker->taken.task, code);
+}
+
+/* Stands in for the body of a task that is watched. */
+static int run_watched(void *arg, void **ret_result)
+{
+    struct hora__worker *worker = hora__thread_existing()->worker;
+    int code = worker->watched(arg, ret_result);
+    ended(worker, code);
+    return code;
+}
+
+/* Of a worker that is not plain. Whether the task is to run. */
+static bool prepare(struct hora__worker *worker)
+{
+    assert(!worker->is_plain && worker->stage == HORA__TASK_NONE);
+    if (comes_too_late(worker->pool)) {
+        cancel(worker);
+        return false;
+    }
+    if (worker->worker_observer == NULL)
+        return true;
+    worker->worker_observer->came = worker->taken.came;
+    worker->stage = HORA__TASK_RUNS;
+    (void)worker->worker_observer->kind->begins(worker->worker_observer, NULL, &worker->taken.task); /* it has no limits */
+    worker->watched = worker->taken.task.run;
+    worker->taken.task.run = run_watched;
+    return true;
+}
+
+/* Each probe stands once: so no copy of this is made. */
+__attribute__((noinline)) void hora__worker_run_detached(struct hora__worker *worker)
+{
+    assert(worker->taken.task.run != NULL && worker->current == NULL);
+    const hora_task *task = &worker->taken.task;
+    void *result = NULL;
+    worker->stage = HORA__TASK_RUNS;
+    HORA__PROBE(plain_start, task->name);
+    int code = task->run(task->arg, &result);
+    HORA__PROBE(plain_done, task->name, code);
+    worker->ending = hora__ending_of_result(code);
+    if (!HORA__FAULT(TASK_DROPPED_AGAIN))
+        worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    if (code != 0)
+        drop_result(task, result);
+    drop(task);
+    worker->stage = HORA__TASK_NONE;
+    hora__worker_count(worker, worker->ending);
+    if (code == 0)
+        drop_result(task, result);
+}
+
+/* Apart, so that plain workers do not pay for it. */
+__attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
+{
+    assert(!worker->is_plain);
+    if (hora__taken_has_timer(&worker->taken))
+        return worker->pool->kind->run_timer(worker);
+    if (prepare(worker))
+        hora__worker_run_detached(worker);
+    return true;
+}
+
+static void abandon_timer(struct hora__worker *worker)
+{
+    assert(worker->pool->kind != NULL);
+    worker->pool->kind->abandon_timer(worker);
+    worker->pool->kind->timer_ran(worker->pool, &worker->taken);
+}
+
+void hora__worker_abandon_detached(struct hora__worker *worker)
+{
+    assert(worker->current == NULL);
+    if (hora__taken_has_timer(&worker->taken)) {
+        abandon_timer(worker);
+        return;
+    }
+    enum hora__task_stage stage = worker->stage;
+    worker->stage = HORA__TASK_NONE;
+    if (stage == HORA__TASK_RUNS) {
+        worker->ending = HORA__ABANDONED;
+        ended(worker, HORA_EABANDONED);
+        drop(&worker->taken.task);
+    }
+    if (stage != HORA__TASK_NONE)
+        hora__worker_count(worker, worker->ending);
+}
+
+void hora__pool_end_detached(hora_pool *pool, const hora_task *task, enum hora__ending ending)
+{
+    assert(ending == HORA__CANCELLED || ending == HORA__ABANDONED || ending == HORA__EXPIRED);
+    if (ending == HORA__CANCELLED)
+        hora__pool_count_cancelled(pool, task);
+    drop(task);
+    hora__pool_end(pool, ending);
+}

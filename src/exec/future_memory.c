@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free blocks.c - see free blocks.h
+ *
+ * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches, about 12 MB.
+ *                   All of it was in use a moment ago, and a thread that needs a block takes it there before
+ *                   it asks the system; so there is never more memory than was needed at the same time. Each
+ *                   time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
+ *                   HORA__FREE_LIST_KEEPS batches.
+ * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or
+ *                   frees a batch too few. So it could be relaxed, and no fault of order is planted.
+ * Invariants        I1 a batch is a chain of BATCH blocks; in a shared free list, the other link of its first one is the
+ *                      next batch.
+ *                   I2 shared free list->count is the number of batches that hang on shared free list->first. */
+#include "exec/future_memory.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "exec/pool.h"
+
+enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
+
+static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future), "links are written into memory of futures");
+
+int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what)
+{
+    shared_free_list->what = what;
+    hora__atomic_init(&shared_free_list->count, 0);
+    shared_free_list->first = NULL;
+    return hora__mutex_init(&shared_free_list->lock, HORA__RANK_FREE_LIST);
+}
+
+static void put_batch(struct hora__shared_free_list *shared_free_list, void *batch)
+{
+    assert(batch != NULL);
+    hora__mutex_lock(&shared_free_list->lock);
+    hora__block_links(batch)->other = shared_free_list->first;
+    shared_free_list->first = batch;
+    (void)hora__atomic_add(&shared_free_list->count, 1); /* I2 */
+    hora__mutex_unlock(&shared_free_list->lock);
+}
+
+/* NULL: there is none, or not more than `but`. */
+static void *take_batch(struct hora__shared_free_list *shared_free_list, int but)
+{
+    assert(but >= 0);
+    if (hora__atomic_load(&shared_free_list->count) <= but)
+        return NULL;
+    hora__mutex_lock(&shared_free_list->lock);
+    void *batch = hora__atomic_load(&shared_free_list->count) > but ? shared_free_list->first : NULL;
+    if (batch != NULL) {
+        shared_free_list->first = hora__block_links(batch)->other;
+        (void)hora__atomic_add(&shared_free_list->count, -1); /* I2 */
+    }
+    hora__mutex_unlock(&shared_free_list->lock);
+    return batch;
+}
+
+static bool free_batch(struct hora__shared_free_list *shared_free_list, int but)
+{
+    assert(but >= 0);
+    struct hora__blocks blocks = {.first = take_batch(shared_free_list, but), .count = BATCH};
+    if (blocks.first == NULL)
+        return false;
+    hora__blocks_free(&blocks);
+    return true;
+}
+
+void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_list)
+{
+    while (free_batch(shared_free_list, 0)) {
+    }
+    hora__mutex_destroy(&shared_free_list->lock);
+}
+
+void hora__pool_free_excess(hora_pool *pool)
+{
+    int count = hora__atomic_load(&pool->shared_free_list.count);
+    int excess = count > HORA__FREE_LIST_KEEPS ? (count - HORA__FREE_LIST_KEEPS + PARTS - 1) / PARTS : 0;
+    while (excess-- > 0 && hora__pool_queue_is_empty(pool) && free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
+    }
+}
+
+void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_list)
+{
+    hora_thread *thread;
+    if (hora__atomic_load(&shared_free_list->count) == 0 || hora__thread_current(&thread) < 0)
+        return;
+    struct hora__blocks *free_blocks = &thread->free_blocks[shared_free_list->what];
+    if (free_blocks->first != NULL)
+        return;
+    free_blocks->first = take_batch(shared_free_list, 0);
+    free_blocks->count = free_blocks->first != NULL ? BATCH : 0;
+}
+
+void *hora__future_memory_get(enum hora__block_kind what, size_t size)
+{
+    assert(size >= sizeof(struct hora__links));
+    void *block = hora__future_memory_own(what);
+    return block != NULL ? block : hora__alloc_dirty(size);
+}
+
+__attribute__((noinline)) void *hora__shared_free_list_get_more(struct hora__shared_free_list *shared_free_list, size_t size)
+{
+    assert(size >= sizeof(struct hora__links));
+    hora__shared_free_list_supply(shared_free_list);
+    return hora__future_memory_get(shared_free_list->what, size);
+}
+
+/* A worker has too many: bring BATCH of them to its pool. */
+static void bring(struct hora__shared_free_list *shared_free_list, struct hora__blocks *free_blocks)
+{
+    assert(free_blocks->count == 2 * BATCH);
+    struct hora__blocks batch = {NULL, 0};
+    while (batch.count < BATCH)
+        hora__blocks_push(&batch, hora__blocks_pop(free_blocks)); /* I1 */
+    if (hora__atomic_load(&shared_free_list->count) < MOST)
+        put_batch(shared_free_list, batch.first);
+    else
+        hora__blocks_free(&batch);
+}
+
+/* Where the thread can bring what it has too much of; NULL: nowhere. */
+static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thread, enum hora__block_kind what)
+{
+    assert(thread == hora__thread_existing());
+    struct hora__shared_free_list *shared_free_list = thread->worker != NULL ? &thread->worker->pool->shared_free_list : NULL;
+    return shared_free_list != NULL && shared_free_list->what == what ? shared_free_list : NULL;
+}
+
+/* The thread has a batch already. */
+__attribute__((noinline)) static void put_more(hora_thread *thread, enum hora__block_kind what, void *block)
+{
+    assert(block != NULL);
+    struct hora__shared_free_list *shared_free_list = shared_free_list_of(thread, what);
+    struct hora__blocks *free_blocks = &thread->free_blocks[what];
+    if (shared_free_list == NULL) {
+        hora__free(block);
+        return;
+    }
+    hora__blocks_push(free_blocks, block);
+    if (free_blocks->count == 2 * BATCH)
+        bring(shared_free_list, free_blocks);
+}
+
+void hora__future_memory_put(enum hora__block_kind what, void *block)
+{
+    assert(block != NULL);
+    hora_thread *thread = hora__keeps_memory() ? hora__thread_existing() : NULL;
+    if (thread == NULL)
+        hora__free(block);
+    else if (thread->free_blocks[what].count < BATCH)
+        hora__blocks_push(&thread->free_blocks[what], block);
+    else
+        put_more(thread, what, block);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free blocks.h - memory of futures that have gone, for those to come
+ *
+ * Futures are made by one thread and end on another. So each thread keeps a few blocks of memory, and workers bring
+ * what they have too much of to their pool's shared free list, where those who submit get it; in batches, so that there is no
+ * lock for the single future. Plain futures and scheduled ones differ in size; a pool's shared free list is for its own kind. */
+#ifndef HORA_EXEC_FUTURE_MEMORY_H
+#define HORA_EXEC_FUTURE_MEMORY_H
+
+#include "base/build.h"
+#include "sync/thread.h"
+#include "sys/alloc.h"
+#include "sys/mutex.h"
+
+struct hora_pool;
+
+struct hora__shared_free_list {
+    enum hora__block_kind what; /* immutable */
+    hora__mutex lock;         /* rank DEPOT */
+    hora__atomic count;       /* of batches; read by anyone, written under the lock */
+    void *first;              /* a batch: see free blocks.c */
+};
+
+__attribute__((warn_unused_result)) int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what);
+
+/* Free what is in it. */
+void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_list);
+
+/* Give the calling thread a batch, if it has no free blocks and there is one. */
+void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_list);
+
+/* A worker has nothing to do: a good time to give back memory, until there is. */
+void hora__pool_free_excess(struct hora_pool *pool);
+
+/* So many batches it leaves. */
+enum { HORA__FREE_LIST_KEEPS = HORA__KEPT(32, 1) };
+
+/* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
+__attribute__((warn_unused_result)) void *hora__future_memory_get(enum hora__block_kind what, size_t size);
+
+/* The same of what the thread has itself. */
+HORA__INLINE void *hora__future_memory_own(enum hora__block_kind what)
+{
+    hora_thread *thread = hora__thread_existing();
+    return thread != NULL ? hora__blocks_pop(&thread->free_blocks[what]) : NULL;
+}
+
+/* The same, for one of this pool, whose shared free list is for that: it is asked before the system is. */
+__attribute__((warn_unused_result)) void *hora__shared_free_list_get_more(struct hora__shared_free_list *shared_free_list, size_t size);
+
+__attribute__((warn_unused_result)) HORA__INLINE void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list,
+                                                                       enum hora__block_kind what, size_t size)
+{
+    void *block = hora__future_memory_own(what);
+    return block != NULL ? block : hora__shared_free_list_get_more(shared_free_list, size);
+}
+
+/* Memory of a future is no longer used. */
+void hora__future_memory_put(enum hora__block_kind what, void *block);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events.c - calling the functions of a listener, and static probes at the same points
+ *
+ * How it works      The acting thread calls a function here after it has released all locks. The function
+ *                   counts the event, and calls the user's function for it, if any, with everything known.
+ * Invariants        I1 the thread that runs a task reports the start and the end of each run, once each
+ *                   and in this order.
+ *                   I2 every event is reported once, by the thread that caused it. */
+#include "observe/measures.h"
+#include "observe/observer.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/ns.h"
+#include "sched/overlap.h"
+#include "sched/scheduled.h"
+#include "sys/probe.h"
+
+/* The future that a report names: for an overlapping run, its series. */
+static hora_future *shown(hora_future *future)
+{
+    return future != NULL && future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series(future) : future;
+}
+
+static void tell(struct hora__pool_observer *pool_observer, hora_event_fn told, hora_event event)
+{
+    if (told == NULL || pool_observer->pool == NULL)
+        return;
+    event.struct_size = sizeof event;
+    told(pool_observer->pool, &event, pool_observer->options.listener.arg);
+}
+
+/* ---- around a run ---- */
+
+static hora_ns at_least_zero(hora_ns time)
+{
+    return time > 0 ? time : 0;
+}
+
+void hora__events_started(struct hora__worker_record *record, hora_future *future, const hora_task *task,
+                          const struct hora__run_start *start)
+{
+    const struct hora__observer_options *options = &record->pool_observer->options;
+    const hora_listener *listener = &options->listener;
+    if (listener->started == NULL && listener->woke_late == NULL)
+        return;
+    hora_ns late = start->late >= 0 ? start->late : hora__measures_lateness(future);
+    hora_event event = {.task = task,
+                        .future = shown(future),
+                        .worker = record->worker->number,
+                        .waited = at_least_zero(start->waited),
+                        .late = at_least_zero(late)};
+    if (late > options->late_after) {
+        HORA__PROBE(task_late, future, task->name, late);
+        tell(record->pool_observer, listener->woke_late, event);
+    }
+    tell(record->pool_observer, listener->started, event);
+}
+
+static bool is_scheduled(const hora_future *future)
+{
+    return future != NULL && (future->kind == HORA__FUTURE_SCHEDULED || future->kind == HORA__FUTURE_OVERLAPPING);
+}
+
+void hora__events_ended(struct hora__worker_record *record, hora_future *future, const hora_task *task,
+                        int code, hora_ns ran)
+{
+    const hora_listener *listener = &record->pool_observer->options.listener;
+    hora_event_fn told = code == 0 ? listener->done : listener->failed;
+    if (told == NULL)
+        return;
+    /* reported as soon as the scheduler knows whether a run will follow */
+    if (code != 0 && is_scheduled(future)) {
+        record->failure = (struct hora__failure){true, code, ran, task};
+        return;
+    }
+    hora_event event = {
+        .task = task, .future = shown(future), .worker = record->worker->number, .code = code, .ran = ran};
+    tell(record->pool_observer, told, event);
+}
+
+void hora__events_failed(struct hora__observer *observer, hora_future *future, bool ends,
+                         int64_t failures_in_a_row)
+{
+    struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
+    hora_thread *thread = hora__thread_existing();
+    if (thread == NULL || thread->worker_observer == NULL ||
+        hora__worker_record_of(thread->worker_observer)->pool_observer != pool_observer)
+        return;
+    struct hora__worker_record *record = hora__worker_record_of(thread->worker_observer);
+    struct hora__failure failure = record->failure;
+    record->failure.is_noted = false;
+    if (!failure.is_noted)
+        return; /* too deep to be observed */
+    hora_event event = {.task = failure.task,
+                        .future = shown(future),
+                        .worker = record->worker->number,
+                        .code = failure.code,
+                        .ran = failure.ran,
+                        .ends = ends,
+                        .failures_in_a_row = failures_in_a_row};
+    tell(pool_observer, pool_observer->options.listener.failed, event);
+}
+
+/* ---- other events ---- */
+
+static const char *name_of(const hora_task *task)
+{
+    return task != NULL ? task->name : NULL;
+}
+
+void hora__events_rejected(struct hora__observer *observer, hora_future *future, const hora_task *task,
+                           const char *why)
+{
+    struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
+    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    if (future != NULL) {
+        hora__future_copy_task(future, &own);
+        task = &own.task;
+    }
+    hora__measures_count_event(pool_observer, task->name, HORA__COUNT_REJECTED, 1);
+    hora_event event = {.task = task, .future = future, .why = why};
+    tell(pool_observer, pool_observer->options.listener.rejected, event);
+}
+
+void hora__events_thread_failed(struct hora__observer *observer, int error)
+{
+    struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
+    tell(pool_observer, pool_observer->options.listener.thread_failed, (hora_event){.code = error});
+}
+
+void hora__events_skipped(struct hora__observer *observer, hora_future *future, int64_t count)
+{
+    struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
+    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    hora__future_copy_task(future, &own);
+    hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_SKIPPED, count);
+    hora_event event = {.task = &own.task, .future = future, .count = count};
+    tell(pool_observer, pool_observer->options.listener.skipped, event);
+}
+
+void hora__events_clock_stepped(struct hora__observer *observer, hora_ns suspended, hora_ns stepped,
+                                int overdue)
+{
+    struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
+    hora_event event = {.suspended = suspended, .stepped = stepped, .count = overdue};
+    tell(pool_observer, pool_observer->options.listener.clock_stepped, event);
+}
+
+void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future *future, int64_t count,
+                          const char *why)
+{
+    assert(future != NULL && count > 0);
+    struct hora__task_copy own; /* another thread may cancel and drop the task at the same time */
+    hora__future_copy_task(future, &own);
+    HORA__PROBE(task_expired, future, own.task.name, why);
+    hora__measures_count_event(pool_observer, own.task.name, HORA__COUNT_EXPIRED, count);
+    hora_event event = {.task = &own.task, .future = shown(future), .why = why};
+    tell(pool_observer, pool_observer->options.listener.expired, event);
+}
+
+void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future, const hora_event *event)
+{
+    hora_event own = *event;
+    own.future = future != NULL ? shown(future) : NULL;
+    if (own.task == NULL && future != NULL)
+        own.task = &future->task;
+    HORA__PROBE(task_stuck, future, name_of(own.task), own.worker, own.ran);
+    hora__measures_count_event(pool_observer, name_of(own.task), HORA__COUNT_STUCK, 1);
+    tell(pool_observer, pool_observer->options.listener.stuck, own);
+}
+
+void hora__events_resized(struct hora__pool_observer *pool_observer, int before, int after, const char *why)
+{
+    assert(before != after);
+    HORA__PROBE(pool_resized, pool_observer->pool, before, after, why);
+    hora_event event = {.threads_before = before, .threads = after, .why = why};
+    tell(pool_observer, pool_observer->options.listener.resized, event);
+}

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - why a task has not run, or how it ended, in words
+ *
+ * How it works      Several locks guard the facts: the future's, that of its pool's queue, and the pool's.
+ *                   Each is taken by itself, and the facts read under it become a clause. Facts read
+ *                   earlier may be outdated by then, so each clause states only what was true at one
+ *                   moment.
+ * References        A future with an owner is in the owner's books, and until these are even no thread can
+ *                   free the pool, nor a queue that was given to it. So references to both are taken under
+ *                   the future's lock; afterwards they cannot go away.
+ * Memory            None is allocated, so nothing can fail.
+ * Locks             one at a time. */
+#include "observe/explain.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "observe/measures.h"
+#include "sched/timer_queue_view.h"
+#include "sched/scheduled.h"
+#include "sched/scheduler.h"
+#include "sched/zones.h"
+#include "sync/clock.h"
+
+/* ---- the future ---- */
+
+static hora_pool *pool_of(struct hora__queue_owner *owner)
+{
+    return HORA__LIST_ENTRY(owner, struct hora_pool, owner);
+}
+
+/* Reads the facts that the future's lock guards, and takes the references. */
+static void open_matter(struct hora__explained_future *explained, hora_future *future)
+{
+    *explained = (struct hora__explained_future){.future = future};
+    hora__mutex_lock(&future->object.lock);
+    explained->state = (enum hora__future_state)hora__atomic_load(&future->state);
+    explained->failure = future->failure;
+    explained->is_listed = future->listed;
+    explained->runner = hora_thread_ref(future->runner);
+    if (future->owner != NULL) {
+        explained->pool = pool_of(future->owner);
+        explained->queue = explained->pool->queue;
+        if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
+            hora__object_ref(&explained->pool->object);
+        if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
+            hora__object_ref(&explained->queue->object);
+    }
+    explained->now = hora_clock_now(explained->pool != NULL ? explained->pool->object.clock : future->object.clock);
+    hora__mutex_unlock(&future->object.lock);
+}
+
+/* Gives the references back. */
+static void close_matter(struct hora__explained_future *explained)
+{
+    (void)hora_thread_unref(explained->runner);
+    if (explained->pool == NULL)
+        return;
+    if (!HORA__FAULT(EXPLAIN_POOL_UNREFERENCED))
+        hora__object_leave(&explained->pool->object); /* this may free it */
+    if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
+        hora__object_leave(&explained->queue->object);
+}
+
+/* ---- the pool ---- */
+
+/* Adds a worker to the view of its pool. */
+static void look_at_locked(struct hora__pool_view *pool_view, const struct hora__explained_future *explained,
+                           struct hora__worker *worker)
+{
+    assert(hora__mutex_held(&explained->pool->object.lock));
+    struct hora__run_reading now;
+    bool is_active = hora__worker_is_active(worker);
+    bool is_known =
+        worker->worker_observer != NULL && hora__worker_record_read(hora__worker_record_of(worker->worker_observer), &now);
+    bool is_off = hora__worker_is_written_off(worker);
+    pool_view->workers += is_off ? 0 : 1;
+    pool_view->busy += is_active && !is_off ? 1 : 0;
+    pool_view->written_off += is_off ? 1 : 0;
+    if (explained->runner != NULL && worker->thread == explained->runner) {
+        pool_view->runner = worker->number;
+        pool_view->runner_is_known = is_known;
+        if (is_known)
+            pool_view->runner_now = now;
+    }
+    if (is_known && !is_off && (pool_view->longest == 0 || now.began < pool_view->longest_now.began)) {
+        pool_view->longest = worker->number;
+        pool_view->longest_now = now;
+    }
+}
+
+void hora__pool_view_read(const struct hora__explained_future *explained, struct hora__pool_view *ret_pool_view)
+{
+    assert(explained->pool != NULL);
+    hora_pool *pool = explained->pool;
+    struct hora__pool_view pool_view = {.workers = 0};
+    hora__mutex_lock(&pool->object.lock);
+    pool_view.state = hora__state_of(hora__atomic_load(&pool->control));
+    pool_view.core_threads = hora__atomic_load(&pool->core_threads);
+    pool_view.thread_failures = pool->thread_failures;
+    pool_view.thread_error = pool->thread_error;
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next)
+        look_at_locked(&pool_view, explained, HORA__LIST_ENTRY(link, struct hora__worker, link));
+    hora__mutex_unlock(&pool->object.lock);
+    *ret_pool_view = pool_view;
+}
+
+/* ---- clauses ---- */
+
+/* "resize (img.c:88)", "a task (img.c:88)" or "a task". */
+static void add_task(struct hora__text *out, const char *name, const char *file, int line)
+{
+    hora__text_add(out, name != NULL ? name : "a task");
+    if (file == NULL)
+        return;
+    hora__text_add(out, " (");
+    hora__text_add(out, file);
+    hora__text_add_char(out, ':');
+    hora__text_add_int(out, line);
+    hora__text_add_char(out, ')');
+}
+
+static void add_thread_error(struct hora__text *out, const struct hora__pool_view *pool_view)
+{
+    hora__text_add(out, hora_strerror(pool_view->thread_error));
+}
+
+void hora__explain_longest(struct hora__text *out, const char *words, const struct hora__explained_future *explained,
+                       const struct hora__pool_view *pool_view)
+{
+    const struct hora__run_reading *now = &pool_view->longest_now;
+    if (pool_view->longest == 0)
+        return;
+    hora__text_add(out, words);
+    hora__text_add(out, "worker ");
+    hora__text_add_int(out, pool_view->longest);
+    hora__text_add(out, " has been busy with ");
+    add_task(out, now->name, now->file, now->line);
+    hora__text_add(out, " for ");
+    hora__text_add_duration(out, hora__ns_sub(explained->now, now->began));
+}
+
+/* All workers are busy: with what, and whether some do not count. */
+static void add_busy(struct hora__text *out, const struct hora__explained_future *explained,
+                     const struct hora__pool_view *pool_view)
+{
+    assert(pool_view->workers > 0 && pool_view->busy == pool_view->workers);
+    if (pool_view->workers == 1) {
+        hora__text_add(out, "; its pool's only worker is busy");
+    } else {
+        hora__text_add(out, "; all ");
+        hora__text_add_count(out, pool_view->workers, "worker");
+        hora__text_add(out, " are busy");
+    }
+    hora__explain_longest(out, ": ", explained, pool_view);
+    if (pool_view->written_off > 0) {
+        hora__text_add(out, "; ");
+        hora__text_add_count(out, pool_view->written_off, "worker");
+        hora__text_add(out, pool_view->written_off == 1 ? " is stuck, and does not count"
+                                                    : " are stuck, and do not count");
+    }
+    if (pool_view->thread_failures > 0 && pool_view->workers < pool_view->core_threads) {
+        hora__text_add(out, "; no other thread could be started: ");
+        add_thread_error(out, pool_view);
+    }
+}
+
+void hora__explain_state(struct hora__text *out, const struct hora__pool_view *pool_view)
+{
+    if (pool_view->state >= HORA__STOP)
+        hora__text_add(out, "; its pool has been stopped");
+    else if (pool_view->state == HORA__SHUTDOWN)
+        hora__text_add(out, "; its pool has been shut down and is running the remaining tasks");
+}
+
+void hora__explain_not_taken(struct hora__text *out, const struct hora__explained_future *explained,
+                             const struct hora__pool_view *pool_view)
+{
+    hora__explain_state(out, pool_view);
+    if (pool_view->state >= HORA__STOP)
+        return;
+    if (pool_view->workers == 0 && pool_view->thread_failures > 0) {
+        hora__text_add(out, "; no thread could be started: ");
+        add_thread_error(out, pool_view);
+    } else if (pool_view->workers > 0 && pool_view->busy == pool_view->workers) {
+        add_busy(out, explained, pool_view);
+    } else {
+        hora__text_add(out, "; a worker is about to take it");
+    }
+}
+
+/* ---- a scheduled task ---- */
+
+/* What was true of a scheduled task while the lock of its timer queue was held. */
+struct schedule_view {
+    enum hora__stage stage;
+    enum hora__timeline line;
+    hora_ns now; /* on its timeline, like all times here */
+    hora_ns due; /* HORA_FOREVER: never, or while paused */
+    bool is_paused;
+    bool is_held_up; /* the scheduler is being told that the clocks were set */
+    bool is_given;   /* its time was given explicitly */
+    bool in_admission; /* it is due, and waits for admission */
+    enum hora__staleness staleness;
+    int before; /* number of due tasks before it */
+    bool may_overlap;
+    int overlap_max;
+    int running;
+    hora_ns began;  /* start of the current or last run; HORA_NEVER: none */
+    hora_ns every;  /* of a fixed rate, else 0 */
+    bool backs_off; /* its rules back off after failures */
+    int64_t runs;
+    int64_t failures;
+    int64_t failures_in_a_row;
+};
+
+/* Reads the state of a series. */
+static void read_series(const struct hora__scheduled *scheduled, struct schedule_view *schedule)
+{
+    assert(scheduled->series != NULL);
+    const struct hora__series *own = scheduled->series;
+    schedule->is_given = own->is_given;
+    schedule->staleness = own->staleness;
+    schedule->may_overlap = own->overlap != NULL;
+    schedule->overlap_max = own->rules->overlap_max;
+    schedule->running = own->running;
+    schedule->began = scheduled->run.last.start;
+    schedule->every = own->trigger == HORA__RATE ? own->every : 0;
+    schedule->backs_off = own->rules->failure == HORA_FAILURE_BACK_OFF;
+    schedule->runs = own->runs;
+    schedule->failures = own->failures;
+    schedule->failures_in_a_row = own->failures_in_a_row;
+}
+
+/* Reads everything there is to know of a scheduled task in one visit to its timer queue. */
+static void read_schedule(const struct hora__explained_future *explained, struct schedule_view *ret_series)
+{
+    struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
+    struct hora__timer_queue_view view;
+    struct schedule_view schedule = {.began = HORA_NEVER};
+    hora__mutex_lock(&scheduled->queue->object.lock);
+    hora__timer_queue_view_begin(&view, scheduled->queue);
+    schedule.stage = (enum hora__stage)scheduled->entry.stage;
+    schedule.line = hora__scheduled_line(scheduled);
+    schedule.now = view.now[schedule.line];
+    schedule.due = hora__scheduled_due(scheduled);
+    schedule.is_paused = scheduled->paused;
+    schedule.is_held_up = view.is_telling;
+    schedule.in_admission = scheduled->entry.in_admission;
+    if (scheduled->series != NULL) {
+        read_series(scheduled, &schedule);
+    } else {
+        schedule.running = scheduled->is_running ? 1 : 0;
+        schedule.began = scheduled->has_begun ? scheduled->run.last.start : HORA_NEVER;
+    }
+    if (schedule.stage == HORA__WAITS && schedule.due <= schedule.now)
+        schedule.before = hora__timer_queue_view_before(&view, &scheduled->entry);
+    hora__mutex_unlock(&scheduled->queue->object.lock);
+    *ret_series = schedule;
+}
+
+/* ---- words ---- */
+
+static void add_two_digits(struct hora__text *out, char before, int number)
+{
+    hora__text_add_char(out, before);
+    hora__text_add_number(out, (uint64_t)number, 2);
+}
+
+/* " (2026-11-16 03:00:00 Europe/Zurich)" */
+static void add_moment(struct hora__text *out, const hora_zone *zone, hora_instant instant)
+{
+    hora_local local;
+    if (hora_zone_to_local(zone, instant, &local) < 0)
+        return;
+    hora__text_add(out, " (");
+    hora__text_add_number(out, (uint64_t)local.year, 4);
+    add_two_digits(out, '-', local.month);
+    add_two_digits(out, '-', local.day);
+    add_two_digits(out, ' ', local.hour);
+    add_two_digits(out, ':', local.minute);
+    add_two_digits(out, ':', local.second);
+    hora__text_add_char(out, ' ');
+    const char *name = hora_zone_name(zone);
+    hora__text_add(out, strcmp(name, "local") == 0 ? local.short_name : name);
+    hora__text_add_char(out, ')');
+}
+
+static void add_when(struct hora__text *out, const struct hora__explained_future *explained,
+                     const struct schedule_view *schedule)
+{
+    hora__text_add(out, "in ");
+    hora__text_add_duration(out, hora__ns_sub(schedule->due, schedule->now));
+    const struct hora__scheduled *scheduled = hora__scheduled_of(explained->future);
+    if (schedule->line == HORA__WALL)
+        add_moment(out, hora__zones_of(hora__scheduled_rules(scheduled)->trigger),
+                   (hora_instant){schedule->due});
+}
+
+/* Runs that go on at the same time. */
+static void add_others(struct hora__text *out, const struct schedule_view *schedule)
+{
+    if (!schedule->may_overlap || schedule->running == 0)
+        return;
+    hora__text_add(out, "; ");
+    hora__text_add_count(out, schedule->running, "run");
+    hora__text_add(out, schedule->running == 1 ? " of it is in progress" : " of it are in progress");
+    if (schedule->running == schedule->overlap_max)
+        hora__text_add(out, ", the maximum");
+}
+
+/* Its time has not come. */
+static void add_not_yet(struct hora__text *out, const struct hora__explained_future *explained,
+                        const struct schedule_view *schedule)
+{
+    assert(schedule->due > schedule->now);
+    if (schedule->due == HORA_FOREVER) {
+        hora__text_add(out, "waits for a time that never comes");
+        return;
+    }
+    if (schedule->backs_off && schedule->is_given && schedule->failures_in_a_row > 0) {
+        hora__text_add(out, "backs off after failure ");
+        hora__text_add_int(out, schedule->failures);
+        if (schedule->failures_in_a_row > 1) {
+            hora__text_add(out, ", the ");
+            hora__text_add_ordinal(out, schedule->failures_in_a_row);
+            hora__text_add(out, " in a row");
+        }
+        hora__text_add(out, ": next attempt ");
+    } else {
+        hora__text_add(out, "waits for its time: ");
+    }
+    add_when(out, explained, schedule);
+}
+
+/* Its time has come, but no worker has taken it. */
+static void add_due(struct hora__text *out, const struct hora__explained_future *explained,
+                    const struct schedule_view *schedule)
+{
+    assert(schedule->due <= schedule->now);
+    if (schedule->staleness == HORA__NEW_RULES) {
+        hora__text_add(out, "must recompute its next time, because zones were refreshed");
+    } else if (schedule->staleness == HORA__SET_BACK) {
+        hora__text_add(out, "must recompute its next time, because the clock was set back");
+    } else if (schedule->due == schedule->now) {
+        hora__text_add(out, "is due now");
+    } else {
+        hora__text_add(out, "has been due for ");
+        hora__text_add_duration(out, hora__ns_sub(schedule->now, schedule->due));
+    }
+    if (schedule->in_admission) {
+        hora__text_add(out, ", and ");
+        hora__explain_admission(out, explained);
+        return;
+    }
+    if (schedule->before > 0) {
+        hora__text_add(out, "; ");
+        hora__text_add_count(out, schedule->before, "task");
+        hora__text_add(out,
+                       schedule->before == 1 ? " that is due is ahead of it" : " that are due are ahead of it");
+    }
+    if (schedule->is_held_up) {
+        hora__text_add(
+            out, "; its scheduler is processing a clock change and starts nothing meanwhile");
+        return;
+    }
+    struct hora__pool_view pool_view;
+    hora__pool_view_read(explained, &pool_view);
+    hora__explain_not_taken(out, explained, &pool_view);
+}
+
+static void add_waits(struct hora__text *out, const struct hora__explained_future *explained,
+                      const struct schedule_view *schedule)
+{
+    if (schedule->is_paused)
+        hora__text_add(out, "is paused");
+    else if (schedule->due > schedule->now)
+        add_not_yet(out, explained, schedule);
+    else
+        add_due(out, explained, schedule);
+    add_others(out, schedule);
+}
+
+/* A scheduled task that is neither done nor running. */
+static void add_scheduled(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    struct schedule_view schedule;
+    read_schedule(explained, &schedule);
+    switch (schedule.stage) {
+    case HORA__WAITS:
+        add_waits(out, explained, &schedule);
+        return;
+    case HORA__TAKEN:
+    case HORA__RUNS:
+        hora__text_add(out, "has been taken by a worker, which is about to run it or to put it back");
+        return;
+    case HORA__SWEPT:
+        hora__text_add(out, "is being removed, because its scheduler was shut down or stopped");
+        return;
+    case HORA__OUT:
+    default:
+        hora__text_add(out, schedule.running > 0
+                                ? "has no further time, and is over when its current runs end"
+                                : "is being added to or removed from its scheduler");
+    }
+}
+
+/* ---- running or over ---- */
+
+/* How long the current run of a scheduled task has taken; < 0: unknown. */
+static hora_ns running_for(const struct hora__explained_future *explained)
+{
+    struct schedule_view schedule;
+    read_schedule(explained, &schedule);
+    bool is_known = schedule.running > 0 && schedule.began != HORA_NEVER && schedule.began <= schedule.now;
+    return is_known ? hora__ns_sub(schedule.now, schedule.began) : -1;
+}
+
+/* What the current run means for the next one: a clause, or nothing. */
+static void add_next_run(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    struct schedule_view schedule;
+    read_schedule(explained, &schedule);
+    hora_ns next = hora__ns_add(schedule.due, schedule.every);
+    if (schedule.running == 0 || schedule.every == 0 || schedule.is_paused || next > schedule.now)
+        return;
+    hora__text_add(out, "; the next run was due ");
+    hora__text_add_duration(out, hora__ns_sub(schedule.now, next));
+    hora__text_add(out, " ago, and waits for the end of this one");
+}
+
+/* How a series has come to its end. */
+static void add_end_of_series(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    struct schedule_view schedule;
+    read_schedule(explained, &schedule);
+    hora__text_add(out, "is over: it has run ");
+    if (schedule.runs == 1)
+        hora__text_add(out, "once");
+    else
+        hora__text_add_count(out, schedule.runs, "time");
+}
+
+/* ---- it runs ---- */
+
+/* Whether the worker's note is about this task, and not about one that the task runs while it waits. */
+static bool is_noted(const struct hora__explained_future *explained, const struct hora__pool_view *pool_view)
+{
+    const hora_task *task = &explained->future->task;
+    return pool_view->runner_is_known && pool_view->runner_now.file == task->file &&
+           pool_view->runner_now.line == task->line;
+}
+
+static void add_progress(struct hora__text *out, const struct hora__explained_future *explained,
+                         const struct hora__run_reading *now)
+{
+    assert(now != NULL);
+    if (now->progress == HORA_NEVER)
+        return;
+    if (now->of > 0) {
+        hora__text_add(out, "; it has done ");
+        hora__text_add_int(out, now->done);
+        hora__text_add(out, " of ");
+        hora__text_add_int(out, now->of);
+        hora__text_add(out, ", as reported ");
+    } else {
+        hora__text_add(out, "; it made progress ");
+    }
+    hora__text_add_duration(out, hora__ns_sub(explained->now, now->progress));
+    hora__text_add(out, " ago");
+}
+
+/* The thread that runs the task, and for how long, if that is known: `ran` < 0 if it is not. */
+static void add_runner(struct hora__text *out, const struct hora__explained_future *explained,
+                       const struct hora__pool_view *pool_view, hora_ns ran)
+{
+    if (pool_view->runner > 0) {
+        hora__text_add(out, "worker ");
+        hora__text_add_int(out, pool_view->runner);
+    } else {
+        hora__text_add(out, explained->runner == hora__thread_existing() ? "the calling thread"
+                                                                      : "a thread that is not a worker");
+    }
+    bool noted = is_noted(explained, pool_view);
+    if (noted && ran < 0)
+        ran = hora__ns_sub(explained->now, pool_view->runner_now.began);
+    if (ran < 0) {
+        hora__text_add(out, " runs it");
+        return;
+    }
+    hora__text_add(out, " has been running it for ");
+    hora__text_add_duration(out, ran);
+    if (noted)
+        add_progress(out, explained, &pool_view->runner_now);
+}
+
+static void add_running(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    struct hora__pool_view pool_view = {.workers = 0};
+    if (explained->pool != NULL)
+        hora__pool_view_read(explained, &pool_view);
+    bool is_scheduled = hora__scheduled_of(explained->future) != NULL;
+    add_runner(out, explained, &pool_view, is_scheduled ? running_for(explained) : -1);
+    if (is_scheduled && explained->state == HORA__FUTURE_NEW)
+        add_next_run(out, explained);
+}
+
+/* ---- it is done ---- */
+
+static void add_expired(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    const struct hora__extra *extra = hora__future_extra(explained->future);
+    bool may_start = extra != NULL && extra->terms.start_within > 0;
+    bool may_end = extra != NULL && extra->terms.finish_within > 0;
+    hora__text_add(out, "expired: it ");
+    if (may_start == may_end)
+        hora__text_add(out, "did not start or finish in time");
+    else
+        hora__text_add(out, may_start ? "did not start in time" : "did not finish in time");
+}
+
+static void add_failed(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    switch (explained->failure) {
+    case HORA_EREJECTED:
+        hora__text_add(out,
+                       "was rejected: its pool had neither a thread nor room for it, or had been shut down");
+        return;
+    case HORA_EABANDONED:
+        hora__text_add(out, "was abandoned: its pool was stopped, or it ended its thread");
+        return;
+    case HORA_EEXPIRED:
+        add_expired(out, explained);
+        return;
+    default:
+        hora__text_add(out, "failed with code ");
+        hora__text_add_int(out, explained->failure);
+    }
+}
+
+static void add_done(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    assert(explained->state != HORA__FUTURE_NEW);
+    switch (explained->state) {
+    case HORA__FUTURE_NORMAL:
+        if (explained->future->task.run == NULL)
+            hora__text_add(out, "was completed");
+        else if (hora_future_is_periodic(explained->future))
+            add_end_of_series(out, explained);
+        else
+            hora__text_add(out, "ran and succeeded");
+        return;
+    case HORA__FUTURE_EXCEPTIONAL:
+        add_failed(out, explained);
+        return;
+    default:
+        hora__text_add(out, "was cancelled");
+        if (explained->runner != NULL) {
+            hora__text_add(out, ", but is still running: ");
+            add_running(out, explained);
+        }
+    }
+}
+
+/* ---- it waits in a queue in order of submission ---- */
+
+struct search {
+    const hora_future *future;
+    bool is_found;
+    int before;
+    hora_ns oldest; /* how long the first one has waited; HORA_NEVER: unknown */
+    hora_ns now;
+};
+
+/* Visits the queue up to the task, and counts the tasks before it. */
+static bool seek(void *item, const hora_task *task, void *arg)
+{
+    (void)task;
+    struct search *search = arg;
+    search->is_found = item == search->future;
+    if (search->is_found)
+        return false;
+    const struct hora__extra *extra = search->before == 0 && item != NULL ? hora__future_extra(item) : NULL;
+    if (extra != NULL)
+        search->oldest = hora__ns_sub(search->now, extra->came);
+    search->before++;
+    return true;
+}
+
+static void add_position(struct hora__text *out, const struct search *search)
+{
+    assert(search->is_found && search->before >= 0);
+    if (search->before == 0) {
+        hora__text_add(out, "is the first in the queue");
+        return;
+    }
+    hora__text_add(out, "is the ");
+    hora__text_add_ordinal(out, (int64_t)search->before + 1);
+    hora__text_add(out, " in the queue: ");
+    hora__text_add_count(out, search->before, "task");
+    hora__text_add(out, search->before == 1 ? " is ahead of it" : " are ahead of it");
+    if (search->oldest != HORA_NEVER) {
+        hora__text_add(out, search->before == 1 ? ", and has waited for " : ", the oldest has waited for ");
+        hora__text_add_duration(out, search->oldest);
+    }
+}
+
+/* For a queue with an order of its own. */
+static void add_somewhere(struct hora__text *out, int size)
+{
+    hora__text_add(out, "is one of ");
+    hora__text_add_count(out, size, "task");
+    hora__text_add(out, " in a queue with an order of its own");
+}
+
+/* A task that waits in the queue of a pool without admission. */
+static void add_queued(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    assert(explained->pool != NULL && explained->queue != NULL);
+    hora_queue *queue = explained->queue;
+    struct hora__pool_view pool_view;
+    struct search search = {.future = explained->future, .oldest = HORA_NEVER, .now = explained->now};
+    bool is_ordered = hora__work_is_ordered(queue);
+    /* Only a queue that knows its order has positions. A scheduler's queue also holds entries that are not
+     * futures. */
+    int size = is_ordered ? hora__work_visit(queue, seek, &search) : hora__queue_count(queue);
+    hora_ns latest;
+    if (search.oldest == HORA_NEVER && search.before > 0 && explained->pool->kind == NULL &&
+        hora__pool_measures(explained->pool))
+        hora__measures_waiting(explained->pool, &search.oldest, &latest);
+    bool is_there = is_ordered ? search.is_found : hora_queue_contains(queue, explained->future) > 0;
+    hora__pool_view_read(explained, &pool_view);
+    if (!is_there) {
+        hora__text_add(out, "has been given to a worker, which is about to run it");
+        return;
+    }
+    if (is_ordered)
+        add_position(out, &search);
+    else
+        add_somewhere(out, size);
+    hora__explain_not_taken(out, explained, &pool_view);
+}
+
+/* A task that is neither done nor running. */
+static void add_waiting(struct hora__text *out, const struct hora__explained_future *explained)
+{
+    assert(explained->runner == NULL);
+    if (explained->future->task.run == NULL)
+        hora__text_add(out, "is a promise that has not been completed");
+    else if (explained->is_listed)
+        hora__text_add(out, "was handed back by a pool that was stopped, and is in no queue");
+    else if (explained->pool == NULL)
+        hora__text_add(out, "is in no queue: it has not been executed, or has been removed");
+    else if (hora__scheduled_of(explained->future) != NULL)
+        add_scheduled(out, explained);
+    else if (explained->pool->admission != NULL && explained->pool->kind == NULL)
+        hora__explain_admission(out, explained);
+    else
+        add_queued(out, explained);
+}
+
+int hora_future_explain(hora_future *future, char *text, size_t size)
+{
+    if (future == NULL || (text == NULL && size > 0))
+        return HORA_EINVAL;
+    int error = hora__object_check(&future->object);
+    if (error < 0)
+        return error;
+    struct hora__explained_future explained;
+    struct hora__text out = hora__text_begin(text, size);
+    open_matter(&explained, future);
+    const hora_task *task = &future->task;
+    const char *name = hora__future_lock_name(future);
+    add_task(&out, name, task->file, task->line);
+    hora__future_unlock_name(future);
+    hora__text_add_char(&out, ' ');
+    if (explained.state != HORA__FUTURE_NEW) {
+        add_done(&out, &explained);
+    } else if (explained.runner != NULL) {
+        hora__text_add(&out, "is running: ");
+        add_running(&out, &explained);
+    } else {
+        add_waiting(&out, &explained);
+    }
+    close_matter(&explained);
+    return hora__text_end(&out);
+}

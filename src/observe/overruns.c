@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* overruns.c - runs that take too long: interrupting them, and reporting that they are stuck
+ *
+ * Own limits        A run with limits of its own has a check in the watchdog while it lasts; the room was
+ *                   reserved when the worker was made. The watchdog interrupts the run under its lock and
+ *                   only while the run is registered, and the worker ends the run under the same lock. So
+ *                   the interrupt hits this run or nothing.
+ * The pool's rule   costs a run one read of a flag. One check makes the rounds: it reads what each worker
+ *                   has noted, and comes back when the worker that has been quiet for longest may be
+ *                   stuck. When it finds no worker at work it sets `rests`, comes once more after
+ *                   stuck_after, and then rests until a worker that begins a task finds it resting. So an
+ *                   idle pool does not wake up. The last round is needed because a worker notes its run
+ *                   without a fence before it reads `rests`; by then the note is visible.
+ * Locks             The rounds hold the pool's lock; reports are made after it is released. */
+#include "observe/observer.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/fault.h"
+#include "base/ns.h"
+#include "observe/measures.h"
+#include "observe/watchdog.h"
+#include "sys/alloc.h"
+
+/* ---- reporting ---- */
+
+static hora_ns last_sign(const struct hora__run_reading *reading)
+{
+    return hora__ns_max(reading->began, reading->progress);
+}
+
+static void note_task(struct hora__watchdog_action *action, const struct hora__run_reading *reading)
+{
+    action->task = (hora_task){.name = reading->name, .file = reading->file, .line = reading->line};
+}
+
+static void note_stuck(struct hora__watchdog_action *action, const struct hora__run_reading *reading,
+                       int worker, hora_ns began)
+{
+    note_task(action, reading);
+    action->event = (hora_event){.struct_size = sizeof action->event,
+                                 .worker = worker,
+                                 .ran = hora__ns_sub(action->now, began),
+                                 .quiet = hora__ns_sub(action->now, last_sign(reading))};
+}
+
+/* Reports a stuck run, and replaces its worker first if the task asks for that. */
+static void tell_stuck(struct hora__watchdog_action *action)
+{
+    assert(action->pool_observer->pool != NULL);
+    struct hora__pool_observer *pool_observer = action->pool_observer;
+    if (action->replaced_run > 0)
+        (void)hora__worker_write_off(pool_observer->pool, action->event.worker, action->replaced_run);
+    action->event.task = &action->task;
+    action->event.future = action->future;
+    hora__events_stuck(pool_observer, action->future, &action->event);
+    (void)hora_future_unref(action->future);
+}
+
+static void tell_overrun(struct hora__watchdog_action *action)
+{
+    hora__measures_count_event(action->pool_observer, action->task.name, HORA__COUNT_OVERRUN, 1);
+}
+
+/* ---- limits of a run ---- */
+
+static hora_ns stuck_after_of(const struct hora__watched_run *run)
+{
+    hora_ns own = run->terms->stuck_after;
+    return own > 0 ? own : run->record->pool_observer->options.stuck_after;
+}
+
+/* When to look next in order to report the run as stuck; HORA_FOREVER: never. */
+static hora_ns stuck_at(const struct hora__watched_run *run, const struct hora__run_reading *reading)
+{
+    assert(run->terms != NULL);
+    hora_ns stuck_after = stuck_after_of(run);
+    if (stuck_after == 0)
+        return HORA_FOREVER;
+    bool after_limit = run->terms->run_limit > 0 && run->terms->stuck_after > 0;
+    hora_ns from = after_limit ? hora__ns_add(run->began, run->terms->run_limit) : last_sign(reading);
+    return hora__ns_add(hora__ns_max(from, run->told), stuck_after);
+}
+
+/* Interrupts a run whose run_limit is over, or reports it as stuck. */
+static hora_ns look_at_run(struct hora__watchdog_check *check, hora_ns now,
+                           struct hora__watchdog_action *action)
+{
+    struct hora__watched_run *run = HORA__LIST_ENTRY(check, struct hora__watched_run, check);
+    struct hora__run_reading reading;
+    bool runs = hora__worker_record_read(run->record, &reading);
+    assert(runs);
+    (void)runs;
+    if (run->terms->run_limit > 0 && !run->is_interrupted) {
+        run->is_interrupted = true;
+        (void)hora_thread_interrupt(run->thread);
+        note_task(action, &reading);
+        action->act = tell_overrun;
+        return stuck_at(run, &reading);
+    }
+    hora_ns at = stuck_at(run, &reading);
+    if (at > now)
+        return at; /* it has made progress */
+    run->told = now;
+    note_stuck(action, &reading, run->record->worker->number, run->began);
+    action->future = hora_future_ref(run->future);
+    action->replaced_run = run->terms->replace_stuck ? run->number : 0;
+    action->act = tell_stuck;
+    return stuck_at(run, &reading);
+}
+
+int hora__overruns_prepare(struct hora__worker_record *record)
+{
+    for (int i = 0; i < HORA__FRAMES; i++) {
+        record->runs[i].record = record;
+        hora__watchdog_check_init(&record->runs[i].check, look_at_run, NULL);
+    }
+    return hora__watchdog_reserve(record->pool_observer->watchdog, HORA__FRAMES);
+}
+
+void hora__overruns_release(struct hora__worker_record *record)
+{
+    hora__watchdog_unreserve(record->pool_observer->watchdog, HORA__FRAMES);
+}
+
+/* Numbers the runs that have a limit. */
+static int next_number(struct hora__worker_record *record)
+{
+    record->numbers = record->numbers == INT32_MAX ? 1 : record->numbers + 1;
+    return record->numbers;
+}
+
+/* Tells in which run the worker may be replaced: of the runs that it is in, the innermost with limits. */
+static void note_innermost(struct hora__worker_record *record, const struct hora__watched_run *run)
+{
+    hora__counter_set(&record->has_own_limit, run != NULL ? 1 : 0);
+    hora__worker_can_be_written_off(record->worker,
+                                    run != NULL && run->terms->replace_stuck ? run->number : 0);
+}
+
+static bool has_own_limit(const hora_task_options *terms)
+{
+    return terms->run_limit > 0 || terms->stuck_after > 0 || terms->replace_stuck;
+}
+
+/* Sets the check of a run with its own limits. */
+static void register_run(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
+                         hora_ns now)
+{
+    assert(record->depth >= 1 && record->depth <= HORA__FRAMES && future != NULL);
+    struct hora__watched_run *run = &record->runs[record->depth - 1];
+    run->terms = &hora__future_extra(future)->terms;
+    run->future = future;
+    run->thread = record->worker->thread;
+    run->began = now;
+    run->told = HORA_NEVER;
+    run->is_interrupted = false;
+    hora__future_note_interrupt(future, false); /* the flag of a series may be left from another run */
+    run->number = next_number(record);
+    struct hora__run_reading reading = {.began = now, .progress = HORA_NEVER};
+    hora_ns first =
+        run->terms->run_limit > 0 ? hora__ns_add(now, run->terms->run_limit) : stuck_at(run, &reading);
+    if (first == HORA_FOREVER)
+        return;
+    frame->run = run;
+    note_innermost(record, run);
+    (void)hora__watchdog_set(record->pool_observer->watchdog, &run->check, first);
+}
+
+static void wake_rounds(struct hora__pool_observer *pool_observer, hora_ns now);
+
+void hora__overruns_begins(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future,
+                           hora_ns now)
+{
+    assert(record->depth >= 1);
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    wake_rounds(record->pool_observer, now);
+    if (extra != NULL && has_own_limit(&extra->terms))
+        register_run(record, frame, future, now);
+}
+
+void hora__overruns_ended(struct hora__worker_record *record, struct hora__frame *frame, hora_future *future)
+{
+    struct hora__watched_run *run = frame->run;
+    if (run == NULL)
+        return;
+    if (!HORA__FAULT(OVERRUN_MEETS_NEXT))
+        (void)hora__watchdog_unset(record->pool_observer->watchdog, &run->check);
+    if (run->is_interrupted)
+        hora__future_note_interrupt(future, true);
+    frame->run = NULL;
+    struct hora__watched_run *outer = NULL;
+    for (int i = record->depth - 1; i >= 0 && outer == NULL; i--)
+        outer = record->frames[i].run;
+    note_innermost(record, outer);
+}
+
+/* ---- the pool's rule ---- */
+
+enum { TOLD_AT_ONCE = 16 };
+
+struct hora__stuck_rounds {
+    struct hora__pool_observer *pool_observer; /* immutable */
+    struct hora__watchdog_check check;
+    hora__atomic rests; /* it found no worker at work, and comes back only when a worker rouses it */
+};
+
+struct round {
+    hora_ns next;
+    int found;
+    struct hora__watchdog_action actions[TOLD_AT_ONCE];
+};
+
+/* Notes a worker that is stuck by the pool's rule, and when to look at it next. */
+static void look_at_record(struct hora__stuck_rounds *rounds, struct hora__worker_record *record, hora_ns now,
+                           struct round *round)
+{
+    assert(hora__mutex_held(&rounds->pool_observer->pool->object.lock));
+    hora_ns stuck_after = rounds->pool_observer->options.stuck_after;
+    struct hora__run_reading reading;
+    if (!hora__worker_record_read(record, &reading))
+        return;
+    hora_ns from = last_sign(&reading);
+    if (record->told_run == reading.run)
+        from = hora__ns_max(from, record->told);
+    if (hora__counter_read(&record->has_own_limit) != 0)
+        from = now;
+    hora_ns at = hora__ns_add(from, stuck_after);
+    if (at <= now && round->found < TOLD_AT_ONCE) {
+        struct hora__watchdog_action *action = &round->actions[round->found++];
+        *action = (struct hora__watchdog_action){.pool_observer = rounds->pool_observer, .now = now};
+        note_stuck(action, &reading, record->worker->number, reading.began);
+        record->told_run = reading.run;
+        record->told = now;
+        at = hora__ns_add(now, stuck_after);
+    }
+    if (at < round->next)
+        round->next = at;
+}
+
+/* Looks at all workers. */
+static void make_round(struct hora__stuck_rounds *rounds, hora_ns now, struct round *round)
+{
+    hora_pool *pool = rounds->pool_observer->pool;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
+        const struct hora__worker *worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
+        look_at_record(rounds, hora__worker_record_of(worker->worker_observer), now, round);
+    }
+    hora__mutex_unlock(&pool->object.lock);
+}
+
+/* When to come next, after this round. */
+static hora_ns next_round(struct hora__stuck_rounds *rounds, hora_ns now, const struct round *round)
+{
+    assert(rounds->pool_observer->options.stuck_after > 0);
+    if (round->next != HORA_FOREVER) {
+        hora__atomic_store(&rounds->rests, 0);
+        return round->next;
+    }
+    bool rested = hora__atomic_load(&rounds->rests) != 0;
+    hora__atomic_store(&rounds->rests, 1);
+    return rested ? HORA_FOREVER : hora__ns_add(now, rounds->pool_observer->options.stuck_after);
+}
+
+/* Makes a round without the watchdog's lock, sets the next one and reports. */
+static void act_on_round(struct hora__watchdog_action *action)
+{
+    struct hora__stuck_rounds *rounds = HORA__LIST_ENTRY(action->check, struct hora__stuck_rounds, check);
+    struct round round = {.next = HORA_FOREVER};
+    make_round(rounds, action->now, &round);
+    hora_ns next = next_round(rounds, action->now, &round);
+    if (next != HORA_FOREVER)
+        (void)hora__watchdog_set(action->pool_observer->watchdog, &rounds->check, next);
+    for (int i = 0; i < round.found; i++)
+        tell_stuck(&round.actions[i]);
+}
+
+static hora_ns look_around(struct hora__watchdog_check *check, hora_ns now,
+                           struct hora__watchdog_action *action)
+{
+    (void)now;
+    action->act = act_on_round;
+    action->check = check;
+    return HORA_FOREVER;
+}
+
+/* Called by a worker that has begun a task and noted it. */
+static void wake_rounds(struct hora__pool_observer *pool_observer, hora_ns now)
+{
+    assert(pool_observer->pool != NULL);
+    struct hora__stuck_rounds *rounds = pool_observer->rounds;
+    if (rounds == NULL || hora__atomic_load(&rounds->rests) == 0 || HORA__FAULT(WATCHDOG_RESTS_FOR_EVER))
+        return;
+    if (hora__atomic_cas(&rounds->rests, 1, 0))
+        (void)hora__watchdog_set(pool_observer->watchdog, &rounds->check,
+                                 hora__ns_add(now, pool_observer->options.stuck_after));
+}
+
+int hora__stuck_rounds_new(struct hora__pool_observer *pool_observer, struct hora__stuck_rounds **ret_rounds)
+{
+    *ret_rounds = NULL;
+    if (pool_observer->options.stuck_after == 0)
+        return 0;
+    struct hora__stuck_rounds *rounds = hora__alloc(1, sizeof *rounds);
+    if (rounds == NULL)
+        return HORA_ENOMEM;
+    rounds->pool_observer = pool_observer;
+    hora__watchdog_check_init(&rounds->check, look_around, NULL);
+    hora__atomic_init(&rounds->rests, 1);
+    int error = hora__watchdog_reserve(pool_observer->watchdog, 1);
+    if (error < 0) {
+        hora__free(rounds);
+        return error;
+    }
+    error = hora__watchdog_start(pool_observer->watchdog);
+    if (error < 0) {
+        hora__stuck_rounds_free(rounds);
+        return error;
+    }
+    *ret_rounds = rounds;
+    return 0;
+}
+
+void hora__stuck_rounds_free(struct hora__stuck_rounds *rounds)
+{
+    if (rounds != NULL)
+        hora__watchdog_unreserve(rounds->pool_observer->watchdog, 1);
+    hora__free(rounds);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker_record.c - a worker's record: what the worker runs, and the calls around each task
+ *
+ * How it works      The worker calls `begins` and `ended` around each body that it runs. Bodies of futures
+ *                   of other pools, which a task may run by itself, do not count. A task that waits for
+ *                   another task of its pool may run that one meanwhile; its own note is put aside until
+ *                   the inner task has ended.
+ * Reading           Only the worker writes `now`: it fills the slot that is not current and then makes it
+ *                   current. A reader that finds another slot current afterwards reads again. So no reader
+ *                   waits for a worker that is held up.
+ * Time              One reading of the clock per task, at its end, as long as one detached task follows
+ *                   the other and no code of the user runs in between; else two. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hora/explain.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+#include "exec/extra.h"
+#include "observe/measures.h"
+#include "observe/observer.h"
+#include "sync/clock.h"
+
+/* ---- the current run ---- */
+
+static struct hora__run_slot *current_slot(struct hora__worker_record *record)
+{
+    return &record->now.slots[hora__counter_read(&record->now.version) % 2];
+}
+
+/* Called by the worker. A thread that observes one of the numbers sees the version that was published before
+ * it was written. */
+static void note(struct hora__worker_record *record, const struct hora__run_reading *reading)
+{
+    int64_t version = hora__counter_read(&record->now.version) + 1;
+    struct hora__run_slot *slot = &record->now.slots[version % 2];
+    hora__counter_publish(&slot->name, (int64_t)(intptr_t)reading->name);
+    hora__counter_publish(&slot->file, (int64_t)(intptr_t)reading->file);
+    hora__counter_publish(&slot->line, reading->line);
+    hora__counter_publish(&slot->began, reading->began);
+    HORA__ATOMIC_POINT();
+    hora__counter_publish(&slot->progress, reading->progress);
+    hora__counter_publish(&slot->done, reading->done);
+    hora__counter_publish(&slot->of, reading->of);
+    hora__counter_publish(&slot->run, reading->run);
+    HORA__ORDER_FAULT(WORKER_RECORD_NOTED_RELAXED, memory_order_relaxed);
+    hora__counter_publish(&record->now.version, version);
+}
+
+static const char *text_of(const hora__counter *address)
+{
+    HORA__ORDER_FAULT(WORKER_RECORD_READ_RELAXED, memory_order_relaxed);
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it was one */
+    return (const char *)(intptr_t)hora__counter_observe(address);
+}
+
+/* Reads all numbers of a slot, which may change meanwhile. */
+static struct hora__run_reading read_once(const struct hora__run_slot *slot)
+{
+    return (struct hora__run_reading){
+        .name = text_of(&slot->name),
+        .file = text_of(&slot->file),
+        .line = (int)hora__counter_observe(&slot->line),
+        .began = hora__counter_observe(&slot->began),
+        .progress = hora__counter_observe(&slot->progress),
+        .done = hora__counter_observe(&slot->done),
+        .of = hora__counter_observe(&slot->of),
+        .run = hora__counter_observe(&slot->run),
+    };
+}
+
+/* Converts a stamp to a time on the pool's clock. */
+static hora_ns time_of_stamp(const struct hora__pool_observer *pool_observer, int64_t stamp)
+{
+    const hora_clock *clock = pool_observer->pool->object.clock;
+    if (!pool_observer->base.counts_ticks)
+        return stamp;
+    int64_t ago = hora__observer_stamp(&pool_observer->base, clock) - stamp;
+    struct hora__scale scale = hora__ticker_scale(&pool_observer->base.ticker);
+    return hora_clock_now(clock) - hora__rate_to_ns(scale.values, ago > 0 ? ago : 0);
+}
+
+bool hora__worker_record_read(const struct hora__worker_record *record, struct hora__run_reading *ret_reading)
+{
+    assert(ret_reading != NULL);
+    int64_t version;
+    do {
+        HORA__ATOMIC_POINT();
+        version = hora__counter_observe(&record->now.version);
+        HORA__ATOMIC_POINT();
+        *ret_reading = read_once(&record->now.slots[version % 2]);
+    } while (hora__counter_read(&record->now.version) != version && !HORA__FAULT(WORKER_RECORD_READ_TORN));
+    if (ret_reading->began == HORA_NEVER)
+        return false;
+    ret_reading->began = time_of_stamp(record->pool_observer, ret_reading->began);
+    return true;
+}
+
+/* ---- around a body ---- */
+
+/* Whether the worker runs this future for its pool. */
+static bool is_own(const struct hora__worker_record *record, const hora_future *future)
+{
+    return future == NULL || record->worker->current == future;
+}
+
+/* Whether the worker is in this task. It is not if a hook before or after the task has ended the thread. */
+static bool is_in(const struct hora__worker_record *record, const hora_future *future)
+{
+    return record->depth > HORA__FRAMES || HORA__FAULT(EVENTS_END_TWICE) ||
+           (record->depth > 0 && record->frames[record->depth - 1].future == future);
+}
+
+/* Makes the context of the task current. */
+static void install_context(struct hora__worker_record *record, struct hora__frame *frame,
+                            hora_future *future)
+{
+    assert(!frame->is_installed);
+    const hora_context_hooks *hooks = &record->pool_observer->options.hooks;
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    if (future != NULL && extra == NULL)
+        return;
+    /* A detached task has no context, and must not see what another run has left. */
+    frame->carried = extra != NULL ? extra->carried : NULL;
+    frame->is_installed = hooks->install != NULL;
+    if (frame->is_installed)
+        frame->before = hooks->install(frame->carried, hooks->arg);
+}
+
+static void restore_context(struct hora__worker_record *record, struct hora__frame *frame)
+{
+    const hora_context_hooks *hooks = &record->pool_observer->options.hooks;
+    if (frame->is_installed && hooks->restore != NULL)
+        hooks->restore(frame->before, hooks->arg);
+}
+
+static int64_t stamp(const struct hora__pool_observer *pool_observer)
+{
+    assert(pool_observer->pool != NULL);
+    return hora__observer_stamp(&pool_observer->base, pool_observer->pool->object.clock);
+}
+
+/* The stamp of the start of a task. A task that directly follows another starts when that one ended, which
+ * saves a reading of the clock. */
+static int64_t start_stamp(struct hora__worker_record *record, const hora_future *future)
+{
+    bool is_next = future == NULL && record->ended_just_now && !record->worker_observer.has_waited;
+    record->ended_just_now = false;
+    record->worker_observer.has_waited = false;
+    return is_next ? record->ended_at : stamp(record->pool_observer);
+}
+
+/* The start on the pool's clock, if it may be needed: in a pool that counts ticks, only tasks with options
+ * have limits. */
+static hora_ns time_for_limits(const struct hora__worker_record *record, hora_future *future, int64_t now)
+{
+    if (!record->pool_observer->base.counts_ticks)
+        return now;
+    bool has_terms = future != NULL && hora__future_extra(future) != NULL;
+    return has_terms ? hora_clock_now(record->pool_observer->pool->object.clock) : 0;
+}
+
+/* How long the run has taken; 0 if the pool does not measure. */
+static int64_t take_time(struct hora__worker_record *record, const struct hora__frame *frame,
+                         const hora_task *task)
+{
+    assert(frame->began != HORA_NEVER);
+    if (!record->pool_observer->base.measures)
+        return 0;
+    record->ended_at = stamp(record->pool_observer);
+    record->ended_just_now = frame->future == NULL && task->drop == NULL && task->drop_result == NULL;
+    return record->ended_at > frame->began ? record->ended_at - frame->began : 0;
+}
+
+/* The short path for a detached task in a pool that counts ticks, of which there are many. Such a task has no
+ * limits and no context, and is never inside another one. */
+static void begins_alone(struct hora__worker_record *record, const hora_task *task)
+{
+    assert(record->depth == 0);
+    struct hora__frame *frame = &record->frames[0];
+    record->depth = 1;
+    frame->future = NULL;
+    frame->stats = NULL;
+    frame->carried = NULL;
+    frame->run = NULL;
+    frame->is_installed = false;
+    frame->began = start_stamp(record, NULL);
+    const char *name = hora__measures_begins_alone(record, frame, task, frame->began);
+    note(record, &(struct hora__run_reading){.name = name,
+                                             .file = task->file,
+                                             .line = task->line,
+                                             .began = frame->began,
+                                             .progress = HORA_NEVER,
+                                             .run = hora__counter_read(&current_slot(record)->run) + 1});
+}
+
+static void ended_alone(struct hora__worker_record *record, const hora_task *task, int code)
+{
+    assert(record->depth == 1 && record->frames[0].future == NULL);
+    record->depth = 0;
+    int64_t ran = take_time(record, &record->frames[0], task);
+    if (record->frames[0].stats != NULL)
+        hora__measures_ended(&record->frames[0], code, ran);
+    hora__counter_publish(&current_slot(record)->began, HORA_NEVER);
+}
+
+/* Called before a body. Returns 0, or HORA_EEXPIRED if the task must not run any more. */
+static int begins(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task)
+{
+    assert(task != NULL);
+    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
+    if (future == NULL && record->pool_observer->base.counts_ticks && record->depth == 0) {
+        begins_alone(record, task);
+        return 0;
+    }
+    if (!is_own(record, future))
+        return 0;
+    if (hora__limits_refuse(record, future))
+        return HORA_EEXPIRED;
+    if (record->depth++ >= HORA__FRAMES)
+        return 0;
+    struct hora__frame *frame = &record->frames[record->depth - 1];
+    frame->future = future;
+    frame->stats = NULL;
+    frame->carried = frame->before = NULL;
+    frame->is_installed = false;
+    frame->run = NULL;
+    if (record->depth > 1)
+        record->frames[record->depth - 2].noted = read_once(current_slot(record));
+    int64_t now = start_stamp(record, future);
+    struct hora__run_start start = hora__measures_begins(record, frame, future, task, now);
+    note(record, &(struct hora__run_reading){.name = start.name,
+                                             .file = task->file,
+                                             .line = task->line,
+                                             .began = now,
+                                             .progress = HORA_NEVER,
+                                             .run = hora__counter_read(&current_slot(record)->run) + 1});
+    frame->began = now;
+    hora__events_started(record, future, task, &start);
+    const struct hora__extra *extra = future != NULL ? hora__future_extra(future) : NULL;
+    if (extra != NULL)
+        hora__limits_begun(extra->limits);
+    hora__overruns_begins(record, frame, future, time_for_limits(record, future, now));
+    install_context(record, frame, future);
+    return 0;
+}
+
+/* The outer task goes on, or there is none. */
+static void note_end(struct hora__worker_record *record)
+{
+    assert(record->depth < HORA__FRAMES);
+    if (record->depth == 0) {
+        hora__counter_publish(&current_slot(record)->began,
+                              /* needs no new version: a reader of this value reads nothing else */
+                              HORA_NEVER);
+        return;
+    }
+    struct hora__run_reading outer = record->frames[record->depth - 1].noted;
+    outer.run = hora__counter_read(&current_slot(record)->run);
+    note(record, &outer);
+}
+
+/* Called after a body, also if the body has ended the thread. */
+static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task, int code)
+{
+    assert(task != NULL);
+    struct hora__worker_record *record = hora__worker_record_of(worker_observer);
+    if (future == NULL && record->pool_observer->base.counts_ticks && record->depth == 1 &&
+        record->frames[0].future == NULL) {
+        ended_alone(record, task, code);
+        return;
+    }
+    if (!is_own(record, future) || !is_in(record, future) || --record->depth >= HORA__FRAMES)
+        return;
+    struct hora__frame *frame = &record->frames[record->depth];
+    restore_context(record, frame);
+    hora__overruns_ended(record, frame, future);
+    int64_t ran = take_time(record, frame, task);
+    if (frame->stats != NULL)
+        hora__measures_ended(frame, code, ran);
+    note_end(record);
+    hora__events_ended(record, future, task, code, ran);
+}
+
+const struct hora__worker_observer_kind hora__worker_record_kind = {begins, ended};
+
+/* The frame of the task that the calling thread runs, and the record of its worker; NULL: it runs no observed
+ * task. */
+static struct hora__frame *current_frame(struct hora__worker_record **ret_record)
+{
+    const hora_thread *thread = hora__thread_existing();
+    if (thread == NULL || thread->worker_observer == NULL)
+        return NULL;
+    struct hora__worker_record *record = hora__worker_record_of(thread->worker_observer);
+    *ret_record = record;
+    return record->depth > 0 && record->depth <= HORA__FRAMES ? &record->frames[record->depth - 1] : NULL;
+}
+
+void hora_progress(int64_t done, int64_t of)
+{
+    struct hora__worker_record *record;
+    if (current_frame(&record) == NULL)
+        return;
+    struct hora__run_reading reading = read_once(current_slot(record)); /* no other thread writes it */
+    reading.progress = hora_clock_now(record->pool_observer->pool->object.clock);
+    reading.done = done;
+    reading.of = of;
+    note(record, &reading);
+}
+
+void *hora_context_current(void)
+{
+    struct hora__worker_record *record;
+    const struct hora__frame *frame = current_frame(&record);
+    return frame != NULL ? frame->carried : NULL;
+}
+
+/* ---- the workers of a pool, for the user ---- */
+
+/* Fills the public description of a worker. */
+static void describe(const struct hora__worker *worker, hora_ns now, hora_worker_info *ret_info)
+{
+    struct hora__run_reading reading;
+    *ret_info = (hora_worker_info){.struct_size = sizeof *ret_info, .number = worker->number};
+    ret_info->running = hora__worker_record_read(hora__worker_record_of(worker->worker_observer), &reading);
+    ret_info->runs = reading.run;
+    if (!ret_info->running)
+        return;
+    hora_ns sign = reading.progress != HORA_NEVER ? reading.progress : reading.began;
+    ret_info->running_for = now > reading.began ? now - reading.began : 0;
+    ret_info->quiet_for = now > sign ? now - sign : 0;
+    ret_info->done = reading.done;
+    ret_info->of = reading.of;
+    (void)snprintf(ret_info->name, sizeof ret_info->name, "%s", reading.name != NULL ? reading.name : "");
+    if (reading.file != NULL)
+        (void)snprintf(ret_info->place, sizeof ret_info->place, "%s:%d", reading.file, reading.line);
+}
+
+/* The elements of the caller's array may be larger or smaller than ours; the first one tells their size. */
+static void write_one(const struct hora__worker *worker, hora_ns now, unsigned char *element, size_t size)
+{
+    hora_worker_info info;
+    uint32_t given = (uint32_t)size;
+    describe(worker, now, &info);
+    memcpy(element, &given, sizeof given);
+    hora__output_write(element, size, &info, sizeof info);
+}
+
+int hora_pool_workers(hora_pool *pool, hora_worker_info *workers, int max)
+{
+    int error = hora__pool_check(pool);
+    size_t size = 0;
+    if (error == 0 && max < 0)
+        error = HORA_EINVAL;
+    if (error == 0 && max > 0)
+        error = HORA__SIZE_GIVEN(hora_worker_info, workers, &size);
+    if (error == 0 && pool->observer == NULL)
+        error = HORA_ENOTSUP;
+    if (error < 0)
+        return error;
+    hora_ns now = hora_clock_now(pool->object.clock);
+    int count = 0;
+    hora__mutex_lock(&pool->object.lock);
+    for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next, count++)
+        if (count < max)
+            write_one(HORA__LIST_ENTRY(link, struct hora__worker, link), now,
+                      (unsigned char *)workers + (size_t)count * size, size);
+    hora__mutex_unlock(&pool->object.lock);
+    return count;
+}

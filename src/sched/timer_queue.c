@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timer queue.c - a kind of queue, ordered by time
+ *
+ * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by
+ *                   the time from which they can be taken, and by the time at which they must be. Whoever waits, waits
+ *                   for the first that must be taken, and when it is awake everything that can be taken is. So without
+ *                   slack no wake-up is saved, and none is late. Times of different lines are compared by how far off
+ *                   they are now: a time of another line is translated to the timer queue's own clock. That holds until the
+ *                   clocks part; then who waits is woken, and looks again.
+ * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
+ * Foreign futures            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
+ *                   list is searched.
+ * Detached tasks    See timer_queue_detached.c. If there are very many without a future, they wait in far batches (timer/store.h), from which they come
+ *                   in time; a thread that looks at more than the first gathers them.
+ * Invariants        I1 base.size is the number of entries in the heaps by due time, in far batches and in the
+ *                      admission queue.
+ *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line; or in
+ *                      the admission queue.
+ *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
+ *                   I4 lax and latest have the same size, capacity and kept places.
+ *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
+ *                      is woken.
+ *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that.
+ *                   I7 what is in far batches leaves after the first of its heap, which is not empty then. */
+#include "sched/timer_queue_internal.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/build.h"
+#include "base/fault.h"
+#include "base/ns.h"
+#include "sched/detached.h"
+#include "sched/scheduled.h"
+#include "sched/selection.h"
+#include "sched/zones.h"
+#include "sync/clock.h"
+#include "sys/alloc.h"
+
+/* Of an entry with slack: that has a course. */
+static struct hora__series *series_of(struct hora__entry *entry)
+{
+    assert(entry->is_lax);
+    return hora__scheduled_of_entry(entry)->series;
+}
+
+static struct hora__timer_heap *heap_of(struct timer_queue *timer_queue, const struct hora__entry *entry)
+{
+    struct line *line = &timer_queue->lines[entry->line];
+    return entry->is_lax ? &line->lax : &line->exact; /* I2 */
+}
+
+hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
+{
+    return hora_clock_now(hora__clock_line(queue->object.clock, line));
+}
+
+/* ---- in and out ---- */
+
+void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
+{
+    if (entry->is_detached && !entry->is_timer)
+        hora__timer_heap_push_untracked(own_heap(timer_queue), &entry->by_due, due);
+    else
+        hora__timer_heap_push(heap_of(timer_queue, entry), &entry->by_due, due);
+    if (!entry->is_lax)
+        return;
+    struct hora__series *series = series_of(entry);
+    series->by_latest.sequence = entry->by_due.sequence;
+    hora__timer_heap_push(&timer_queue->lines[entry->line].latest, &series->by_latest,
+                          hora__ns_add(due, series->rules->slack));
+}
+
+void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    hora__timer_heap_remove(heap_of(timer_queue, entry), &entry->by_due);
+    if (timer_queue->store.far.size > 0)
+        hora__timer_store_follow(&timer_queue->store);
+    if (entry->is_lax)
+        hora__timer_heap_remove(&timer_queue->lines[entry->line].latest, &series_of(entry)->by_latest);
+}
+
+void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
+{
+    entry->stage = HORA__WAITS;
+    if (entry->by_due.sequence == 0)
+        entry->by_due.sequence = hora__lanes_number(timer_queue->store.lanes); /* I3 */
+    else if (entry->by_due.sequence == timer_queue->base.queue.leader_element && !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
+        timer_queue->base.queue.leader_element = 0; /* I5 */
+    hora__timer_queue_push(timer_queue, entry, due);
+    hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
+}
+
+void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    entry->stage = HORA__OUT;
+    if (entry->in_admission)
+        hora__timer_queue_leave_admission(timer_queue, entry);
+    else
+        hora__timer_queue_pull(timer_queue, entry);
+    hora__timer_queue_count(timer_queue, entry, -1);
+    if (entry->line == TIMERS_WITH_ADMISSION)
+        hora__timer_queue_offer_timer(timer_queue);
+}
+
+void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry *entry, bool kept)
+{
+    if (entry->kept == kept)
+        return;
+    entry->kept = kept;
+    hora__timer_heap_reserve(heap_of(timer_queue, entry), kept ? 1 : -1);
+    if (entry->is_lax)
+        hora__timer_heap_reserve(&timer_queue->lines[entry->line].latest, kept ? 1 : -1); /* I4 */
+}
+
+void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct hora__entry *entry)
+{
+    hora__timer_heap_save_room(heap_of(timer_queue, entry));
+    if (entry->is_lax)
+        hora__timer_heap_save_room(&timer_queue->lines[entry->line].latest);
+}
+
+hora_ns hora__timer_queue_due(hora_queue *queue, const struct hora__entry *entry)
+{
+    const struct hora__timer_heap *heap = heap_of(timer_queue_of(queue), entry);
+    return entry->in_admission ? hora__timer_queue_waiting_due(entry) : hora__timer_heap_due(heap, &entry->by_due);
+}
+
+void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    assert(entry->kept && entry->by_due.sequence != 0);
+    hora__timer_queue_keep(timer_queue, entry, false);
+    if (entry->is_lax) {
+        hora__timer_queue_insert(timer_queue, entry, due);
+        return;
+    }
+    /* As hora__timer_queue_insert. */
+    entry->stage = HORA__WAITS;
+    if (entry->by_due.sequence == queue->leader_element && !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
+        queue->leader_element = 0; /* I5 */
+    hora__timer_heap_push(&timer_queue->lines[entry->line].exact, &entry->by_due, due);
+    hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
+}
+
+void hora__timer_queue_give_up(hora_queue *queue, struct hora__entry *entry)
+{
+    if (!HORA__FAULT(TIMER_QUEUE_KEEPS_PLACE))
+        hora__timer_queue_keep(timer_queue_of(queue), entry, false);
+    hora__timer_queue_save_memory(timer_queue_of(queue), entry);
+}
+
+/* The entry leaves for good: if it was made here, it ends here. Returns its future. */
+static hora_future *release(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    hora_future *future = hora__entry_future(entry);
+    hora__timer_queue_save_memory(timer_queue, entry);
+    if (entry->is_foreign) {
+        hora__list_remove(&hora__foreign_of(entry)->link);
+        hora__timer_queue_free_foreign(timer_queue, hora__foreign_of(entry));
+    }
+    return future;
+}
+
+/* ---- the order ---- */
+
+/* The clocks as they are read for one decision; each only if it is needed. */
+struct reading {
+    struct timer_queue *timer_queue;
+    hora_ns now[LINES];
+    bool is_read[LINES];
+};
+
+static hora_ns now_of(struct reading *reading, enum hora__timeline line)
+{
+    if (!reading->is_read[line]) {
+        const hora_queue *queue = &reading->timer_queue->base.queue;
+        reading->now[line] =
+            line == reading->timer_queue->own ? hora_clock_now(queue->object.clock) : hora__timer_queue_now(queue, line);
+        reading->is_read[line] = true;
+    }
+    return reading->now[line];
+}
+
+/* A time of a line, on the timer queue's own clock. */
+static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
+{
+    enum hora__timeline own = reading->timer_queue->own;
+    if (line == own || time == HORA_FOREVER)
+        return time;
+    hora_ns now =
+        now_of(reading, line); /* first: what passes between the two readings makes the sum too early, not too late */
+    return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
+}
+
+/* When an entry can be taken, by its own line's clock. */
+static hora_ns due_of(const struct reading *reading, const struct hora__entry *entry)
+{
+    return hora__timer_queue_due(&reading->timer_queue->base.queue, entry);
+}
+
+/* Whether a comes before b, each on its own line. */
+static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
+{
+    hora_ns due_a = translate(reading, (enum hora__timeline)a->line, due_of(reading, a));
+    hora_ns due_b = translate(reading, (enum hora__timeline)b->line, due_of(reading, b));
+    return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
+}
+
+static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best, struct hora__timer_node *timer)
+{
+    if (timer == NULL)
+        return best;
+    struct hora__entry *entry = entry_by_due(timer);
+    return best == NULL || is_before(reading, entry, best) ? entry : best;
+}
+
+/* As a rule all entries are precise and by the timer queue's own clock: their heap; NULL: not all of them are. */
+static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_queue)
+{
+    const struct hora__timer_heap *heap = &timer_queue->lines[timer_queue->own].exact;
+    return heap->size + timer_queue->store.far.size == timer_queue->base.queue.size ? heap : NULL; /* I1, I7 */
+}
+
+/* The first entry of all. */
+static struct hora__entry *first_of(struct timer_queue *timer_queue, struct reading *reading)
+{
+    const struct hora__timer_heap *only = only_heap(timer_queue);
+    if (only != NULL)
+        return only->size > 0 ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
+    struct hora__entry *first = NULL;
+    for (int i = 0; i < LINES; i++) {
+        first = earlier(reading, first, hora__timer_heap_first(&timer_queue->lines[i].exact));
+        first = earlier(reading, first, hora__timer_heap_first(&timer_queue->lines[i].lax));
+    }
+    return first;
+}
+
+static bool is_due(struct reading *reading, const struct hora__entry *entry)
+{
+    hora_ns grace = HORA__FAULT(TIMER_QUEUE_GIVES_EARLY) ? 1 : 0;
+    hora_ns due = due_of(reading, entry);
+    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
+}
+
+/* ---- the kind ---- */
+
+/* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
+static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
+{
+    return scheduled->queue == queue && scheduled->entry.stage == HORA__OUT && !scheduled->entry.kept;
+}
+
+static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
+{
+    (void)wakes;
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    struct hora__scheduled *scheduled = hora__scheduled_of(put->item);
+    struct hora__foreign *foreign = put->memory;
+    struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : &foreign->entry;
+    if (scheduled != NULL && !is_out(queue, scheduled))
+        return HORA_EINVAL;
+    hora__timer_queue_absorb(queue); /* perhaps that is why this comes by the long way: there was no room */
+    if (queue->size == HORA_UNBOUNDED)
+        return HORA_EFULL;
+    int error = hora__timer_heap_make_room(heap_of(timer_queue, entry));
+    if (error == 0 && entry->is_lax)
+        error = hora__timer_heap_make_room(&timer_queue->lines[entry->line].latest);
+    if (error < 0)
+        return error;
+    if (scheduled != NULL)
+        hora__scheduled_check_rules(scheduled);
+    hora__timer_queue_insert(timer_queue, entry,
+                        scheduled != NULL ? hora__scheduled_due(scheduled)
+                                          : hora__timer_queue_now(queue, (enum hora__timeline)entry->line));
+    if (timer_queue->store.lacking > 0)
+        hora__timer_store_promise(&timer_queue->store);
+    if (scheduled == NULL) {
+        hora__list_add_last(&timer_queue->foreign_futures, &foreign->link);
+        put->memory = NULL;
+    }
+    return 0;
+}
+
+/* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
+static bool is_held_up(const struct timer_queue *timer_queue)
+{
+    const hora_queue *queue = &timer_queue->base.queue;
+    return timer_queue->base.watched != NULL && (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
+}
+
+/* Read the clock, and then absorb the lanes: from then on nothing comes in by them that is due by that reading. */
+static void look(struct timer_queue *timer_queue, struct reading *reading)
+{
+    hora_ns now = now_of(reading, timer_queue->own);
+    bool is_steady = timer_queue->own != HORA__WALL; /* that one may be set back */
+    timer_queue->store.seen_now = is_steady ? now : INT64_MIN;
+    if (!HORA__FAULT(LANE_FLOOR_UNSAID))
+        hora__timer_store_set_floor(&timer_queue->store);
+    (void)hora__timer_queue_take_all_in(timer_queue);
+}
+
+static inline struct hora__entry *first_due(struct reading *reading)
+{
+    struct timer_queue *timer_queue = reading->timer_queue;
+    const struct hora__timer_heap *only = only_heap(timer_queue);
+    if (only != NULL && only->size > 0 && only->slots[0].due <= timer_queue->store.seen_now)
+        return entry_by_due(hora__slot_node(only->slots[0]));
+    look(timer_queue, reading);
+    only = only_heap(timer_queue);
+    if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* as first_of and is_due */
+        bool is_due =
+            only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) && only->slots[0].due != HORA_FOREVER;
+        struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
+        return first;
+    }
+    struct hora__entry *first = first_of(timer_queue, reading);
+    return first != NULL && is_due(reading, first) ? first : NULL;
+}
+
+struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
+{
+    struct reading reading = {.timer_queue = timer_queue};
+    return first_due(&reading);
+}
+
+/* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
+static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
+{
+    if (scheduled->series == NULL)
+        return; /* its time does not depend on them */
+    scheduled->series->set_backs = timer_queue->set_backs;
+    scheduled->series->refreshes = timer_queue->refreshes;
+}
+
+/* It has been removed. */
+static inline hora_future *taken(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    entry->stage = HORA__TAKEN;
+    if (!entry->is_foreign)
+        note_seen(timer_queue, hora__scheduled_of_entry(entry));
+    if (entry->comes_back)
+        hora__timer_queue_keep(timer_queue, entry, true);
+    return release(timer_queue, entry);
+}
+
+hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struct hora__entry *entry)
+{
+    hora__timer_queue_remove(timer_queue, entry);
+    return taken(timer_queue, entry);
+}
+
+static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken)
+{
+    hora__timer_queue_feed_admission(timer_queue); /* first: tasks that a set clock has made due begin only after that is told */
+    return is_held_up(timer_queue) ? NULL : hora__timer_queue_take_admitted(timer_queue, begins, ret_taken);
+}
+
+/* Whether a worker that is on the short way takes the entry of a precise series on the queue's own line: see series.c. */
+static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry, const struct hora__taken *taken)
+{
+    return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
+}
+
+/* As hora__timer_queue_take_entry, of such an entry: its place stays promised, so no memory becomes free. The worker begins
+ * the run in this visit, if it can. */
+static hora_future *take_series(struct reading *reading, struct hora__entry *entry, const struct hora__taken *taken)
+{
+    struct timer_queue *timer_queue = reading->timer_queue;
+    struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
+    struct hora__timer_heap *heap = own_heap(timer_queue);
+    assert(!entry->kept && !entry->in_admission && scheduled->series != NULL);
+    hora__timer_heap_remove(heap, &entry->by_due);
+    if (timer_queue->store.far.size > 0)
+        hora__timer_store_follow(&timer_queue->store);
+    hora__timer_queue_count(timer_queue, entry, -1);
+    hora__timer_heap_reserve(heap, 1);
+    entry->kept = true;
+    entry->stage = HORA__TAKEN;
+    scheduled->series->set_backs = timer_queue->set_backs;
+    scheduled->series->refreshes = timer_queue->refreshes;
+    hora__series_take_locked(taken->series, scheduled, now_of(reading, timer_queue->own));
+    return &scheduled->future;
+}
+
+static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    struct reading reading = {.timer_queue = timer_queue};
+    if (hora__taken_has_timer(ret_taken))
+        hora__timer_queue_ran(queue, ret_taken, wakes);
+    if (hora__taken_owes_return(ret_taken) &&
+        !hora__series_return_locked(ret_taken->series, now_of(&reading, timer_queue->own)))
+        return NULL; /* the worker puts it back first, in the general way */
+    if (timer_queue->admission != NULL)
+        return take_admitted(timer_queue, true, ret_taken);
+    struct hora__entry *first = first_due(&reading);
+    if (first == NULL)
+        ret_taken->now =
+            timer_queue->store.seen_now; /* for a worker that is about to sleep; HORA_NEVER: the clock may be set back */
+    if (first == NULL || is_held_up(timer_queue))
+        return NULL;
+    if (is_short(timer_queue, first, ret_taken))
+        return take_series(&reading, first, ret_taken);
+    hora_ns due = first->is_detached ? own_heap(timer_queue)->slots[0].due : 0;
+    hora__timer_queue_remove(timer_queue, first);
+    hora__prefetch(hora__timer_heap_first(own_heap(timer_queue))); /* likely the next to be taken */
+    return first->is_detached ? (void *)hora__timer_queue_hand_out(timer_queue, first, due, ret_taken)
+                                          : taken(timer_queue, first);
+}
+
+/* Who has no place for a task has had the timer queue shown, so there is none but timers, which end here: what is taken by hand is lost to
+ * the scheduler. Nor is it a worker, so nothing begins. */
+static void *pop(hora_queue *queue, struct hora__wakes *wakes)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    struct hora__taken timer = {.run = NULL};
+    void *item;
+    do {
+        item = timer_queue->admission != NULL ? take_admitted(timer_queue, false, &timer) : take(queue, &timer, wakes);
+    } while (item == &timer);
+    return item;
+}
+
+static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    struct reading reading = {.timer_queue = timer_queue};
+    struct hora__entry *first = hora__timer_queue_first_waiting(timer_queue);
+    if (first == NULL)
+        first = first_of(timer_queue, &reading);
+    if (first == NULL && timer_heap(timer_queue)->size > 0)
+        first = entry_by_due(hora__timer_heap_first(timer_heap(timer_queue)));
+    if (first == NULL)
+        return NULL;
+    hora_ns due = first->is_detached ? hora__timer_queue_due(queue, first) : 0;
+    hora__timer_queue_remove(timer_queue, first);
+    return first->is_detached ? (void *)hora__timer_queue_hand_out(timer_queue, first, due, ret_taken) : release(timer_queue, first);
+}
+
+static struct hora__entry *last_of(const struct hora__timer_heap *timers)
+{
+    return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
+}
+
+static void *drain(hora_queue *queue)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    struct hora__entry *last = NULL;
+    hora__timer_store_gather(&timer_queue->store);
+    for (int i = 0; i < HEAPS && last == NULL; i++) {
+        last = last_of(&timer_queue->lines[i].exact);
+        if (last == NULL)
+            last = last_of(&timer_queue->lines[i].lax);
+    }
+    if (last == NULL)
+        last = hora__timer_queue_first_waiting(timer_queue);
+    if (last == NULL)
+        return NULL;
+    hora__timer_queue_remove(timer_queue, last);
+    return last->is_timer ? (void *)hora__timer_queue_release_detached(timer_queue, last) : release(timer_queue, last);
+}
+
+struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future *future)
+{
+    if (future->kind != HORA__FUTURE_SCHEDULED)
+        return hora__timer_queue_find_foreign(timer_queue_of(queue), future);
+    const struct hora__scheduled *scheduled = (const struct hora__scheduled *)future;
+    if (scheduled->queue != queue)
+        return NULL;
+    if (scheduled->entry.in_admission)
+        return hora__timer_queue_find_waiting(timer_queue_of(queue), future);
+    struct hora__timer_heap *heap = heap_of(timer_queue_of(queue), &scheduled->entry);
+    if (!hora__timer_heap_holds(heap, &scheduled->entry.by_due))
+        return NULL;
+    return entry_by_due(hora__slot_node(heap->slots[scheduled->entry.by_due.index]));
+}
+
+static bool find(hora_queue *queue, const void *item, bool remove)
+{
+    struct hora__entry *entry = hora__timer_queue_find(queue, item);
+    if (entry != NULL && remove) {
+        hora__timer_queue_remove(timer_queue_of(queue), entry);
+        (void)release(timer_queue_of(queue), entry);
+    }
+    return entry != NULL;
+}
+
+/* ---- copying in order ---- */
+
+static bool entry_is_before(const void *a, const void *b, void *context)
+{
+    return is_before(context, a, b);
+}
+
+static void select_entry(struct hora__entry *entry, void *arg)
+{
+    if (!entry->is_timer)
+        hora__selection_add(arg, entry);
+}
+
+static void copy(hora_queue *queue, void **items, int max)
+{
+    struct reading reading = {.timer_queue = timer_queue_of(queue)};
+    struct hora__selection selection = {entry_is_before, &reading, .items = items, .max = max};
+    for (int i = 0; i < LINES; i++)
+        hora__timer_queue_each(queue, (enum hora__timeline)i, select_entry, &selection);
+    int count = hora__selection_sort(&selection);
+    for (int i = 0; i < count; i++)
+        items[i] = hora__entry_future(items[i]);
+}
+
+static void *peek(hora_queue *queue)
+{
+    struct reading reading = {.timer_queue = timer_queue_of(queue)};
+    struct hora__entry *first = hora__timer_queue_first_waiting(timer_queue_of(queue));
+    if (first == NULL)
+        first = first_of(timer_queue_of(queue), &reading);
+    if (first != NULL && !first->is_timer)
+        return hora__entry_future(first);
+    void *first_shown = NULL;
+    copy(queue, &first_shown, 1);
+    return first_shown;
+}
+
+/* ---- waiting ---- */
+
+/* When the first of a heap must be taken, unless `until` is earlier. */
+static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timer_heap *timers,
+                  hora_ns *until, uint64_t *element)
+{
+    if (timers->size == 0)
+        return;
+    hora_ns due = translate(reading, line, timers->slots[0].due);
+    if (due < *until) {
+        *until = due;
+        *element = hora__slot_node(timers->slots[0])->sequence;
+    }
+}
+
+static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    hora_ns until = HORA_FOREVER;
+    *ret_element = 0;
+    if (timer_queue->telling)
+        return until;
+    const struct hora__timer_heap *only = only_heap(timer_queue);
+    if (only != NULL && only->size > 0) {
+        *ret_element = hora__slot_node(only->slots[0])->sequence;
+        return timer_queue->admission == NULL ? only->slots[0].due
+                                         : hora__timer_queue_next_admission(timer_queue, only->slots[0].due, ret_element);
+    }
+    struct reading reading = {.timer_queue = timer_queue};
+    for (int i = 0; i < LINES; i++) {
+        limit(&reading, (enum hora__timeline)i, &timer_queue->lines[i].exact, &until, ret_element);
+        limit(&reading, (enum hora__timeline)i, &timer_queue->lines[i].latest, &until, ret_element);
+    }
+    if (timer_queue->admission == NULL)
+        return until;
+    if (!hora__ticket_waits(&timer_queue->timer_ticket)) /* else it is due */
+        limit(&reading, timer_queue->own, &timer_queue->lines[TIMERS_WITH_ADMISSION].exact, &until, ret_element);
+    return hora__timer_queue_next_admission(timer_queue, until, ret_element);
+}
+
+static hora_ns second_due(hora_queue *queue)
+{
+    const struct timer_queue *timer_queue = timer_queue_of(queue);
+    const struct hora__timer_heap *only = timer_queue->admission == NULL ? only_heap(timer_queue) : NULL;
+    hora_ns second = only != NULL ? hora__timer_heap_second_due(only) : HORA_FOREVER;
+    return only != NULL && timer_queue->store.far.first < second ? timer_queue->store.far.first : second;
+}
+
+/* ---- making ---- */
+
+static void destroy(hora_queue *queue)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    for (int i = 0; i < timer_queue->store.lanes->count; i++)
+        hora__timer_queue_give_back(timer_queue, &timer_queue->store.lanes->lanes[i]);
+    hora__timer_store_destroy(&timer_queue->store);
+    for (int i = 0; i < HEAPS; i++) {
+        assert(timer_queue->lines[i].exact.size == 0 && timer_queue->lines[i].lax.size == 0);
+        assert(timer_queue->lines[i].exact.reserved == 0 && timer_queue->lines[i].lax.reserved == 0);
+        hora__free(timer_queue->lines[i].exact.slots);
+        hora__free(timer_queue->lines[i].lax.slots);
+        hora__free(timer_queue->lines[i].latest.slots);
+    }
+    hora__zones_forget(&timer_queue->base.queue);
+    if (timer_queue->admission != NULL)
+        hora__admission_queue_destroy(timer_queue->admission);
+    hora__free(timer_queue);
+}
+
+static int hidden(hora_queue *queue)
+{
+    return timer_queue_of(queue)->hidden;
+}
+
+static const struct hora__queue_inbox inbox = {
+    .collect = hora__timer_queue_absorb, .seal = hora__timer_queue_seal, .is_free = hora__timer_queue_is_free};
+
+static const struct hora__queue_kind timer_queue_kind = {
+    .prepare = hora__timer_queue_prepare,
+    .discard = hora__timer_queue_discard,
+    .push = push,
+    .pop = pop,
+    .peek = peek,
+    .drain = drain,
+    .find = find,
+    .copy = copy,
+    .next_due = next_due,
+    .destroy = destroy,
+    .inbox = &inbox,
+    .inserts_always = true,
+};
+
+static const struct hora__work_kind work_kind = {
+    .behaviour = {.serve = hora__work_serve,
+                  .take = hora__work_take,
+                  .close = hora__work_close,
+                  .hidden = hidden,
+                  .leave = hora__timer_queue_leave},
+    .offer = hora__work_put,
+    .take = take,
+    .take_first = take_first,
+    .expect = hora__timer_queue_expect,
+    .second_due = second_due,
+    .visit = hora__work_visit_few,
+};
+
+bool hora__queue_is_timer_queue(const hora_queue *queue)
+{
+    return queue->kind == &timer_queue_kind;
+}
+
+int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
+{
+    hora_queue_options options = HORA_INIT(hora_queue_options);
+    options.clock = clock;
+    struct timer_queue *timer_queue = hora__alloc(1, sizeof *timer_queue);
+    if (timer_queue == NULL)
+        return HORA_ENOMEM;
+    hora__list_init(&timer_queue->foreign_futures);
+    hora__list_init(&timer_queue->runs);
+    hora__list_init(&timer_queue->stoppers);
+    timer_queue->own = hora__clock_timeline(clock);
+    timer_queue->timer_line = (uint8_t)timer_queue->own;
+    int error = hora__timer_store_init(&timer_queue->store,
+                                       &(struct hora__timer_store_options){.clock = clock,
+                                                                           .lock = &timer_queue->base.queue.object.lock,
+                                                                           .heap = own_heap(timer_queue),
+                                                                           .lanes = HORA__LANES_MOST,
+                                                                           .least = sizeof(struct hora__detached)});
+    if (error == 0) {
+        error = hora__work_source_init(&timer_queue->base, &timer_queue_kind, &work_kind, HORA_UNBOUNDED, &options);
+        if (error < 0)
+            hora__timer_store_destroy(&timer_queue->store);
+    }
+    if (error < 0) {
+        hora__free(timer_queue);
+        return error;
+    }
+    for (int i = 0; i < timer_queue->store.lanes->count; i++)
+        hora__object_ref(&timer_queue->base.queue.object);
+    hora__zones_init(&timer_queue->base.queue);
+    *ret_queue = &timer_queue->base.queue;
+    return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario_watchdog.c - waiting that notices a set clock: no step is slept through, and only who watches is woken by one */
+#include "harness.h"
+#include "sync/clock.h"
+#include "sync/thread.h"
+#include "sync/wait.h"
+#include "simulator/sim.h"
+
+enum { AHEAD = 1000 };
+
+static hora_virtual_clock *vclock;
+static const hora_clock *machine;
+
+/* One wait of a thread. */
+static struct wait {
+    const hora_clock *clock;
+    hora_ns until;
+    bool watches;
+    struct hora__clock_offsets seen;
+    enum hora__wake wake;
+    bool over;
+} waits[2];
+
+static void wait_once(void *arg)
+{
+    struct wait *wait = arg;
+    hora_thread *thread;
+    struct hora__waiter waiter;
+    CHECK_OK(hora__thread_current(&thread));
+    hora__waiter_init(&waiter, thread, wait->until);
+    wait->wake = wait->watches ? hora__waiter_park_watching(&waiter, wait->clock, wait->until, &wait->seen)
+                               : hora__waiter_park(&waiter, wait->clock, wait->until);
+    if (wait->wake == HORA__WAKE_INTERRUPTED)
+        (void)hora__thread_take_interrupt(thread);
+    wait->over = true;
+}
+
+/* Begin a wait, which watches from now on, not only once the thread gets there. */
+static test_thread *begin(int i, const hora_clock *clock, hora_ns until, bool watches)
+{
+    waits[i] = (struct wait){.clock = clock, .until = until, .watches = watches};
+    waits[i].seen = hora__clock_read_offsets(clock);
+    return test_thread_start(clock->source, wait_once, &waits[i]);
+}
+
+/* A step that comes before, while or after the thread goes to sleep ends its wait. */
+SCENARIO(watch_sees_a_virtual_step)
+{
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC), HORA_FOREVER, true);
+    CHECK_OK(hora_virtual_clock_step_wall(vclock, -1));
+    test_thread_join(thread);
+    CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
+    CHECK_OK(hora_virtual_clock_free(vclock));
+}
+
+/* A suspend wakes who watches, on whatever line it waits, and with a deadline too. Who does not watch sleeps on. */
+SCENARIO(watch_is_woken_alone)
+{
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    const hora_clock *clock = hora_virtual_clock_view(vclock, HORA_CLOCK_BOOTTIME);
+    test_thread *threads[] = {begin(0, clock, AHEAD, true), begin(1, clock, AHEAD, false)};
+    CHECK_OK(hora_virtual_clock_settle(vclock));
+    uint64_t before = test_wakeups();
+    CHECK_OK(hora_virtual_clock_suspend(vclock, 1));
+    test_thread_join(threads[0]);
+    CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
+    if (test_is_exact())
+        CHECK(test_wakeups() - before <= 1);
+    CHECK_OK(hora_virtual_clock_settle(vclock));
+    CHECK(!waits[1].over);
+    CHECK_OK(hora_virtual_clock_advance(vclock, AHEAD - 1));
+    test_thread_join(threads[1]);
+    CHECK_INT(waits[1].wake, HORA__WAKE_TIME);
+    CHECK_OK(hora_virtual_clock_free(vclock));
+}
+
+/* Time that only passes is no step; and one that is taken back again need not be noticed, nor may it end the wait for good. */
+SCENARIO(watch_lets_time_pass)
+{
+    CHECK_OK(hora_virtual_clock_new(NULL, &vclock, NULL));
+    test_thread *thread = begin(0, hora_virtual_clock_view(vclock, HORA_CLOCK_WALL), AHEAD, true);
+    CHECK_OK(hora_virtual_clock_settle(vclock));
+    CHECK_OK(hora_virtual_clock_advance(vclock, AHEAD - 1));
+    CHECK_OK(hora_virtual_clock_settle(vclock));
+    CHECK(!waits[0].over);
+    CHECK_OK(hora_virtual_clock_step_wall(vclock, -5));
+    CHECK_OK(hora_virtual_clock_step_wall(vclock, 5));
+    CHECK_OK(hora_virtual_clock_settle(vclock));
+    CHECK_OK(hora_virtual_clock_advance(vclock, 1));
+    test_thread_join(thread);
+    CHECK(waits[0].wake == HORA__WAKE_TIME || waits[0].wake == HORA__WAKE_CLOCK);
+    CHECK_OK(hora_virtual_clock_free(vclock));
+}
+
+/* The same on the machine's clocks. */
+SCENARIO(watch_sees_the_machine_set)
+{
+    machine = hora_clock_system(HORA_CLOCK_MONOTONIC);
+    test_thread *thread = begin(0, machine, HORA_FOREVER, true);
+    hora__sim_step_wall(-HORA_SECONDS(2));
+    test_thread_join(thread);
+    CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
+}
+
+SCENARIO(watch_sees_the_machine_suspended)
+{
+    machine = hora_clock_system(HORA_CLOCK_WALL);
+    test_thread *thread = begin(0, machine, hora_clock_now(machine) + HORA_HOURS(5), true);
+    hora__sim_suspend(HORA_HOURS(1));
+    test_thread_join(thread);
+    CHECK(waits[0].wake == HORA__WAKE_CLOCK || !test_is_exact());
+}
+
+/* A step too small to matter is none; it does not end the watch either. */
+SCENARIO(watch_overlooks_a_small_step)
+{
+    machine = hora_clock_system(HORA_CLOCK_MONOTONIC);
+    test_thread *thread = begin(0, machine, HORA_FOREVER, true);
+    hora__sim_step_wall(HORA__CLOCK_TOLERANCE);
+    hora__sim_step_wall(1);
+    test_thread_join(thread);
+    CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
+}
+
+/* Interrupts end a wait that watches as they do any other. */
+SCENARIO(watch_can_be_interrupted)
+{
+    machine = hora_clock_system(HORA_CLOCK_BOOTTIME);
+    test_thread *thread = begin(0, machine, HORA_FOREVER, true);
+    hora__sim_step_wall(HORA_US(1));
+    CHECK_OK(hora_thread_interrupt(test_thread_handle(thread)));
+    test_thread_join(thread);
+    if (test_is_exact())
+        CHECK_INT(waits[0].wake, HORA__WAKE_INTERRUPTED);
+}
+
+/* To watch costs nothing: one sleep until the deadline, on every line. Without descriptors it is one a second. */
+SCENARIO(watch_sleeps_until_its_time)
+{
+    for (int timeline = 0; timeline < 3; timeline++) {
+        machine = hora__clock_line(machine, (enum hora__timeline)timeline);
+        CHECK_INT(hora_clock_get_id(machine), timeline + 1);
+        hora_ns deadline = hora_clock_now(machine) + HORA_SECONDS(3);
+        uint64_t before = test_wakeups();
+        waits[0] = (struct wait){.clock = machine, .until = deadline, .watches = true};
+        waits[0].seen = hora__clock_read_offsets(machine);
+        wait_once(&waits[0]);
+        if (!test_is_exact())
+            continue;
+        CHECK_INT(waits[0].wake, HORA__WAKE_TIME);
+        CHECK_INT(hora_clock_now(machine), deadline);
+#ifdef HORA_PARKER_COND
+        CHECK_INT(test_wakeups() - before, 3);
+#else
+        CHECK_INT(test_wakeups() - before, 1);
+#endif
+    }
+}
+
+/* Whatever descriptor is not to be had: never early, not late, and a step is seen within a second. */
+SWEEP(watch_manages_without_descriptors)
+{
+    machine = hora_clock_system(HORA_CLOCK_BOOTTIME);
+    hora_ns deadline = hora_clock_now(machine) + HORA_SECONDS(3);
+    test_thread *thread = begin(0, machine, deadline, true);
+    if (thread == NULL)
+        return;
+    test_thread_join(thread);
+    CHECK(waits[0].wake != HORA__WAKE_TIME || hora_clock_now(machine) >= deadline);
+    CHECK(waits[0].wake == HORA__WAKE_TIME || !test_is_exact());
+    thread = begin(0, machine, HORA_FOREVER, true);
+    if (thread == NULL)
+        return;
+    hora_ns before = hora_clock_now(hora__clock_line(machine, HORA__MONOTONIC));
+    hora__sim_suspend(HORA_SECONDS(2));
+    test_thread_join(thread);
+    CHECK_INT(waits[0].wake, HORA__WAKE_CLOCK);
+    if (test_is_exact())
+        CHECK(hora_clock_now(hora__clock_line(machine, HORA__MONOTONIC)) - before <= HORA_SECONDS(1));
+}
