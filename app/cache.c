@@ -27,7 +27,8 @@ void *cache_find(struct cache *cache, const char *key, size_t length)
     struct cache_entry *set = cache->entries[hash % CACHE_SETS];
     cache->lookups++;
     for (int i = 0; i < CACHE_WAYS; i++) {
-        if (set[i].key && set[i].hash == hash && set[i].length == length && memcmp(set[i].key, key, length) == 0) {
+        if (set[i].key && set[i].hash == hash && set[i].length == length &&
+            memcmp(set[i].key, key, length) == 0) {
             set[i].used = cache->lookups;
             return set[i].value;
         }
@@ -55,7 +56,8 @@ void cache_add(struct cache *cache, const char *key, size_t length, void *value)
     empty(cache, oldest);
     char *copy = memory(length + 1);
     memcpy(copy, key, length);
-    *oldest = (struct cache_entry){.key = copy, .length = length, .hash = hash, .used = cache->lookups, .value = value};
+    *oldest = (struct cache_entry){
+        .key = copy, .length = length, .hash = hash, .used = cache->lookups, .value = value};
     assert(oldest->value);
 }
 

@@ -29,8 +29,8 @@ static int fixed_zone(int offset, hora_zone **ret_zone)
 {
     char name[32];
     int seconds = abs(offset);
-    (void)snprintf(name, sizeof name, "%c%02d:%02d:%02d", offset < 0 ? '-' : '+', seconds / 3600, seconds / 60 % 60,
-                   seconds % 60);
+    (void)snprintf(name, sizeof name, "%c%02d:%02d:%02d", offset < 0 ? '-' : '+', seconds / 3600,
+                   seconds / 60 % 60, seconds % 60);
     return hora_zone_new(name, NULL, ret_zone, NULL);
 }
 
@@ -130,7 +130,8 @@ static int print_change(const hora_transition *change, const struct touched *tou
     return 0;
 }
 
-int print_changes(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant until, bool keeps_times)
+int print_changes(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant until,
+                  bool keeps_times)
 {
     hora_transition change = {.at = from};
     int shown = 0;

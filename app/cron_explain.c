@@ -69,7 +69,8 @@ static struct fields split(const char *expression, const hora_cron *cron)
 
 static void print_fields(const struct fields *fields, const hora_cron *cron)
 {
-    static const char *const names[] = {"", "second", "minute", "hour", "day of month", "month", "day of week"};
+    static const char *const names[] = {"",      "second",     "minute", "hour", "day of month",
+                                        "month", "day of week"};
     int first = HORA_CRON_FIELD_WEEKDAY - fields->count + 1; /* crontab has no second field */
     int width = 0;
     for (int i = 0; i < fields->count; i++)
@@ -79,7 +80,8 @@ static void print_fields(const struct fields *fields, const hora_cron *cron)
         char *words = cron_field_words(cron, (hora_cron_field)(first + i));
         output_format("  %-12s  ", names[first + i]);
         output_text(fields->texts[i]);
-        output_format("%*s  ", width > (int)strlen(fields->texts[i]) ? width - (int)strlen(fields->texts[i]) : 0, "");
+        output_format("%*s  ",
+                      width > (int)strlen(fields->texts[i]) ? width - (int)strlen(fields->texts[i]) : 0, "");
         output_text(words);
         output_text("\n");
         free(words);
@@ -169,7 +171,8 @@ static int explain(const struct cron_request *request, const struct cron_questio
     until = until.ns < least.ns ? least : until.ns > most.ns ? most : until;
     hora_local end;
     hora_zone_to_local(question->zone, until, &end);
-    output_format("\nClock changes that affect it, until %04d-%02d-%02d\n", (int)end.year, end.month, end.day);
+    output_format("\nClock changes that affect it, until %04d-%02d-%02d\n", (int)end.year, end.month,
+                  end.day);
     result = print_changes(question->cron, question->zone, question->from, until, keeps_times);
     return result < 0 ? complain("%s", hora_strerror(result)) : STATUS_OK;
 }

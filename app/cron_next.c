@@ -10,24 +10,25 @@
 #include "cron_tsv.h"
 #include "output.h"
 
-#define OPTIONS_HELP                                                                                            \
-    "  --zone Z            time zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"              \
-    "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"            \
-    "                      2026-03-29; default: now. A zone named here also applies to the answers,\n"          \
-    "                      unless --zone names another\n"                                                       \
-    "  -n N                number of times, 1 to 1000000; default: 1\n"                                         \
-    "  --dst spring|cron   local times that clock changes skip or repeat.\n"                                    \
-    "                      spring (the default): skipped times do not occur, repeated ones occur twice.\n"      \
-    "                      cron: a fixed time of day that is skipped occurs right after the gap, and a\n"       \
-    "                      repeated one occurs once; other expressions behave as with spring\n"                 \
-    "  --dialect spring|unix   six fields that must all match (the default), or the five of crontab\n"          \
-    "  --tsv               read lines expression<TAB>zone<TAB>from from standard input and answer each\n"       \
-    "                      with one line: a time, null (none), or error: and the reason\n"                      \
-    "  -h, --help          print this help\n"                                                                   \
-    "\n"                                                                                                        \
-    "Exit status: 0 if there is such a time, also if there are fewer than N, which is then reported on\n"       \
-    "standard error; 1 if there is none (the output is \"never\", or \"not before\" or \"not after\" and the\n" \
-    "end of the supported range); 2 on errors. With --tsv: 0, also if some lines are errors; 2 if input\n"      \
+#define OPTIONS_HELP                                                                                       \
+    "  --zone Z            time zone: Europe/Paris, UTC, +05:30, UTC+02:00, local (the default)\n"         \
+    "  --from T            start time: 2026-03-29T01:30:00+01:00, 2026-03-29T01:30[Europe/Paris],\n"       \
+    "                      2026-03-29; default: now. A zone named here also applies to the answers,\n"     \
+    "                      unless --zone names another\n"                                                  \
+    "  -n N                number of times, 1 to 1000000; default: 1\n"                                    \
+    "  --dst spring|cron   local times that clock changes skip or repeat.\n"                               \
+    "                      spring (the default): skipped times do not occur, repeated ones occur twice.\n" \
+    "                      cron: a fixed time of day that is skipped occurs right after the gap, and a\n"  \
+    "                      repeated one occurs once; other expressions behave as with spring\n"            \
+    "  --dialect spring|unix   six fields that must all match (the default), or the five of crontab\n"     \
+    "  --tsv               read lines expression<TAB>zone<TAB>from from standard input and answer each\n"  \
+    "                      with one line: a time, null (none), or error: and the reason\n"                 \
+    "  -h, --help          print this help\n"                                                              \
+    "\n"                                                                                                   \
+    "Exit status: 0 if there is such a time, also if there are fewer than N, which is then reported on\n"  \
+    "standard error; 1 if there is none (the output is \"never\", or \"not before\" or \"not after\" and " \
+    "the\n"                                                                                                \
+    "end of the supported range); 2 on errors. With --tsv: 0, also if some lines are errors; 2 if input\n" \
     "or output fails.\n"
 
 static const char next_help[] = "Usage: hora cron next EXPR [OPTION]...\n"
@@ -36,11 +37,12 @@ static const char next_help[] = "Usage: hora cron next EXPR [OPTION]...\n"
                                 "Print the first times of a cron expression after a time, one per line.\n"
                                 "\n" OPTIONS_HELP;
 
-static const char prev_help[] = "Usage: hora cron prev EXPR [OPTION]...\n"
-                                "       hora cron prev --tsv [--dst RULE] [--dialect NAME]\n"
-                                "\n"
-                                "Print the last times of a cron expression before a time, one per line, latest first.\n"
-                                "\n" OPTIONS_HELP;
+static const char prev_help[] =
+    "Usage: hora cron prev EXPR [OPTION]...\n"
+    "       hora cron prev --tsv [--dst RULE] [--dialect NAME]\n"
+    "\n"
+    "Print the last times of a cron expression before a time, one per line, latest first.\n"
+    "\n" OPTIONS_HELP;
 
 /* There are fewer times than requested only at the end of the supported range: an expression that matches
  * once matches again. */
@@ -50,7 +52,8 @@ static int print_fewer(const struct cron_question *question, int found, int coun
         output_no_time(question->cron, question->zone, question->zone_is_named, backwards);
         return STATUS_NO;
     }
-    complain("only %d of %d times: there are no others %s", found, count, backwards ? "after 1677" : "before 2262");
+    complain("only %d of %d times: there are no others %s", found, count,
+             backwards ? "after 1677" : "before 2262");
     return STATUS_OK;
 }
 

@@ -65,14 +65,16 @@ static int check_together(const struct cron_request *request, int operands, cons
     if (operands > 0)
         return complain_use("--tsv reads expressions from standard input, not from the command line");
     if (request->zone || request->from || request->count > 0)
-        return complain_use("--tsv cannot be combined with %s: each line has its own zone and time and gets one answer",
-                            request->zone   ? "--zone"
-                            : request->from ? "--from"
-                                            : "-n");
+        return complain_use(
+            "--tsv cannot be combined with %s: each line has its own zone and time and gets one answer",
+            request->zone   ? "--zone"
+            : request->from ? "--from"
+                            : "-n");
     return REQUEST_GO;
 }
 
-int request_read(struct cron_request *ret_request, enum cron_options options, const char *help, int argc, char **argv)
+int request_read(struct cron_request *ret_request, enum cron_options options, const char *help, int argc,
+                 char **argv)
 {
     struct options words = {.table = table, .count = options, .argc = argc, .argv = argv, .at = 1};
     const char *second = NULL;

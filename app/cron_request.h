@@ -25,7 +25,8 @@ struct cron_request {
 };
 
 /* Parses a command line. Returns REQUEST_GO, or the exit status after --help and after an error. */
-int request_read(struct cron_request *ret_request, enum cron_options options, const char *help, int argc, char **argv);
+int request_read(struct cron_request *ret_request, enum cron_options options, const char *help, int argc,
+                 char **argv);
 
 /* The parsed expression and time, and the loaded zone. */
 struct cron_question {

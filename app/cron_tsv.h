@@ -6,7 +6,8 @@
 #include <hora/cron.h>
 
 /* hora_cron_next or hora_cron_previous. */
-typedef int cron_step(const hora_cron *cron, const hora_zone *zone, hora_instant from, hora_instant *ret_time);
+typedef int cron_step(const hora_cron *cron, const hora_zone *zone, hora_instant from,
+                      hora_instant *ret_time);
 
 /* Answers each line "expression <tab> zone <tab> from" with one line: a time, "null", or "error: ...".
  * Returns an exit status. */

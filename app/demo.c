@@ -86,8 +86,8 @@ static int sum_up(struct demo *demo)
     if (error < 0 && error != HORA_ENOENT) /* HORA_ENOENT: the demo ended before these started */
         return complain("%s", hora_strerror(error));
     int64_t early = demo_load_early(demo);
-    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned + stats.handed_back +
-                    stats.expired;
+    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned +
+                    stats.handed_back + stats.expired;
     output_format("%lld runs: %lld succeeded, %lld failed; %lld tasks expired, %lld planned times skipped\n",
                   (long long)counts.started, (long long)counts.done, (long long)counts.failed,
                   (long long)counts.expired, (long long)counts.skipped);

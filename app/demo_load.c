@@ -81,7 +81,8 @@ static int volley(void *arg, void **ret_result)
     for (int i = 0; i < 20 && error >= 0; i++) {
         unsigned number = load->shots++ * 2654435761u; /* pseudo-random, and the same each time */
         hora_ns delay = HORA_MS((hora_ns)(number % 2000));
-        error = hora_scheduler_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay, NULL);
+        error = hora_scheduler_schedule(load->demo->scheduler, HORA_TASK(shot, NULL, .name = "shot"), delay,
+                                        NULL);
     }
     return error == HORA_EREJECTED ? 0 : error; /* the scheduler is shut down */
 }
@@ -146,8 +147,8 @@ static int start_series(struct demo *demo, int index, hora_error *reterr_error)
     spec.struct_size = sizeof spec;
     series->name = part->name;
     series->plan = part->plan;
-    return hora_scheduler_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name), &spec,
-                                        &series->future, reterr_error);
+    return hora_scheduler_schedule_with(demo->scheduler, HORA_TASK(part->run, demo->load, .name = part->name),
+                                        &spec, &series->future, reterr_error);
 }
 
 int demo_load_start(struct demo *demo, const char **reterr_what, hora_error *reterr_error)
@@ -156,15 +157,16 @@ int demo_load_start(struct demo *demo, const char **reterr_what, hora_error *ret
     *load = (struct demo_load){.demo = demo};
     demo->load = load;
     *reterr_what = "the scheduler";
-    int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
-                                                          .metrics = HORA_METRICS(), .admission = HORA_ADMISSION(),
-                                                          .listener = HORA_LISTENER(.started = started, .arg = load)),
-                                   &demo->scheduler, reterr_error);
+    int error =
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = DEMO_THREADS, .name = "demo",
+                                                  .metrics = HORA_METRICS(), .admission = HORA_ADMISSION(),
+                                                  .listener = HORA_LISTENER(.started = started, .arg = load)),
+                           &demo->scheduler, reterr_error);
     if (error < 0)
         return error;
     *reterr_what = "the class import";
-    error =
-        hora_class_new(demo->scheduler, HORA_CLASS_OPTIONS(.name = "import", .limit = 1), &demo->imports, reterr_error);
+    error = hora_class_new(demo->scheduler, HORA_CLASS_OPTIONS(.name = "import", .limit = 1), &demo->imports,
+                           reterr_error);
     for (int i = 0; i < DEMO_SERIES && error == 0; i++) {
         *reterr_what = parts[i].name;
         error = start_series(demo, i, reterr_error);

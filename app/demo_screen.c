@@ -79,10 +79,11 @@ static void draw_workers(struct demo *demo)
         const hora_worker_info *worker = &workers[i];
         char progress[48] = "";
         if (worker->of > 0)
-            (void)snprintf(progress, sizeof progress, "%lld of %lld", (long long)worker->done, (long long)worker->of);
+            (void)snprintf(progress, sizeof progress, "%lld of %lld", (long long)worker->done,
+                           (long long)worker->of);
         if (worker->running)
-            LINE("  %3d  %-10s %-16s %8s  %s", worker->number, worker->name, worker->place, WORDS(worker->running_for),
-                 progress);
+            LINE("  %3d  %-10s %-16s %8s  %s", worker->number, worker->name, worker->place,
+                 WORDS(worker->running_for), progress);
         else
             LINE("  %3d  -", worker->number);
     }
@@ -97,12 +98,17 @@ static void draw_series(struct demo *demo)
         hora_schedule_info info = HORA_INIT(hora_schedule_info);
         hora_ns delay = 0;
         hora_distribution late = HORA_INIT(hora_distribution);
-        if (hora_future_get_schedule_info(series->future, &info) < 0 || hora_future_delay(series->future, &delay) < 0)
+        if (hora_future_get_schedule_info(series->future, &info) < 0 ||
+            hora_future_delay(series->future, &delay) < 0)
             continue;
         (void)!hora_pool_get_distribution(demo->scheduler, series->name, HORA_METRIC_LATENESS, &late);
-        const char *next = info.paused ? "paused" : info.running > 0 ? "runs" : delay <= 0 ? "due" : WORDS(delay);
+        const char *next = info.paused        ? "paused"
+                           : info.running > 0 ? "runs"
+                           : delay <= 0       ? "due"
+                                              : WORDS(delay);
         LINE("%-10s  %-24s  %-8s  %5lld  %6lld  %7lld  %-10s  %-10s", series->name, series->plan, next,
-             (long long)info.runs, (long long)info.failures, (long long)info.skipped, WORDS(late.p50), WORDS(late.p99));
+             (long long)info.runs, (long long)info.failures, (long long)info.skipped, WORDS(late.p50),
+             WORDS(late.p99));
     }
 }
 
@@ -170,8 +176,8 @@ void demo_screen_draw(struct demo *demo)
     if (hora_pool_get_stats(demo->scheduler, &stats) < 0)
         return;
     LINE("hora demo   %.1f of %.0f s   %d threads   %d waiting   p pause   + - threads   q quit%s",
-         (double)(time - demo->begin) / 1e9, (double)(demo->end - demo->begin) / 1e9, stats.core_threads, stats.queued,
-         demo->paused ? "   PAUSED" : "");
+         (double)(time - demo->begin) / 1e9, (double)(demo->end - demo->begin) / 1e9, stats.core_threads,
+         stats.queued, demo->paused ? "   PAUSED" : "");
     draw_workers(demo);
     draw_series(demo);
     draw_named(demo, "shot", "one-shots, up to 2 s");
@@ -188,11 +194,13 @@ void demo_screen_line(struct demo *demo)
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     hora_counts counts = HORA_INIT(hora_counts);
     hora_distribution late = HORA_INIT(hora_distribution);
-    if (hora_pool_get_stats(demo->scheduler, &stats) < 0 || hora_pool_get_counts(demo->scheduler, NULL, &counts) < 0 ||
+    if (hora_pool_get_stats(demo->scheduler, &stats) < 0 ||
+        hora_pool_get_counts(demo->scheduler, NULL, &counts) < 0 ||
         hora_pool_get_distribution(demo->scheduler, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return;
-    output_format("%5.1f s  %lld runs, %lld failed, %lld expired, %d active, %d waiting, late p50 %s p99 %s\n",
-                  (double)(now() - demo->begin) / 1e9, (long long)counts.started, (long long)counts.failed,
-                  (long long)counts.expired, stats.active, stats.queued, WORDS(late.p50), WORDS(late.p99));
+    output_format(
+        "%5.1f s  %lld runs, %lld failed, %lld expired, %d active, %d waiting, late p50 %s p99 %s\n",
+        (double)(now() - demo->begin) / 1e9, (long long)counts.started, (long long)counts.failed,
+        (long long)counts.expired, stats.active, stats.queued, WORDS(late.p50), WORDS(late.p99));
     (void)output_flush();
 }

@@ -13,7 +13,8 @@ static const struct option *find(const struct options *options, const char *word
     for (size_t i = 0; i < options->count; i++) {
         const struct option *option = &options->table[i];
         size_t length = option->name ? strlen(option->name) : 0;
-        if (length > 0 && strncmp(word, option->name, length) == 0 && (word[length] == '\0' || word[length] == '=')) {
+        if (length > 0 && strncmp(word, option->name, length) == 0 &&
+            (word[length] == '\0' || word[length] == '=')) {
             *ret_rest = word[length] == '=' ? word + length + 1 : NULL;
             return option;
         }

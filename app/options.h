@@ -37,6 +37,7 @@ int options_next(struct options *options);
 bool option_number(const char *name, const char *text, int least, int most, int *ret_number);
 
 /* Finds one of several words. On error prints a message and returns false. */
-bool option_choice(const char *name, const char *text, const char *const *choices, int count, int *ret_choice);
+bool option_choice(const char *name, const char *text, const char *const *choices, int count,
+                   int *ret_choice);
 
 #endif

@@ -87,7 +87,8 @@ void report_lateness(const char *workload, int64_t *values_ns, long count)
     report_part(workload, "max", (double)values_ns[count - 1] / 1e3, "us", "lower");
 }
 
-static const struct peer_workload *find_workload(const char *name, const struct peer_workload *workloads, int count)
+static const struct peer_workload *find_workload(const char *name, const struct peer_workload *workloads,
+                                                 int count)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(name, workloads[i].name) == 0)

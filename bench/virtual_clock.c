@@ -80,8 +80,8 @@ static void measure(const char *name, void (*wait_once)(void), int threads, uint
         (void)pthread_join(handles[i], NULL);
     MUST(hora_queue_free(queue) == 0);
     MUST(hora_virtual_clock_free(vclock) == 0);
-    printf("%-8s %10.0f moments per second; %6.1f ns each, %6.1f ns of processor time\n", name, (double)count / took,
-           took / (double)count * 1e9, worked / (double)count * 1e9);
+    printf("%-8s %10.0f moments per second; %6.1f ns each, %6.1f ns of processor time\n", name,
+           (double)count / took, took / (double)count * 1e9, worked / (double)count * 1e9);
 }
 
 int main(int count, char **arguments)

@@ -110,6 +110,7 @@ int main()
     if (hora_pool_get_stats(pool.get(), &stats) < 0 ||
         hora_pool_get_distribution(pool.get(), nullptr, HORA_METRIC_RUN, &runs) < 0)
         return 1;
-    std::printf("%d tasks were accepted, %d ran\n", static_cast<int>(stats.accepted), static_cast<int>(runs.count));
+    std::printf("%d tasks were accepted, %d ran\n", static_cast<int>(stats.accepted),
+                static_cast<int>(runs.count));
     return words != 4 || ran != 1 || stats.accepted != 2 || runs.count != 2 || scan() != 0;
 }

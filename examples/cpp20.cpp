@@ -43,8 +43,9 @@ bool add_with(hora_queue *queue)
     hora_pool *pool;
     hora_error error;
     adder all{queue};
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .name = "sum-", .metrics = HORA_METRICS(.max_names = 10)),
-                      &pool, &error) < 0) {
+    if (hora_pool_new(
+            HORA_POOL_OPTIONS(.core_threads = 2, .name = "sum-", .metrics = HORA_METRICS(.max_names = 10)),
+            &pool, &error) < 0) {
         std::puts(error.message);
         return false;
     }
@@ -76,11 +77,13 @@ bool run_declared()
 {
     hora_registrar *registrar;
     hora_error error;
-    if (hora_latch_new(1, nullptr, &ticked, &error) < 0 || hora_registrar_new(nullptr, &registrar, &error) < 0)
+    if (hora_latch_new(1, nullptr, &ticked, &error) < 0 ||
+        hora_registrar_new(nullptr, &registrar, &error) < 0)
         return false;
     int found = hora_registrar_scan(registrar, &error);
     std::printf("%d function declares itself\n", found);
-    bool good = found == 1 && hora_registrar_bind(registrar, nullptr, &error) == 0 && hora_latch_await(ticked) == 0;
+    bool good =
+        found == 1 && hora_registrar_bind(registrar, nullptr, &error) == 0 && hora_latch_await(ticked) == 0;
     return hora_registrar_free(registrar) == 0 && hora_latch_free(ticked) == 0 && good;
 }
 

@@ -42,7 +42,8 @@ static int take_all(hora_queue *queue)
         const struct element *e = item;
         hora_ns late = hora_clock_now(NULL) - e->due;
         int delay_ms = (int)(e->delay / HORA_MS(1));
-        printf("taken element %d, delay %3d ms, late by %d us\n", e->number, delay_ms, (int)(late / HORA_US(1)));
+        printf("taken element %d, delay %3d ms, late by %d us\n", e->number, delay_ms,
+               (int)(late / HORA_US(1)));
         faults += late < 0 || e->due < previous_due;
         previous_due = e->due;
     }

@@ -72,8 +72,8 @@ static void on_clock_stepped(hora_pool *pool, const hora_event *event, void *arg
     (void)pool;
     (void)arg;
     begin_line("clock_stepped", event);
-    printf("the machine slept for %d minutes, by which %d task became due\n", (int)(event->suspended / HORA_MINUTES(1)),
-           (int)event->count);
+    printf("the machine slept for %d minutes, by which %d task became due\n",
+           (int)(event->suspended / HORA_MINUTES(1)), (int)event->count);
 }
 
 static int back_up(void *arg, void **ret_result)
@@ -101,8 +101,8 @@ int main(void)
     const hora_schedule *hourly =
         HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .clock = HORA_CLOCK_BOOTTIME, .missed = HORA_MISSED_ONCE,
                       .failure = HORA_FAILURE_CONTINUE, .name = "backup");
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener), &scheduler,
-                           &error) < 0 ||
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener),
+                           &scheduler, &error) < 0 ||
         hora_scheduler_schedule_with(scheduler, HORA_TASK(back_up, &runs), hourly, &backup, &error) < 0) {
         puts(error.message);
         return 1;

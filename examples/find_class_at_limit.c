@@ -87,9 +87,11 @@ int main(void)
     if (hora_virtual_clock_new(NULL, &clock, NULL) < 0)
         return 1;
     clock_view = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC);
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 8, .clock = clock_view, .admission = HORA_ADMISSION()), &pool,
-                      NULL) < 0)
+    if (hora_pool_new(
+            HORA_POOL_OPTIONS(.core_threads = 8, .clock = clock_view, .admission = HORA_ADMISSION()), &pool,
+            NULL) < 0)
         return 1;
     int right = look_into_it(clock, pool) && hora_virtual_clock_run(clock, HORA_MINUTES(2)) == 0;
-    return hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0 || hora_virtual_clock_free(clock) < 0 || !right;
+    return hora_pool_close(pool) < 0 || hora_pool_free(pool) != 0 || hora_virtual_clock_free(clock) < 0 ||
+           !right;
 }

@@ -17,8 +17,8 @@ static void begin_line(void)
 {
     hora_ns wall = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_WALL));
     hora_ns up = hora_clock_now(hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC));
-    printf("wall %02d:%02d, up %d:%02d  ", (int)(wall / HORA_HOURS(1) % 24), (int)(wall / HORA_MINUTES(1) % 60),
-           (int)(up / HORA_HOURS(1)), (int)(up / HORA_MINUTES(1) % 60));
+    printf("wall %02d:%02d, up %d:%02d  ", (int)(wall / HORA_HOURS(1) % 24),
+           (int)(wall / HORA_MINUTES(1) % 60), (int)(up / HORA_HOURS(1)), (int)(up / HORA_MINUTES(1) % 60));
 }
 
 static void on_clock_stepped(hora_pool *pool, const hora_event *event, void *arg)
@@ -53,14 +53,16 @@ int main(void)
     hora_scheduler *scheduler;
     hora_future *hourly;
     hora_error error;
-    if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16.5)}), &time_machine, NULL) < 0)
+    if (hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.wall = {HORA_HOURS(16.5)}), &time_machine, NULL) <
+        0)
         return 1;
     const hora_clock *clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     const hora_listener *listener = HORA_LISTENER(.started = on_started, .clock_stepped = on_clock_stepped);
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener), &scheduler,
-                           &error) < 0 ||
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener),
+                           &scheduler, &error) < 0 ||
         hora_scheduler_schedule_with(scheduler, HORA_TASK(report, NULL, .name = "report"),
-                                     HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly, &error) < 0) {
+                                     HORA_SCHEDULE(.cron = "0 0 * * * *", .zone = "UTC"), &hourly,
+                                     &error) < 0) {
         puts(error.message);
         return 1;
     }

@@ -75,7 +75,8 @@ int main(void)
     }
     faults += show_workers(pool) + explain(last);
     faults += hora_virtual_clock_run(time_machine, HORA_MINUTES(5)) < 0;
-    printf("so: all threads print, and orders have to wait behind that; let printing have a pool, or a class, of its "
+    printf("so: all threads print, and orders have to wait behind that; let printing have a pool, or a "
+           "class, of its "
            "own\n");
     for (int i = 0; i < ORDERS; i++)
         (void)hora_future_unref(orders[i]);

@@ -28,7 +28,8 @@ static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
     (void)pool;
     ++*stuck;
     printf("  %4d ms  stuck: a worker has been busy with %s for %d ms, without progress\n",
-           (int)(hora_clock_now(now_clock) / HORA_MS(1)), event->task->name, (int)(event->quiet / HORA_MS(1)));
+           (int)(hora_clock_now(now_clock) / HORA_MS(1)), event->task->name,
+           (int)(event->quiet / HORA_MS(1)));
 }
 
 static void on_resized(hora_pool *pool, const hora_event *event, void *arg)
@@ -70,7 +71,8 @@ static int serve(hora_ns grow_after)
     hora_future *keys[REQUESTS];
     const hora_listener *listener = HORA_LISTENER(.stuck = on_stuck, .resized = on_resized, .arg = &stuck);
     if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = grow_after > 0 ? 4 : 0,
-                                        .keep_alive = HORA_SECONDS(1), .clock = now_clock, .listener = listener,
+                                        .keep_alive = HORA_SECONDS(1), .clock = now_clock,
+                                        .listener = listener,
                                         .watchdog = HORA_WATCHDOG(.stuck_after = HORA_MS(500)),
                                         .grow_after = grow_after),
                       &pool, NULL) < 0)

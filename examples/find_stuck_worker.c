@@ -26,7 +26,8 @@ static int convert(void *arg, void **ret_result)
     int parts = *number == 1 ? 8 : PARTS; /* so that the second worker always gets the picture that hangs */
     for (int part = 0; part < parts; part++) {
         hora_progress(part, parts);
-        int error = *number == HANGS && part == 3 ? hora_latch_await(never) : hora_clock_sleep(now, HORA_SECONDS(1));
+        int error =
+            *number == HANGS && part == 3 ? hora_latch_await(never) : hora_clock_sleep(now, HORA_SECONDS(1));
         if (error < 0)
             return 1;
     }
@@ -39,8 +40,8 @@ static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
     (void)arg;
     const char *file = strrchr(event->task->file, '/');
     alarms++;
-    printf("event: worker %d is stuck in %s from %s:%d; it has run for %d s, and been quiet for %d s\n", event->worker,
-           event->task->name, file != NULL ? file + 1 : event->task->file, event->task->line,
+    printf("event: worker %d is stuck in %s from %s:%d; it has run for %d s, and been quiet for %d s\n",
+           event->worker, event->task->name, file != NULL ? file + 1 : event->task->file, event->task->line,
            (int)(event->ran / HORA_SECONDS(1)), (int)(event->quiet / HORA_SECONDS(1)));
 }
 
@@ -80,15 +81,17 @@ int main(void)
     int faults = 0;
     for (int i = 0; i < PICTURES; i++) {
         numbers[i] = i;
-        faults +=
-            hora_pool_execute(pool, HORA_TASK(convert, &numbers[i], .name = i == HANGS ? "logo.svg" : "photo.jpg")) < 0;
+        faults += hora_pool_execute(pool, HORA_TASK(convert, &numbers[i],
+                                                    .name = i == HANGS ? "logo.svg" : "photo.jpg")) < 0;
     }
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(38)) < 0;
     faults += show_workers(pool);
-    printf("so: logo.svg hangs in part 3, and takes a thread with it; a limit (run_limit, replace_stuck) would give "
+    printf("so: logo.svg hangs in part 3, and takes a thread with it; a limit (run_limit, replace_stuck) "
+           "would give "
            "the thread back\n");
     faults += hora_latch_count_down(never) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(60)) < 0;
-    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) != 0 || hora_latch_free(never) < 0;
+    faults += hora_pool_close_for(pool, HORA_SECONDS(1)) < 0 || hora_pool_free(pool) != 0 ||
+              hora_latch_free(never) < 0;
     return faults != 0 || alarms != 1 || hora_virtual_clock_free(time_machine) < 0;
 }

@@ -29,8 +29,8 @@ static void on_stuck(hora_pool *pool, const hora_event *event, void *arg)
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     (void)arg;
     if (hora_pool_get_stats(pool, &stats) == 0)
-        printf("%2d s: %s is stuck on worker %d; %d written off\n", seconds(), event->task->name, event->worker,
-               stats.written_off);
+        printf("%2d s: %s is stuck on worker %d; %d written off\n", seconds(), event->task->name,
+               event->worker, stats.written_off);
 }
 
 /* Runs for 38 s and ignores interrupts. */
@@ -59,9 +59,10 @@ static int say(void *arg, void **ret_result)
 static hora_pool *make_pool(void)
 {
     hora_pool *pool = NULL;
-    return hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .clock = now,
-                                           .listener = HORA_LISTENER(.expired = on_expired, .stuck = on_stuck)),
-                         &pool, NULL) == 0
+    return hora_pool_new(
+               HORA_POOL_OPTIONS(.core_threads = 1, .clock = now,
+                                 .listener = HORA_LISTENER(.expired = on_expired, .stuck = on_stuck)),
+               &pool, NULL) == 0
                ? pool
                : NULL;
 }
@@ -78,13 +79,15 @@ int main(void)
         return 1;
     int faults = 0;
     faults += hora_pool_submit_with(pool, HORA_TASK(hang, NULL, .name = "report"),
-                                    HORA_TASK_OPTIONS(.run_limit = HORA_SECONDS(10), .stuck_after = HORA_SECONDS(5),
-                                                      .replace_stuck = true),
+                                    HORA_TASK_OPTIONS(.run_limit = HORA_SECONDS(10),
+                                                      .stuck_after = HORA_SECONDS(5), .replace_stuck = true),
                                     NULL, NULL) < 0;
-    faults += hora_pool_submit_with(pool, HORA_TASK(say, "heartbeat", .name = "heartbeat"),
-                                    HORA_TASK_OPTIONS(.start_within = HORA_SECONDS(8)), &futures[0], NULL) < 0;
-    faults += hora_pool_submit_with(pool, HORA_TASK(say, "answer", .name = "answer"),
-                                    HORA_TASK_OPTIONS(.finish_within = HORA_SECONDS(12)), &futures[1], NULL) < 0;
+    faults +=
+        hora_pool_submit_with(pool, HORA_TASK(say, "heartbeat", .name = "heartbeat"),
+                              HORA_TASK_OPTIONS(.start_within = HORA_SECONDS(8)), &futures[0], NULL) < 0;
+    faults +=
+        hora_pool_submit_with(pool, HORA_TASK(say, "answer", .name = "answer"),
+                              HORA_TASK_OPTIONS(.finish_within = HORA_SECONDS(12)), &futures[1], NULL) < 0;
     faults += hora_pool_execute(pool, HORA_TASK(say, "backup")) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(18)) < 0;
     for (int i = 0; i < 2; i++) {

@@ -13,7 +13,8 @@ static hora_virtual_clock *virtual_clock;
 static int work(void *arg, void **ret_result)
 {
     (void)ret_result;
-    return hora_clock_sleep(hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC), HORA_MS(*(const int *)arg));
+    return hora_clock_sleep(hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC),
+                            HORA_MS(*(const int *)arg));
 }
 
 static int print(const char *text, size_t length, void *arg)
@@ -28,9 +29,9 @@ static void show(hora_pool *pool, const char *name)
     if (hora_pool_get_distribution(pool, name, HORA_METRIC_WAIT, &wait) < 0 ||
         hora_pool_get_distribution(pool, name, HORA_METRIC_RUN, &run) < 0)
         return;
-    printf("%-7s %2lld runs, waited up to %3lld ms, ran up to %2lld ms, %3lld ms in all\n", name != NULL ? name : "all",
-           (long long)run.count, (long long)(wait.max / HORA_MS(1)), (long long)(run.max / HORA_MS(1)),
-           (long long)(run.sum / HORA_MS(1)));
+    printf("%-7s %2lld runs, waited up to %3lld ms, ran up to %2lld ms, %3lld ms in all\n",
+           name != NULL ? name : "all", (long long)run.count, (long long)(wait.max / HORA_MS(1)),
+           (long long)(run.max / HORA_MS(1)), (long long)(run.sum / HORA_MS(1)));
 }
 
 int main(void)
@@ -40,8 +41,9 @@ int main(void)
     if (hora_virtual_clock_new(NULL, &virtual_clock, NULL) < 0)
         return 1;
     const hora_clock *clock = hora_virtual_clock_view(virtual_clock, HORA_CLOCK_MONOTONIC);
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .name = "images", .clock = clock, .metrics = HORA_METRICS()),
-                      &pool, NULL) < 0)
+    if (hora_pool_new(
+            HORA_POOL_OPTIONS(.core_threads = 1, .name = "images", .clock = clock, .metrics = HORA_METRICS()),
+            &pool, NULL) < 0)
         return 1;
 
     for (int i = 0; i < 10; i++)

@@ -54,7 +54,8 @@ int main(void)
     struct loop loop = {0};
     pthread_t thread;
     if (hora_queue_new_linked(HORA_UNBOUNDED, NULL, &loop.queue, NULL) < 0 ||
-        hora_latch_new(1, NULL, &loop.ready, NULL) < 0 || hora_latch_new(MESSAGES, NULL, &loop.handled, NULL) < 0 ||
+        hora_latch_new(1, NULL, &loop.ready, NULL) < 0 ||
+        hora_latch_new(MESSAGES, NULL, &loop.handled, NULL) < 0 ||
         pthread_create(&thread, NULL, run_loop, &loop) != 0)
         return 1;
     int failed = hora_latch_await(loop.ready) < 0;
@@ -65,6 +66,6 @@ int main(void)
     pthread_join(thread, NULL);
     printf("the loop was interrupted %d time\n", loop.interrupts);
     hora_thread_unref(loop.thread);
-    return failed || loop.interrupts != 1 || hora_queue_free(loop.queue) < 0 || hora_latch_free(loop.ready) < 0 ||
-           hora_latch_free(loop.handled) < 0;
+    return failed || loop.interrupts != 1 || hora_queue_free(loop.queue) < 0 ||
+           hora_latch_free(loop.ready) < 0 || hora_latch_free(loop.handled) < 0;
 }

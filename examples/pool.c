@@ -26,8 +26,9 @@ int main(void)
     hora_error why;
     if (hora_latch_new(1, NULL, &gate, NULL) < 0)
         return 1;
-    if (hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 2, .name = "demo"),
-                      &pool, &why) < 0) {
+    if (hora_pool_new(
+            HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 2, .name = "demo"),
+            &pool, &why) < 0) {
         puts(why.message);
         return 1;
     }

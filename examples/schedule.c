@@ -64,8 +64,9 @@ static int start(hora_scheduler *scheduler, struct feed *feed, hora_future **ret
     return hora_scheduler_schedule_with(
         scheduler, HORA_TASK(poll_feed, feed),
         HORA_SCHEDULE(.fixed_rate = HORA_MINUTES(5), .clock = HORA_CLOCK_BOOTTIME, .missed = HORA_MISSED_ONCE,
-                      .spread = HORA_MINUTES(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MINUTES(4),
-                      .back_off_max = HORA_MINUTES(30), .stop_after = 10, .name = feed->name),
+                      .spread = HORA_MINUTES(1), .failure = HORA_FAILURE_BACK_OFF,
+                      .back_off = HORA_MINUTES(4), .back_off_max = HORA_MINUTES(30), .stop_after = 10,
+                      .name = feed->name),
         ret_future, error);
 }
 
@@ -73,8 +74,8 @@ static int end(struct feed *feed, hora_future *future)
 {
     hora_schedule_info info = HORA_INIT(hora_schedule_info);
     int faults = hora_future_get_schedule_info(future, &info) < 0;
-    printf("%s: %d runs, %d failed, %d planned times skipped\n", feed->name, (int)info.runs, (int)info.failures,
-           (int)info.skipped);
+    printf("%s: %d runs, %d failed, %d planned times skipped\n", feed->name, (int)info.runs,
+           (int)info.failures, (int)info.skipped);
     faults += info.runs != feed->polls || hora_future_cancel(future, false) != HORA_CANCEL_REMOVED;
     (void)hora_future_unref(future);
     return faults;
@@ -90,8 +91,8 @@ int main(void)
         return 1;
     const hora_clock *clock = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
     const hora_listener *listener = HORA_LISTENER(.failed = poll_failed, .clock_stepped = clocks_parted);
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener), &scheduler,
-                           &error) < 0 ||
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = clock, .listener = listener),
+                           &scheduler, &error) < 0 ||
         start(scheduler, &news, &first, &error) < 0 || start(scheduler, &weather, &second, &error) < 0) {
         puts(error.message);
         return 1;

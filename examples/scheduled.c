@@ -38,8 +38,9 @@ int main(void)
 {
     hora_registrar *registrar;
     hora_error error;
-    if (hora_latch_new(3, NULL, &all_have_run, &error) < 0 || hora_registrar_new(NULL, &registrar, &error) < 0 ||
-        hora_registrar_scan(registrar, &error) < 0 || hora_registrar_bind(registrar, NULL, &error) < 0) {
+    if (hora_latch_new(3, NULL, &all_have_run, &error) < 0 ||
+        hora_registrar_new(NULL, &registrar, &error) < 0 || hora_registrar_scan(registrar, &error) < 0 ||
+        hora_registrar_bind(registrar, NULL, &error) < 0) {
         puts(error.message);
         return 1;
     }

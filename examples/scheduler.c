@@ -52,10 +52,12 @@ static int live(int core_threads)
     if (hora_virtual_clock_new(NULL, &time_machine, NULL) < 0)
         return 1;
     view = hora_virtual_clock_view(time_machine, HORA_CLOCK_MONOTONIC);
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .clock = view), &scheduler, NULL) < 0)
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .clock = view), &scheduler,
+                           NULL) < 0)
         return 1;
     printf("%d core threads\n", core_threads);
-    faults += hora_scheduler_schedule(scheduler, HORA_TASK(run_endlessly, NULL), HORA_SECONDS(1), &endless) < 0;
+    faults +=
+        hora_scheduler_schedule(scheduler, HORA_TASK(run_endlessly, NULL), HORA_SECONDS(1), &endless) < 0;
     faults += hora_scheduler_schedule(scheduler, HORA_TASK(count, &counter), HORA_SECONDS(2), NULL) < 0;
     faults += hora_virtual_clock_run(time_machine, HORA_SECONDS(6)) < 0;
     show_threads(scheduler);

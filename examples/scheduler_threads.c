@@ -27,13 +27,14 @@ static int largest(hora_scheduler *scheduler)
 static int count_threads(int core_threads)
 {
     hora_scheduler *scheduler;
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .cancel_delayed = true), &scheduler,
-                           NULL) < 0)
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .cancel_delayed = true),
+                           &scheduler, NULL) < 0)
         return 1;
     int faults = 0, most = core_threads > 0 ? core_threads : 1;
     printf("%4d |%3d", core_threads, largest(scheduler));
     for (int tasks = 1; tasks <= TASKS; tasks++) {
-        faults += hora_scheduler_schedule(scheduler, HORA_TASK(do_nothing, NULL), HORA_HOURS(tasks), NULL) < 0;
+        faults +=
+            hora_scheduler_schedule(scheduler, HORA_TASK(do_nothing, NULL), HORA_HOURS(tasks), NULL) < 0;
         printf("%3d", largest(scheduler));
         faults += largest(scheduler) != (tasks < most ? tasks : most);
     }

@@ -63,8 +63,8 @@ static void begin_scene(const char *title, int threads, hora_ns ageing)
     job_count = 0;
     zero = hora_clock_now(now);
     const hora_admission *admission = HORA_ADMISSION(.ageing = ageing);
-    faults += hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .clock = now, .admission = admission), &pool,
-                            NULL) < 0;
+    faults += hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .clock = now, .admission = admission),
+                            &pool, NULL) < 0;
 }
 
 static void end_scene(void)

@@ -90,8 +90,8 @@ int main(void)
     }
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     faults += hora_pool_get_stats(scheduler, &stats) < 0;
-    printf("%d timeouts were set, %d of them happened, %d are pending\n", (int)stats.accepted, (int)stats.done,
-           stats.queued);
+    printf("%d timeouts were set, %d of them happened, %d are pending\n", (int)stats.accepted,
+           (int)stats.done, stats.queued);
     for (int i = 0; i < CONNECTIONS; i++)
         if (connections[i] != NULL)
             close_connection(connections[i], "closed at the end");

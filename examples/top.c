@@ -45,8 +45,8 @@ static int begin_load(hora_future **ret_nightly)
         error = hora_scheduler_schedule_with_fixed_delay(pool, HORA_TASK(convert, NULL, .name = "convert"),
                                                          HORA_MS(300 * i), HORA_MS(500), NULL);
     if (error == 0)
-        error = hora_scheduler_schedule_at_fixed_rate(pool, HORA_TASK(poll_feed, NULL, .name = "poll feed"), 0,
-                                                      HORA_MS(100), NULL);
+        error = hora_scheduler_schedule_at_fixed_rate(pool, HORA_TASK(poll_feed, NULL, .name = "poll feed"),
+                                                      0, HORA_MS(100), NULL);
     if (error == 0)
         error = hora_scheduler_schedule_with(pool, HORA_TASK(poll_feed, NULL, .name = "nightly"),
                                              HORA_SCHEDULE(.cron = "0 0 3 * * *"), ret_nightly, NULL);
@@ -67,7 +67,8 @@ static void draw_worker(const hora_worker_info *worker)
         printf("%-12s\n", "idle");
         return;
     }
-    printf("%-12.12s %6.1f s  quiet %5.1f s", worker->name, seconds(worker->running_for), seconds(worker->quiet_for));
+    printf("%-12.12s %6.1f s  quiet %5.1f s", worker->name, seconds(worker->running_for),
+           seconds(worker->quiet_for));
     if (worker->of > 0)
         printf("  %3d %%", (int)(100 * worker->done / worker->of));
     printf("  %s\n", worker->place);
@@ -80,13 +81,14 @@ static int draw(hora_future *task)
     hora_distribution late = HORA_INIT(hora_distribution);
     char why[HORA_EXPLAIN_TEXT];
     int count = hora_pool_workers(pool, workers, WORKERS_MOST);
-    if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 || hora_future_explain(task, why, sizeof why) < 0 ||
+    if (count < 0 || hora_pool_get_stats(pool, &stats) < 0 ||
+        hora_future_explain(task, why, sizeof why) < 0 ||
         hora_pool_get_distribution(pool, NULL, HORA_METRIC_LATENESS, &late) < 0)
         return -1;
     if (isatty(STDOUT_FILENO))
         printf("\033[H\033[J"); /* home, and clear what is below */
-    printf("%d of %d threads active, %d tasks wait, %lld runs done\n", stats.active, stats.threads, stats.queued,
-           (long long)stats.completed);
+    printf("%d of %d threads active, %d tasks wait, %lld runs done\n", stats.active, stats.threads,
+           stats.queued, (long long)stats.completed);
     printf("late    half of them %.3f ms, 99 %% %.3f ms, none more than %.3f ms\n\nworker  runs\n",
            1e3 * seconds(late.p50), 1e3 * seconds(late.p99), 1e3 * seconds(late.max));
     for (int i = 0; i < count && i < WORKERS_MOST; i++)
@@ -100,7 +102,8 @@ int main(int argc, char **argv)
 {
     hora_ns end = hora_clock_now(NULL) + HORA_SECONDS(argc > 1 ? strtol(argv[1], NULL, 10) : 1);
     hora_future *nightly = NULL;
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .metrics = HORA_METRICS()), &pool, NULL) < 0)
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = THREADS, .metrics = HORA_METRICS()), &pool,
+                           NULL) < 0)
         return 1;
     int error = begin_load(&nightly);
     while (error == 0 && hora_clock_now(NULL) < end) {

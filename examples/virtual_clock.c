@@ -41,13 +41,14 @@ static int live_through_a_day(void)
 int main(void)
 {
     pthread_t thread;
-    if (hora_virtual_clock_new(NULL, &clock_of_test, NULL) < 0 || hora_virtual_clock_expect(clock_of_test, 1) < 0 ||
-        pthread_create(&thread, NULL, watchman, NULL) != 0)
+    if (hora_virtual_clock_new(NULL, &clock_of_test, NULL) < 0 ||
+        hora_virtual_clock_expect(clock_of_test, 1) < 0 || pthread_create(&thread, NULL, watchman, NULL) != 0)
         return 1;
     hora_ns start = hora_clock_now(NULL);
     int faults = live_through_a_day();
     hora_ns spent = hora_clock_now(NULL) - start;
     pthread_join(thread, NULL);
-    printf("%d rounds in %d hours, which took %.3f ms; %d faults\n", rounds, HOURS, (double)spent / 1e6, faults);
+    printf("%d rounds in %d hours, which took %.3f ms; %d faults\n", rounds, HOURS, (double)spent / 1e6,
+           faults);
     return faults != 0 || rounds != HOURS || hora_virtual_clock_free(clock_of_test) < 0;
 }

@@ -79,7 +79,8 @@ void test_fail(const char *file, int line, const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(message, sizeof message, format, arguments);
         va_end(arguments);
-        printf("%s:%d: %s: %s (seed %" PRIu64 ")\n", file, line, test == NULL ? "?" : test->name, message, seed);
+        printf("%s:%d: %s: %s (seed %" PRIu64 ")\n", file, line, test == NULL ? "?" : test->name, message,
+               seed);
         (void)fflush(stdout);
     }
     (void)pthread_mutex_unlock(&lock);
@@ -139,7 +140,8 @@ static void disarm_watch(bool over)
 static bool start_watch(void)
 {
     pthread_condattr_t monotonic;
-    return pthread_condattr_init(&monotonic) == 0 && pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
+    return pthread_condattr_init(&monotonic) == 0 &&
+           pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
            pthread_cond_init(&watchdog.changed, &monotonic) == 0 &&
            pthread_create(&watchdog.thread, NULL, watch, NULL) == 0;
 }

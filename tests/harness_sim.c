@@ -281,7 +281,8 @@ static bool run_dfs(const struct test_case *test, struct hora__sim_options optio
         if (totals.schedules - before >= MOST_DFS) {
             if (quiet)
                 return true;
-            printf("FAIL %s: depth first at bound %d does not end within %d schedules; make the scenario smaller\n",
+            printf("FAIL %s: depth first at bound %d does not end within %d schedules; make the scenario "
+                   "smaller\n",
                    test->name, options.bound, MOST_DFS);
             return false;
         }
@@ -399,11 +400,12 @@ static void run_tests(void)
         uint64_t before = totals.schedules;
         bool passed = run(test);
         (void)(passed ? totals.passed++ : totals.failed++);
-        printf("%s: %" PRIu64 " schedules%s\n", test->name, totals.schedules - before, passed ? "" : ", FAILED");
+        printf("%s: %" PRIu64 " schedules%s\n", test->name, totals.schedules - before,
+               passed ? "" : ", FAILED");
     }
     double time = seconds() - start;
-    printf("%" PRIu64 " schedules in %.1f s, %.0f per second, %" PRIu64 " fault points\n", totals.schedules, time,
-           (double)totals.schedules / (time > 0 ? time : 1), totals.fault_points);
+    printf("%" PRIu64 " schedules in %.1f s, %.0f per second, %" PRIu64 " fault points\n", totals.schedules,
+           time, (double)totals.schedules / (time > 0 ? time : 1), totals.fault_points);
     printf("%d passed, %d failed\n", totals.passed, totals.failed);
 }
 
@@ -425,7 +427,8 @@ static bool look(const struct test_case *test, uint64_t budget)
 
 static bool look_everywhere(uint64_t budget)
 {
-    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_MEDIUM, TEST_LARGE, TEST_SWEEP, TEST_BOTH};
+    static const enum test_kind cheapest_first[] = {TEST_SCENARIO, TEST_MEDIUM, TEST_LARGE, TEST_SWEEP,
+                                                    TEST_BOTH};
     for (size_t i = 0; i < sizeof cheapest_first / sizeof cheapest_first[0]; i++)
         for (const struct test_case *test = test_first(); test != NULL; test = test->next)
             if (test->kind == cheapest_first[i] && is_asked_for(test) && !look(test, budget))
@@ -466,10 +469,11 @@ static bool find_fault(enum hora__fault fault)
     arguments.options.weak = false;
     hora__fault_planted = HORA__FAULT_NONE; /* H1 */
     if (found)
-        printf("fault %s: found by %s after %" PRIu64 " schedules (%s)\n", fault_name(fault), current.test->name,
-               totals.schedules - before, hora__sim_verdict_name(last.verdict));
+        printf("fault %s: found by %s after %" PRIu64 " schedules (%s)\n", fault_name(fault),
+               current.test->name, totals.schedules - before, hora__sim_verdict_name(last.verdict));
     else
-        printf("fault %s: NOT FOUND in %" PRIu64 " schedules\n", fault_name(fault), totals.schedules - before);
+        printf("fault %s: NOT FOUND in %" PRIu64 " schedules\n", fault_name(fault),
+               totals.schedules - before);
     (void)fflush(stdout);
     return found;
 }
@@ -497,9 +501,10 @@ static bool find_faults(enum hora__fault only)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
-                    "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
-                    "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
+    fprintf(stderr,
+            "usage: [--list] [--mode random|pct|dfs|all] [--schedules N] [--seed S] [--depth D] [--bound B]\n"
+            "       [--spurious] [--late] [--recycle] [--weak] [--replay TEXT] [--fail-allocation N]\n"
+            "       [--fail-thread-start N] [--from-then-on] [--faults] [--fault NAME] [NAME...]\n");
     return 2;
 }
 

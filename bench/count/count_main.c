@@ -272,7 +272,8 @@ static const char WORKDAYS[] = "0 30 8 * * MON-FRI";
 
 static hora_instant instant(long number)
 {
-    static const int64_t first = 1704067200, between = 2959391; /* 2024-01-01; some 34 days: all hours and weekdays */
+    static const int64_t first = 1704067200,
+                         between = 2959391; /* 2024-01-01; some 34 days: all hours and weekdays */
     return (hora_instant){HORA_SECONDS(first + number % INSTANTS * between)};
 }
 

@@ -62,7 +62,8 @@ static void *touched(long count, size_t size)
 
 static void flow(const struct peer_workload *w, long count, int64_t pace_ns)
 {
-    struct production production = {.items = touched(count, sizeof(struct item)), .count = count, .pace_ns = pace_ns};
+    struct production production = {
+        .items = touched(count, sizeof(struct item)), .count = count, .pace_ns = pace_ns};
     int64_t *late_ns = touched(count, sizeof(*late_ns));
     pthread_t producer;
     int64_t start_cpu_ns = cpu_ns();
@@ -105,5 +106,6 @@ static void open_queue(const struct peer_workload *workload)
 
 int main(int argc, char **argv)
 {
-    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_queue, delay_close);
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_queue,
+                      delay_close);
 }

@@ -76,7 +76,8 @@ hora_ns quantile_of(const struct load *load, int kind, double share);
  * in each two seconds. */
 void show_head(const char *workload);
 void show_rows(const struct setting *setting, const struct load *load);
-void write_quantiles(FILE *file, const char *workload, const struct setting *setting, const struct load *load);
+void write_quantiles(FILE *file, const char *workload, const struct setting *setting,
+                     const struct load *load);
 void write_course(FILE *file, const char *workload, const struct setting *setting, const struct load *load);
 const char *time_text(hora_ns time, char text[16]);
 

@@ -105,7 +105,9 @@ static void keys(int seconds)
 static const struct setting CLASSES[] = {
     {.name = "no classes"},
     {.name = "slow: limit 2", .has_admission = true, .classes = {[SLOW] = CLASS(.name = "slow", .limit = 2)}},
-    {.name = "fast: reserve 1", .has_admission = true, .classes = {[FAST] = CLASS(.name = "fast", .reserve = 1)}},
+    {.name = "fast: reserve 1",
+     .has_admission = true,
+     .classes = {[FAST] = CLASS(.name = "fast", .reserve = 1)}},
     {.name = "slow: 2 in 100 ms",
      .has_admission = true,
      .classes = {[SLOW] = CLASS(.name = "slow", .rate = 2, .per = HORA_MS(100))}},

@@ -229,7 +229,8 @@ void check_by_rule(const struct setting *setting, const struct load *load)
         const struct piece *piece = &load->pieces[i];
         if (piece->began == rule->began[i])
             continue;
-        fprintf(stderr, "%s: task %ld (%s) came at %" PRId64 " ns and began at %" PRId64 ", not at %" PRId64 "\n",
+        fprintf(stderr,
+                "%s: task %ld (%s) came at %" PRId64 " ns and began at %" PRId64 ", not at %" PRId64 "\n",
                 setting->name, i, load->kinds[piece->kind], piece->came, piece->began, rule->began[i]);
         exit(1);
     }

@@ -62,7 +62,8 @@ const char *time_text(hora_ns time, char text[16])
 
 void show_head(const char *workload)
 {
-    printf("%s\n\n| pool | tasks that wait | how many | p50 | p90 | p99 | longest |\n|---|---|---|---|---|---|---|\n",
+    printf("%s\n\n| pool | tasks that wait | how many | p50 | p90 | p99 | longest "
+           "|\n|---|---|---|---|---|---|---|\n",
            workload);
 }
 
@@ -90,8 +91,8 @@ void write_quantiles(FILE *file, const char *workload, const struct setting *set
         long count;
         hora_ns *waits = waits_of(load, kind, &count);
         for (double rest = 1; rest > 0.00099; rest *= 0.825404185) /* 12 steps to a tenth */
-            fprintf(file, "%s\t%s\t%s\t%ld\t%.5f\t%" PRId64 "\n", workload, setting->name, load->kinds[kind], count,
-                    1 - rest, at(waits, count, 1 - rest));
+            fprintf(file, "%s\t%s\t%s\t%ld\t%.5f\t%" PRId64 "\n", workload, setting->name, load->kinds[kind],
+                    count, 1 - rest, at(waits, count, 1 - rest));
         fprintf(file, "%s\t%s\t%s\t%ld\t1\t%" PRId64 "\n", workload, setting->name, load->kinds[kind], count,
                 waits[count - 1]);
         free(waits);
@@ -106,8 +107,8 @@ void write_course(FILE *file, const char *workload, const struct setting *settin
         for (long i = 0; i < load->count; i++) {
             const struct piece *piece = &load->pieces[i];
             for (; piece->came >= end; end += STEP, longest = 0)
-                fprintf(file, "%s\t%s\t%s\t%" PRId64 "\t%" PRId64 "\n", workload, setting->name, load->kinds[kind],
-                        (end - STEP / 2) / HORA_SECONDS(1), longest);
+                fprintf(file, "%s\t%s\t%s\t%" PRId64 "\t%" PRId64 "\n", workload, setting->name,
+                        load->kinds[kind], (end - STEP / 2) / HORA_SECONDS(1), longest);
             if (piece->kind == kind && piece->began - piece->came > longest)
                 longest = piece->began - piece->came;
         }

@@ -360,5 +360,6 @@ static void close_nothing(void)
 
 int main(int argc, char **argv)
 {
-    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_nothing, close_nothing);
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_nothing,
+                      close_nothing);
 }

@@ -51,7 +51,8 @@ static void execute(long tasks)
 static void submit(void)
 {
     done = false;
-    MUST(apr_thread_pool_push(pool, count_and_tell, NULL, APR_THREAD_TASK_PRIORITY_NORMAL, NULL) == APR_SUCCESS);
+    MUST(apr_thread_pool_push(pool, count_and_tell, NULL, APR_THREAD_TASK_PRIORITY_NORMAL, NULL) ==
+         APR_SUCCESS);
     apr_thread_mutex_lock(lock);
     while (!done)
         apr_thread_cond_wait(changed, lock);

@@ -28,7 +28,8 @@ static void open_pool(int workers)
 #ifdef SPIN
     MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .spin = SPIN), &pool, NULL) == 0);
 #elif defined(MEASURED)
-    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .metrics = HORA_METRICS()), &pool, NULL) == 0);
+    MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = workers, .metrics = HORA_METRICS()), &pool, NULL) ==
+         0);
 #else
     MUST(hora_pool_new_fixed(workers, NULL, &pool, NULL) == 0);
 #endif

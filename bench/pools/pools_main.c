@@ -156,5 +156,6 @@ static void open_pool(const struct peer_workload *workload)
 
 int main(int argc, char **argv)
 {
-    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_pool, pool_peer.close);
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_pool,
+                      pool_peer.close);
 }

@@ -15,7 +15,8 @@ static std::unique_ptr<tbb::task_arena> arena;
 
 static void open_pool(int workers)
 {
-    threads = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, workers + 1);
+    threads =
+        std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, workers + 1);
     arena = std::make_unique<tbb::task_arena>(workers, 0);
     arena->initialize();
 }

@@ -48,8 +48,8 @@ static void *queue_new(enum queue_kind kind, int capacity, bool fair)
         made = hora_queue_new_priority(0, HORA_QUEUE_OPTIONS(.compare = compare_priorities), &queue, NULL);
         break;
     case DELAY: /* with callbacks, as the JDK has it */
-        made = hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times),
-                                    &queue, NULL);
+        made = hora_queue_new_delay(
+            HORA_QUEUE_OPTIONS(.remaining = remaining_delay, .compare = compare_due_times), &queue, NULL);
         break;
     }
     MUST(made == 0);

@@ -107,7 +107,8 @@ void timers_fire(const int64_t *delay_ns, int64_t *due_ns, long count)
 {
     for (long i = 0; i < count; i++) {
         due_ns[i] = now_ns() + delay_ns[i];
-        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) == 0);
+        MUST(hora_scheduler_schedule(scheduler, HORA_TASK(fire, (void *)(intptr_t)i), delay_ns[i], NULL) ==
+             0);
     }
 }
 

@@ -28,8 +28,8 @@ static atomic_bool over;
 
 static void add(struct event *event, int64_t delay_ns)
 {
-    int64_t us =
-        delay_ns > 0 ? (delay_ns + 999) / 1000 + 1 : 0; /* the time that it counts from has been rounded down */
+    int64_t us = delay_ns > 0 ? (delay_ns + 999) / 1000 + 1
+                              : 0; /* the time that it counts from has been rounded down */
     struct timeval delay = {us / 1000000, us % 1000000};
     MUST(event_add(event, &delay) == 0);
 }

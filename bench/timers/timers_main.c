@@ -212,7 +212,8 @@ static void fire_once(long count, struct fire_costs *costs)
     while (sem_wait(&all_fired) != 0) {
     }
     costs->cpu_ns += end_cpu_ns - start_cpu_ns;
-    costs->insert_ns += due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* when it was the last one's turn */
+    costs->insert_ns +=
+        due_ns[count - 1] - delay_ns[count - 1] - start_ns; /* when it was the last one's turn */
     free(delay_ns);
 }
 
@@ -286,8 +287,8 @@ static void repeat(const struct peer_workload *w, long amount, bool warms_up, in
     wait_until(now_ns() + 20 * MILLISECOND); /* for runs that had begun */
     long missed = 0;
     for (int i = 0; i < TASKS; i++) {
-        long planned =
-            (last_ns - PERIOD_NS - first_ns[i]) / PERIOD_NS + 1; /* those of the last period may be on their way */
+        long planned = (last_ns - PERIOD_NS - first_ns[i]) / PERIOD_NS +
+                       1; /* those of the last period may be on their way */
         long runs = atomic_load(&tasks[i].runs);
         missed += runs < planned ? planned - runs : 0;
     }
@@ -439,5 +440,6 @@ static void open_timers(const struct peer_workload *workload)
 
 int main(int argc, char **argv)
 {
-    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_timers, timers_close);
+    return serve_peer(argc, argv, workloads, sizeof(workloads) / sizeof(workloads[0]), open_timers,
+                      timers_close);
 }

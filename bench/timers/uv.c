@@ -215,8 +215,9 @@ void timers_repeat(const int64_t *first_ns, int tasks, int64_t period_ns, int64_
     for (int i = 0; i <= tasks; i++) {
         MUST(uv_timer_init(&loop, &series[i]) == 0);
         series[i].data = (void *)(intptr_t)i;
-        MUST(i == tasks ? uv_timer_start(&series[i], on_end, ms_until(end_ns), 0) == 0
-                        : uv_timer_start(&series[i], on_ran, ms_until(first_ns[i]), up_to_ms(period_ns)) == 0);
+        MUST(i == tasks
+                 ? uv_timer_start(&series[i], on_end, ms_until(end_ns), 0) == 0
+                 : uv_timer_start(&series[i], on_ran, ms_until(first_ns[i]), up_to_ms(period_ns)) == 0);
     }
     uv_run(&loop, UV_RUN_DEFAULT);
     for (int i = 0; i <= tasks; i++)

@@ -73,8 +73,8 @@ typedef struct hora_class_options {
  *
  * Ownership: *ret_class belongs to the pool.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOTSUP (the pool has no admission), HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
-                                           hora_error *reason);
+HORA_NODISCARD HORA_API int hora_class_new(hora_pool *pool, const hora_class_options *options,
+                                           hora_class **ret_class, hora_error *reason);
 
 /* hora_class_set - change the limit, reserve and rate of a class
  *

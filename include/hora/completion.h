@@ -58,8 +58,8 @@ HORA_API int hora_completion_service_free(hora_completion_service *service);
  * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: as the executor does.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
-HORA_NODISCARD HORA_API int hora_completion_service_submit(hora_completion_service *service, const hora_task *task,
-                                                           hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_completion_service_submit(hora_completion_service *service,
+                                                           const hora_task *task, hora_future **ret_future);
 
 /* hora_completion_service_take - take the next completed future, waiting if necessary
  *
@@ -71,13 +71,15 @@ HORA_NODISCARD HORA_API int hora_completion_service_submit(hora_completion_servi
  * Blocks: until a future is done, the thread is interrupted or the queue is closed.
  * Errors: HORA_EINTERRUPTED, HORA_ECLOSED (only for a queue supplied by the caller), HORA_EINVAL,
  * HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_completion_service_take(hora_completion_service *service, hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_completion_service_take(hora_completion_service *service,
+                                                         hora_future **ret_future);
 
 /* hora_completion_service_poll - take the next completed future if there is one
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EEMPTY, HORA_ECLOSED, HORA_EINVAL, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_completion_service_poll(hora_completion_service *service, hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_completion_service_poll(hora_completion_service *service,
+                                                         hora_future **ret_future);
 
 /* hora_completion_service_poll_for - take the next completed future, waiting for a limited time
  *
@@ -87,8 +89,8 @@ HORA_NODISCARD HORA_API int hora_completion_service_poll(hora_completion_service
  * Ownership: the caller receives one reference.   Threads: Any thread.
  * Blocks: until a future is done, the timeout expires, the thread is interrupted or the queue is closed.
  * Errors: HORA_ETIMEDOUT, and those of hora_completion_service_take. */
-HORA_NODISCARD HORA_API int hora_completion_service_poll_for(hora_completion_service *service, hora_ns timeout,
-                                                             hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_completion_service_poll_for(hora_completion_service *service,
+                                                             hora_ns timeout, hora_future **ret_future);
 
 /* hora_completion_service_fd - return a descriptor that polls readable while a future can be taken
  *

@@ -85,8 +85,8 @@ typedef enum hora_cron_field {
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (not a valid expression), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron,
-                                            hora_error *reason);
+HORA_NODISCARD HORA_API int hora_cron_parse(const char *text, const hora_cron_options *options,
+                                            hora_cron **ret_cron, hora_error *reason);
 
 /* hora_cron_ref - add a reference
  *
@@ -114,8 +114,8 @@ HORA_NODISCARD HORA_API int hora_cron_next(const hora_cron *cron, const hora_zon
  * Returns 1, or 0 if there is none that hora_instant can represent.
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL (NULL). */
-HORA_NODISCARD HORA_API int hora_cron_previous(const hora_cron *cron, const hora_zone *zone, hora_instant before,
-                                               hora_instant *ret_previous);
+HORA_NODISCARD HORA_API int hora_cron_previous(const hora_cron *cron, const hora_zone *zone,
+                                               hora_instant before, hora_instant *ret_previous);
 
 /* hora_cron_next_n - find the first `count` matching times after an instant
  *

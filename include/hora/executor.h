@@ -71,8 +71,9 @@ HORA_NODISCARD HORA_API int hora_executor_submit(const hora_executor *executor, 
  * Threads: Any thread.   Blocks: until all futures are done or the thread is interrupted.
  * Errors: HORA_EINVAL (negative count; NULL; a task without run), HORA_EINTERRUPTED, HORA_EDEADLK (the wait
  * would never end), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
-HORA_NODISCARD HORA_API int hora_executor_invoke_all(const hora_executor *executor, const hora_task *const *tasks,
-                                                     int count, hora_future **ret_futures);
+HORA_NODISCARD HORA_API int hora_executor_invoke_all(const hora_executor *executor,
+                                                     const hora_task *const *tasks, int count,
+                                                     hora_future **ret_futures);
 
 /* hora_executor_invoke_all_for - execute all tasks and wait at most for `timeout`
  *
@@ -84,8 +85,9 @@ HORA_NODISCARD HORA_API int hora_executor_invoke_all(const hora_executor *execut
  * Ownership: as hora_executor_invoke_all.   Threads: Any thread.
  * Blocks: until all futures are done, the timeout expires or the thread is interrupted.
  * Errors: as hora_executor_invoke_all. */
-HORA_NODISCARD HORA_API int hora_executor_invoke_all_for(const hora_executor *executor, const hora_task *const *tasks,
-                                                         int count, hora_ns timeout, hora_future **ret_futures);
+HORA_NODISCARD HORA_API int hora_executor_invoke_all_for(const hora_executor *executor,
+                                                         const hora_task *const *tasks, int count,
+                                                         hora_ns timeout, hora_future **ret_futures);
 
 /* hora_executor_invoke_any - execute tasks until one succeeds, and return its result
  *
@@ -99,8 +101,9 @@ HORA_NODISCARD HORA_API int hora_executor_invoke_all_for(const hora_executor *ex
  * Blocks: until one task has succeeded, all have failed or the thread is interrupted.
  * Errors: HORA_EFAILED (no task succeeded), HORA_EINVAL (count < 1; NULL; a task without run),
  * HORA_EINTERRUPTED, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
-HORA_NODISCARD HORA_API int hora_executor_invoke_any(const hora_executor *executor, const hora_task *const *tasks,
-                                                     int count, void **ret_result, int *reterr_failure);
+HORA_NODISCARD HORA_API int hora_executor_invoke_any(const hora_executor *executor,
+                                                     const hora_task *const *tasks, int count,
+                                                     void **ret_result, int *reterr_failure);
 
 /* hora_executor_invoke_any_for - execute tasks until one succeeds, waiting at most for `timeout`
  *
@@ -111,16 +114,17 @@ HORA_NODISCARD HORA_API int hora_executor_invoke_any(const hora_executor *execut
  * Ownership: as hora_executor_invoke_any.   Threads: Any thread.
  * Blocks: until one task has succeeded, all have failed, the timeout expires or the thread is interrupted.
  * Errors: HORA_ETIMEDOUT, and those of hora_executor_invoke_any. */
-HORA_NODISCARD HORA_API int hora_executor_invoke_any_for(const hora_executor *executor, const hora_task *const *tasks,
-                                                         int count, hora_ns timeout, void **ret_result,
+HORA_NODISCARD HORA_API int hora_executor_invoke_any_for(const hora_executor *executor,
+                                                         const hora_task *const *tasks, int count,
+                                                         hora_ns timeout, void **ret_result,
                                                          int *reterr_failure);
 
 /* hora_pool_invoke_all - hora_executor_invoke_all on a pool
  *
  * Ownership: as hora_executor_invoke_all.   Threads: Any thread.   Blocks: as hora_executor_invoke_all.
  * Errors: as hora_executor_invoke_all, with those of hora_pool_execute. */
-HORA_NODISCARD static inline int hora_pool_invoke_all(hora_pool *pool, const hora_task *const *tasks, int count,
-                                                      hora_future **ret_futures)
+HORA_NODISCARD static inline int hora_pool_invoke_all(hora_pool *pool, const hora_task *const *tasks,
+                                                      int count, hora_future **ret_futures)
 {
     hora_executor executor = hora_pool_executor(pool);
     return hora_executor_invoke_all(&executor, tasks, count, ret_futures);
@@ -130,8 +134,9 @@ HORA_NODISCARD static inline int hora_pool_invoke_all(hora_pool *pool, const hor
  *
  * Ownership: as hora_executor_invoke_all.   Threads: Any thread.   Blocks: as hora_executor_invoke_all_for.
  * Errors: as hora_executor_invoke_all, with those of hora_pool_execute. */
-HORA_NODISCARD static inline int hora_pool_invoke_all_for(hora_pool *pool, const hora_task *const *tasks, int count,
-                                                          hora_ns timeout, hora_future **ret_futures)
+HORA_NODISCARD static inline int hora_pool_invoke_all_for(hora_pool *pool, const hora_task *const *tasks,
+                                                          int count, hora_ns timeout,
+                                                          hora_future **ret_futures)
 {
     hora_executor executor = hora_pool_executor(pool);
     return hora_executor_invoke_all_for(&executor, tasks, count, timeout, ret_futures);
@@ -141,8 +146,8 @@ HORA_NODISCARD static inline int hora_pool_invoke_all_for(hora_pool *pool, const
  *
  * Ownership: as hora_executor_invoke_any.   Threads: Any thread.   Blocks: as hora_executor_invoke_any.
  * Errors: as hora_executor_invoke_any, with those of hora_pool_execute. */
-HORA_NODISCARD static inline int hora_pool_invoke_any(hora_pool *pool, const hora_task *const *tasks, int count,
-                                                      void **ret_result, int *reterr_failure)
+HORA_NODISCARD static inline int hora_pool_invoke_any(hora_pool *pool, const hora_task *const *tasks,
+                                                      int count, void **ret_result, int *reterr_failure)
 {
     hora_executor executor = hora_pool_executor(pool);
     return hora_executor_invoke_any(&executor, tasks, count, ret_result, reterr_failure);
@@ -152,8 +157,9 @@ HORA_NODISCARD static inline int hora_pool_invoke_any(hora_pool *pool, const hor
  *
  * Ownership: as hora_executor_invoke_any.   Threads: Any thread.   Blocks: as hora_executor_invoke_any_for.
  * Errors: as hora_executor_invoke_any_for, with those of hora_pool_execute. */
-HORA_NODISCARD static inline int hora_pool_invoke_any_for(hora_pool *pool, const hora_task *const *tasks, int count,
-                                                          hora_ns timeout, void **ret_result, int *reterr_failure)
+HORA_NODISCARD static inline int hora_pool_invoke_any_for(hora_pool *pool, const hora_task *const *tasks,
+                                                          int count, hora_ns timeout, void **ret_result,
+                                                          int *reterr_failure)
 {
     hora_executor executor = hora_pool_executor(pool);
     return hora_executor_invoke_any_for(&executor, tasks, count, timeout, ret_result, reterr_failure);

@@ -100,7 +100,8 @@ HORA_API int hora_future_reclaim(hora_future *future);
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_future_new_promise(void (*drop_result)(void *result), hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_future_new_promise(void (*drop_result)(void *result),
+                                                    hora_future **ret_future);
 
 /* hora_future_ref - add a reference
  *
@@ -260,8 +261,9 @@ HORA_API int hora_future_describe(hora_future *future, char *text, size_t size);
  *
  * Ownership: if the call succeeds, hora owns arg and calls drop(arg), unless drop is NULL, exactly once.
  * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_future_on_done(hora_future *future, void (*done)(hora_future *future, void *arg),
-                                                void *arg, void (*drop)(void *arg));
+HORA_NODISCARD HORA_API int hora_future_on_done(hora_future *future,
+                                                void (*done)(hora_future *future, void *arg), void *arg,
+                                                void (*drop)(void *arg));
 
 /* hora_future_fd - return a descriptor that polls readable once the future is done
  *

@@ -71,8 +71,8 @@ HORA_NODISCARD HORA_API int hora_group_add(hora_group *group, hora_future *futur
  * Ownership: see hora/task.h; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: as the executor does.
  * Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED, and those of the executor. */
-HORA_NODISCARD HORA_API int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task,
-                                              hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_group_submit(hora_group *group, const hora_executor *executor,
+                                              const hora_task *task, hora_future **ret_future);
 
 /* hora_group_await - wait until no future is pending
  *

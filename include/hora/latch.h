@@ -43,8 +43,8 @@ typedef struct hora_latch_options {
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative count, bad options, ret_latch is NULL), HORA_ENOMEM, HORA_EAGAIN,
  * HORA_EFORKED (the clock is a virtual clock of the parent process). */
-HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options, hora_latch **ret_latch,
-                                           hora_error *reason);
+HORA_NODISCARD HORA_API int hora_latch_new(int count, const hora_latch_options *options,
+                                           hora_latch **ret_latch, hora_error *reason);
 
 /* hora_latch_free - free a latch that no thread is waiting for
  *

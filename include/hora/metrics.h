@@ -64,8 +64,8 @@ HORA_NODISCARD HORA_API int hora_pool_get_distribution(hora_pool *pool, const ch
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_get_distribution; also HORA_EINVAL if q is not between 0 and 1. */
-HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure, double q,
-                                               hora_ns *ret_value);
+HORA_NODISCARD HORA_API int hora_pool_quantile(hora_pool *pool, const char *name, hora_metric measure,
+                                               double q, hora_ns *ret_value);
 
 /* Approximate current numbers of tasks, or of runs of series. Completed runs are read before started runs, so
  * done + failed never exceeds started. */

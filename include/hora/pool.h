@@ -211,7 +211,8 @@ typedef struct hora_pool_options {
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL, HORA_EBUSY (another pool uses the queue), HORA_ENOMEM, HORA_EAGAIN; HORA_EMFILE and
  * HORA_ENFILE (dump). */
-HORA_NODISCARD HORA_API int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason);
+HORA_NODISCARD HORA_API int hora_pool_new(const hora_pool_options *options, hora_pool **ret_pool,
+                                          hora_error *reason);
 
 /* hora_pool_free - stop the pool, wait for its threads to end, and free it
  *
@@ -239,7 +240,8 @@ HORA_NODISCARD HORA_API int hora_pool_execute(hora_pool *pool, const hora_task *
  *
  * Ownership: as hora_pool_execute; the caller receives one reference to *ret_future.   Threads: Any thread.
  * Blocks: as hora_pool_execute.   Errors: as hora_pool_execute. */
-HORA_NODISCARD HORA_API int hora_pool_submit(hora_pool *pool, const hora_task *task, hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_pool_submit(hora_pool *pool, const hora_task *task,
+                                             hora_future **ret_future);
 
 /* hora_task_options_check - check whether task options are valid for a pool and, if not, say why
  *
@@ -552,8 +554,8 @@ HORA_API int hora_available_processors(void);
  *
  * Ownership: as hora_pool_new.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_pool_new; also HORA_EINVAL for threads < 1 or contradictory options. */
-HORA_NODISCARD HORA_API int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool,
-                                                hora_error *reason);
+HORA_NODISCARD HORA_API int hora_pool_new_fixed(int threads, const hora_pool_options *options,
+                                                hora_pool **ret_pool, hora_error *reason);
 
 /* hora_pool_new_single - create a pool with one thread and an unbounded queue, which no setter can change
  *

@@ -107,8 +107,8 @@ HORA_NODISCARD HORA_API int hora_queue_new_linked(int capacity, const hora_queue
  * Ownership: the caller owns *ret_queue and frees it with hora_queue_free. The clock must outlive the queue.
  * Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (an option that this kind does not use), HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options *options, hora_queue **ret_queue,
-                                                       hora_error *reason);
+HORA_NODISCARD HORA_API int hora_queue_new_synchronous(const hora_queue_options *options,
+                                                       hora_queue **ret_queue, hora_error *reason);
 
 /* hora_queue_new_priority - create an unbounded queue whose least element leaves first
  *

@@ -103,8 +103,8 @@ typedef struct hora_registration hora_registration;
  *
  * Ownership: the caller owns *ret_registrar and frees it with hora_registrar_free.   Threads: Any thread.
  * Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
-HORA_NODISCARD HORA_API int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar,
-                                               hora_error *reason);
+HORA_NODISCARD HORA_API int hora_registrar_new(const hora_registrar_options *options,
+                                               hora_registrar **ret_registrar, hora_error *reason);
 
 /* hora_registrar_add - declare a task
  *
@@ -209,7 +209,8 @@ typedef struct hora_outcome {
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (NULL), HORA_EFORKED. */
-HORA_NODISCARD HORA_API int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome);
+HORA_NODISCARD HORA_API int hora_registration_get_outcome(hora_registration *registration,
+                                                          hora_outcome *ret_outcome);
 
 /* hora_registration_cancel - cancel a task: returns 1, or 0 if it would not have run again anyway
  *
@@ -267,17 +268,19 @@ typedef struct hora_scheduled_functions {
  *
  * hora_registrar_scan finds it. The body returns 0 or a failure code. It becomes a static function `name`,
  * which can be declared only once. In C++ this requires C++20 and the fields in declaration order. */
-#define HORA_SCHEDULED_FUNCTION(function, ...)                                                                      \
-    static int function(void);                                                                                      \
-    static const hora_scheduled_function hora__scheduled_##function = {function, #function, __FILE__, __LINE__,     \
-                                                                       HORA__VALUE(hora_declaration, __VA_ARGS__)}; \
-    HORA__SCHEDULED_ENTRY static const hora_scheduled_function *const hora__scheduled_entry_##function =            \
-        &hora__scheduled_##function;                                                                                \
+#define HORA_SCHEDULED_FUNCTION(function, ...)                                                           \
+    static int function(void);                                                                           \
+    static const hora_scheduled_function hora__scheduled_##function = {                                  \
+        function, #function, __FILE__, __LINE__, HORA__VALUE(hora_declaration, __VA_ARGS__)};            \
+    HORA__SCHEDULED_ENTRY static const hora_scheduled_function *const hora__scheduled_entry_##function = \
+        &hora__scheduled_##function;                                                                     \
     static int function(void)
 
 /* The linker defines these in each program and library that has such functions. */
-extern __attribute__((weak, visibility("hidden"))) const hora_scheduled_function *const __start_hora_scheduled[];
-extern __attribute__((weak, visibility("hidden"))) const hora_scheduled_function *const __stop_hora_scheduled[];
+extern __attribute__((weak, visibility("hidden")))
+const hora_scheduled_function *const __start_hora_scheduled[];
+extern __attribute__((weak, visibility("hidden")))
+const hora_scheduled_function *const __stop_hora_scheduled[];
 
 /* HORA_SCHEDULED_FUNCTIONS_EXPORT; makes the functions of a dynamically loaded library visible to
  * hora_registrar_scan_library. Write it once in the library. */
@@ -293,8 +296,8 @@ extern __attribute__((weak, visibility("hidden"))) const hora_scheduled_function
  *
  * Ownership: the functions must remain in place until the registrar is closed.   Threads: Any thread.
  * Blocks: While zones are read.   Errors: as hora_registrar_add. */
-HORA_API int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled_functions *functions,
-                                          hora_error *reason);
+HORA_API int hora_registrar_add_functions(hora_registrar *registrar,
+                                          const hora_scheduled_functions *functions, hora_error *reason);
 
 #if defined(__GNUC__) && defined(__ELF__)
 /* hora_registrar_scan - declare every HORA_SCHEDULED_FUNCTION of the calling program or library

@@ -276,8 +276,8 @@ typedef struct hora_scheduler_options {
  * Ownership: the caller owns *ret_scheduler and frees it with hora_pool_free. The clock must outlive the
  * scheduler.
  * Threads: Any thread.   Blocks: Never.   Errors: HORA_EINVAL, HORA_ENOMEM, HORA_EAGAIN. */
-HORA_NODISCARD HORA_API int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
-                                               hora_error *reason);
+HORA_NODISCARD HORA_API int hora_scheduler_new(const hora_scheduler_options *options,
+                                               hora_scheduler **ret_scheduler, hora_error *reason);
 
 /* hora_scheduler_new_single - create a scheduler with one thread, which no setter can change
  *
@@ -344,8 +344,8 @@ static inline int hora_scheduler_free(hora_scheduler *scheduler)
  * Blocks: Never.
  * Errors: HORA_EREJECTED, HORA_EINVAL (also if it is not a scheduler), HORA_ENOMEM, HORA_EAGAIN (there is no
  * thread, and none can be started), HORA_EFORKED, and what a rejection handler or decorate returns. */
-HORA_NODISCARD HORA_API int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
-                                                    hora_future **ret_future);
+HORA_NODISCARD HORA_API int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task,
+                                                    hora_ns delay, hora_future **ret_future);
 
 /* hora_scheduler_schedule_at_fixed_rate - run a task after a delay, and then every `period`
  *
@@ -354,7 +354,8 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule(hora_scheduler *scheduler, c
  *
  * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_schedule; also HORA_EINVAL for period <= 0. */
-HORA_NODISCARD HORA_API int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task,
+HORA_NODISCARD HORA_API int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler,
+                                                                  const hora_task *task,
                                                                   hora_ns initial_delay, hora_ns period,
                                                                   hora_future **ret_future);
 
@@ -364,7 +365,8 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule_at_fixed_rate(hora_scheduler
  *
  * Ownership: as hora_scheduler_schedule.   Threads: Any thread.   Blocks: Never.
  * Errors: as hora_scheduler_schedule; also HORA_EINVAL for delay <= 0. */
-HORA_NODISCARD HORA_API int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task,
+HORA_NODISCARD HORA_API int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler,
+                                                                     const hora_task *task,
                                                                      hora_ns initial_delay, hora_ns delay,
                                                                      hora_future **ret_future);
 
@@ -378,8 +380,8 @@ HORA_NODISCARD HORA_API int hora_scheduler_schedule_with_fixed_delay(hora_schedu
  * without a name, for a first run after the end, and for a cron, trigger or `next` that has no first time;
  * with a zone also those of hora_zone_new. */
 HORA_NODISCARD HORA_API int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task,
-                                                         const hora_schedule *schedule, hora_future **ret_future,
-                                                         hora_error *reason);
+                                                         const hora_schedule *schedule,
+                                                         hora_future **ret_future, hora_error *reason);
 
 /* hora_scheduler_refresh_zones - re-read the files of all zones that the scheduler's tasks use
  *

@@ -118,8 +118,9 @@ HORA_END_DECLS
 #define HORA_TASK(function, ...) \
     (hora__task_literal{hora_task{.run = (function), .arg = __VA_ARGS__}, __FILE__, __LINE__})
 #else
-#define HORA_TASK(function, argument) \
-    (hora__task_literal{hora_task{(function), (argument), nullptr, nullptr, nullptr, nullptr, 0}, __FILE__, __LINE__})
+#define HORA_TASK(function, argument)                                                                       \
+    (hora__task_literal{hora_task{(function), (argument), nullptr, nullptr, nullptr, nullptr, 0}, __FILE__, \
+                        __LINE__})
 #endif
 
 extern "C++" {

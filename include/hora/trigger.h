@@ -154,8 +154,8 @@ typedef struct hora_cron_trigger_options {
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (no expression, bad options), HORA_ENOMEM. */
 HORA_NODISCARD HORA_API int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone,
-                                                  const hora_cron_trigger_options *options, hora_trigger **ret_trigger,
-                                                  hora_error *reason);
+                                                  const hora_cron_trigger_options *options,
+                                                  hora_trigger **ret_trigger, hora_error *reason);
 
 /* ---- periods and instants ---- */
 
@@ -177,7 +177,8 @@ typedef struct hora_periodic_trigger_options {
  *
  * Ownership: the caller receives one reference.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (negative period or delay, bad options), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options,
+HORA_NODISCARD HORA_API int hora_trigger_new_periodic(hora_ns period,
+                                                      const hora_periodic_trigger_options *options,
                                                       hora_trigger **ret_trigger, hora_error *reason);
 
 /* hora_trigger_new_instants - create a trigger from a set of instants, given in any order

@@ -51,8 +51,8 @@ typedef struct hora_zone_options {
  * Errors: HORA_EINVAL (NULL, or not a zone name), HORA_ENOENT (the database has no such zone), HORA_EBADMSG
  * (the file is damaged), HORA_ENOTSUP (the file counts leap seconds), HORA_EIO (it cannot be read),
  * HORA_EMFILE, HORA_ENFILE, HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone **ret_zone,
-                                          hora_error *reason);
+HORA_NODISCARD HORA_API int hora_zone_new(const char *name, const hora_zone_options *options,
+                                          hora_zone **ret_zone, hora_error *reason);
 
 /* hora_zone_from_data - create a zone from the contents of a TZif file that the program supplies
  *
@@ -62,8 +62,8 @@ HORA_NODISCARD HORA_API int hora_zone_new(const char *name, const hora_zone_opti
  * Blocks: Never.
  * Errors: HORA_EINVAL (NULL, or an empty or too long name), HORA_EBADMSG (damaged), HORA_ENOTSUP (leap
  * seconds), HORA_ENOMEM. */
-HORA_NODISCARD HORA_API int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone,
-                                                hora_error *reason);
+HORA_NODISCARD HORA_API int hora_zone_from_data(const char *name, const void *data, size_t size,
+                                                hora_zone **ret_zone, hora_error *reason);
 
 /* hora_zone_ref - add a reference
  *
@@ -208,8 +208,9 @@ HORA_NODISCARD HORA_API int hora_zone_previous_transition(const hora_zone *zone,
  * Ownership: see ret_zone.   Threads: Any thread.   Blocks: While a file is read, if the text names a zone.
  * Errors: HORA_EINVAL (a malformed text, an invalid date or time), HORA_ERANGE (hora_instant cannot represent
  * it), and, if the text names a zone, those of hora_zone_new. */
-HORA_NODISCARD HORA_API int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *ret_instant,
-                                               hora_zone **ret_zone, hora_error *reason);
+HORA_NODISCARD HORA_API int hora_instant_parse(const char *text, const hora_zone *zone,
+                                               hora_instant *ret_instant, hora_zone **ret_zone,
+                                               hora_error *reason);
 
 /* hora_instant_format - format an instant, for example as 2026-03-29T01:30:00+01:00
  *
@@ -219,7 +220,8 @@ HORA_NODISCARD HORA_API int hora_instant_parse(const char *text, const hora_zone
  *
  * Ownership: not transferred.   Threads: Any thread.   Blocks: Never.
  * Errors: HORA_EINVAL (text is NULL and size is not 0). */
-HORA_API int hora_instant_format(hora_instant instant, const hora_zone *zone, bool with_name, char *text, size_t size);
+HORA_API int hora_instant_format(hora_instant instant, const hora_zone *zone, bool with_name, char *text,
+                                 size_t size);
 
 HORA_END_DECLS
 

@@ -32,9 +32,9 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/build.h"
 #include "base/fault.h"
 #include "base/ns.h"
-#include "base/build.h"
 
 static const hora_ns longest = INT64_C(1) << 62;
 
@@ -60,8 +60,8 @@ static struct hora__ticket *ticket_at(struct hora__tree_node *node)
 
 /* ---- admission and classes ---- */
 
-void hora__admission_init(struct hora__admission *admission, hora_ns ageing, int (*threads)(const void *context),
-                          const void *context, const hora__mutex *lock)
+void hora__admission_init(struct hora__admission *admission, hora_ns ageing,
+                          int (*threads)(const void *context), const void *context, const hora__mutex *lock)
 {
     assert(ageing >= 0 && threads != NULL);
     *admission = (struct hora__admission){
@@ -122,7 +122,8 @@ static void note_start(struct hora__admission_class *class, hora_ns now)
 
 /* ---- tickets ---- */
 
-void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key, int level)
+void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key,
+                       int level)
 {
     assert(level >= 0 && level < HORA__LEVELS);
     *ticket = (struct hora__ticket){.class = class, .key = key, .level = level, .state = HORA__TICKET_OUT};
@@ -218,7 +219,8 @@ static void count_running(struct hora__admission *admission, struct hora__ticket
     assert(admission->running >= 0 && ticket->class->running >= 0);
 }
 
-void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item, hora_ns since)
+void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item,
+                         hora_ns since)
 {
     ASSERT_LOCKED(admission);
     assert(ticket->state == HORA__TICKET_OUT && !ticket->is_uncounted);
@@ -296,7 +298,8 @@ void hora__admission_end(struct hora__admission *admission, struct hora__ticket 
     go_out(admission, ticket);
 }
 
-void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now)
+void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket,
+                                     hora_ns now)
 {
     assert(ticket->key == 0 && ticket->class == &admission->plain);
     hora__admission_begin(admission, ticket, now);
@@ -311,8 +314,8 @@ void hora__admission_end_anonymous(struct hora__admission *admission)
     admission->plain.running--;
 }
 
-void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from, struct hora__ticket *to,
-                          void *item)
+void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from,
+                          struct hora__ticket *to, void *item)
 {
     ASSERT_LOCKED(admission);
     assert(from->state == HORA__TICKET_RUNS && to->state == HORA__TICKET_OUT && !from->is_uncounted);
@@ -329,8 +332,8 @@ void hora__admission_pass(struct hora__admission *admission, struct hora__ticket
 }
 
 /* Set class and level of a ticket that is not OUT, and count it anew. */
-static void change(struct hora__admission *admission, struct hora__ticket *ticket, struct hora__admission_class *class,
-                   int level)
+static void change(struct hora__admission *admission, struct hora__ticket *ticket,
+                   struct hora__admission_class *class, int level)
 {
     void (*count)(struct hora__admission *, struct hora__ticket *, int) =
         ticket->state == HORA__TICKET_RUNS ? count_running : count_waiting;
@@ -386,8 +389,8 @@ static int reserved_for(const struct hora__admission_class *class, int *left)
 }
 
 /* How many threads are reserved for all classes but one; NULL: for all. */
-static int reserved_except_for(const struct hora__admission *admission, const struct hora__admission_class *except,
-                               int threads)
+static int reserved_except_for(const struct hora__admission *admission,
+                               const struct hora__admission_class *except, int threads)
 {
     int left = most_reserved(threads);
     int sum = 0;
@@ -523,7 +526,8 @@ enum hora__why hora__admission_why(const struct hora__admission *admission, cons
     return is_next ? why : HORA__WHY_ORDER;
 }
 
-bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket, hora_ns now)
+bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket,
+                               hora_ns now)
 {
     struct hora__why_facts facts;
     return blocked_by(admission, ticket, now, threads_of(admission) + 1, &facts) == HORA__WHY_NOTHING;
@@ -590,7 +594,8 @@ struct hora__ticket *hora__admission_first(const struct hora__admission *admissi
     return linked_at(admission, admission->waiting_tickets.next);
 }
 
-struct hora__ticket *hora__admission_after(const struct hora__admission *admission, const struct hora__ticket *ticket)
+struct hora__ticket *hora__admission_after(const struct hora__admission *admission,
+                                           const struct hora__ticket *ticket)
 {
     ASSERT_LOCKED(admission);
     assert(hora__ticket_waits(ticket));
@@ -653,7 +658,8 @@ static bool check_class(const struct hora__admission *admission, const struct ho
     int count = 0;
     if (!hora__tree_check(&class->ready))
         return false;
-    for (struct hora__tree_node *node = class->ready.first; node != NULL; node = hora__tree_next(node), count++) {
+    for (struct hora__tree_node *node = class->ready.first; node != NULL;
+         node = hora__tree_next(node), count++) {
         const struct hora__ticket *ticket = ticket_at(node);
         if (ticket->state != HORA__TICKET_READY || ticket->class != class ||
             node->major != virtual_time(admission, ticket) || node->minor != ticket->sequence)

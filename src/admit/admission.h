@@ -64,11 +64,11 @@ enum hora__ticket_state {
 /* Part of each task under admission control. Callers may read the fields under the lock; only admission
  * writes them, but for is_in_use. */
 struct hora__ticket {
-    struct hora__tree_node place;        /* READY: in its class's tree; BEHIND: in that of the first of its key */
-    struct hora__tree_node by_key;       /* of the first of a key: in the tree of keys in use */
-    struct hora__tree behind;            /* of the first of a key: the tickets BEHIND it, by arrival */
-    struct hora__list link;              /* among all that wait, in order of arrival */
-    struct hora__list awaited;           /* among the awaited tickets; empty: it is not awaited */
+    struct hora__tree_node place;  /* READY: in its class's tree; BEHIND: in that of the first of its key */
+    struct hora__tree_node by_key; /* of the first of a key: in the tree of keys in use */
+    struct hora__tree behind;      /* of the first of a key: the tickets BEHIND it, by arrival */
+    struct hora__list link;        /* among all that wait, in order of arrival */
+    struct hora__list awaited;     /* among the awaited tickets; empty: it is not awaited */
     struct hora__admission_class *class; /* NULL: it is OUT, and will enter the plain class */
     uint64_t key;                        /* 0: none */
     hora_ns since;                       /* since when it waits, or waited */
@@ -85,7 +85,8 @@ struct hora__admission {
     struct hora__admission_class plain; /* the first class, without limits: for tasks without a class */
     struct hora__tree keys;             /* the first ticket of each key in use */
     struct hora__list waiting_tickets;  /* READY and BEHIND, in order of arrival */
-    struct hora__list awaited;  /* tickets BEHIND a running one that a worker waits for; see I6 in admission.c */
+    struct hora__list
+        awaited; /* tickets BEHIND a running one that a worker waits for; see I6 in admission.c */
     hora__atomic awaited_count; /* how many these are; written under the lock, read by any thread */
     hora_ns ageing;             /* how much waiting a priority level is worth */
     uint64_t next_sequence;
@@ -98,8 +99,8 @@ struct hora__admission {
 
 /* Initialise an empty admission. ageing: how much waiting a level is worth; from 2^62 ns (146 years) on,
  * levels are strict. `threads` tells how many threads the pool may use; it is called with the lock held. */
-void hora__admission_init(struct hora__admission *admission, hora_ns ageing, int (*threads)(const void *context),
-                          const void *context, const hora__mutex *lock);
+void hora__admission_init(struct hora__admission *admission, hora_ns ageing,
+                          int (*threads)(const void *context), const void *context, const hora__mutex *lock);
 
 /* Check that nothing waits or runs. There is nothing to free, and the classes may be gone already. */
 void hora__admission_destroy(const struct hora__admission *admission);
@@ -109,13 +110,15 @@ void hora__admission_add_class(struct hora__admission *admission, struct hora__a
 
 /* Set another rate, with memory for that many times; returns the old memory. Earlier starts no longer
  * count. */
-hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate, hora_ns per, hora_ns *starts);
+hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate, hora_ns per,
+                                  hora_ns *starts);
 
 /* ---- tickets ---- */
 
 /* Initialise a ticket, which is OUT, for a task of this class (NULL: none) and key (0: none). Needs no
  * lock. */
-void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key, int level);
+void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class *class, uint64_t key,
+                       int level);
 
 static inline bool hora__ticket_waits(const struct hora__ticket *ticket)
 {
@@ -128,7 +131,8 @@ static inline bool hora__ticket_runs(const struct hora__ticket *ticket)
 }
 
 /* OUT: the ticket waits from now on, for this item. */
-void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item, hora_ns since);
+void hora__admission_add(struct hora__admission *admission, struct hora__ticket *ticket, void *item,
+                         hora_ns since);
 
 /* BEHIND, READY: the ticket leaves without running, and is OUT. */
 void hora__admission_remove(struct hora__admission *admission, struct hora__ticket *ticket);
@@ -141,13 +145,14 @@ void hora__admission_end(struct hora__admission *admission, struct hora__ticket 
 
 /* READY, without a key or a class: its task begins and is counted, but the ticket is OUT at once, for the
  * next task. hora__admission_end_anonymous reports the end of such a task. */
-void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket, hora_ns now);
+void hora__admission_begin_anonymous(struct hora__admission *admission, struct hora__ticket *ticket,
+                                     hora_ns now);
 void hora__admission_end_anonymous(struct hora__admission *admission);
 
 /* RUNS: the run continues under another ticket, `to`, which was OUT and belongs to `item`. `to` takes over
  * class, key, level and arrival; `from` is OUT. This is not counted as a start. */
-void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from, struct hora__ticket *to,
-                          void *item);
+void hora__admission_pass(struct hora__admission *admission, struct hora__ticket *from,
+                          struct hora__ticket *to, void *item);
 
 /* Another class or another priority level for a ticket. */
 struct hora__ticket_change {
@@ -170,7 +175,8 @@ struct hora__ticket *hora__admission_best(const struct hora__admission *admissio
 hora_ns hora__admission_next(const struct hora__admission *admission, hora_ns now);
 
 /* Whether a waiting ticket could begin now if the pool had one more thread, whatever is next. */
-bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket, hora_ns now);
+bool hora__admission_may_begin(const struct hora__admission *admission, const struct hora__ticket *ticket,
+                               hora_ns now);
 
 /* Why a waiting ticket does not begin: the first of these that applies. */
 enum hora__why {
@@ -222,7 +228,8 @@ static inline bool hora__admission_has_awaited(const struct hora__admission *adm
 
 /* All waiting tickets, in order of arrival; NULL: no more. */
 struct hora__ticket *hora__admission_first(const struct hora__admission *admission);
-struct hora__ticket *hora__admission_after(const struct hora__admission *admission, const struct hora__ticket *ticket);
+struct hora__ticket *hora__admission_after(const struct hora__admission *admission,
+                                           const struct hora__ticket *ticket);
 
 /* The READY tickets, in the order of their virtual times; NULL: no more. */
 struct hora__ticket *hora__admission_first_ready(const struct hora__admission *admission);

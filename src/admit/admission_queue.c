@@ -21,7 +21,8 @@ struct made_ticket {
     void *holder;           /* the caller's record of the item */
 };
 
-#define ASSERT_LOCKED(queue) assert((queue)->admission.lock == NULL || hora__mutex_held((queue)->admission.lock))
+#define ASSERT_LOCKED(queue) \
+    assert((queue)->admission.lock == NULL || hora__mutex_held((queue)->admission.lock))
 
 static struct made_ticket *made_of(struct hora__ticket *ticket)
 {
@@ -30,7 +31,8 @@ static struct made_ticket *made_of(struct hora__ticket *ticket)
 
 void hora__admission_queue_init(struct hora__admission_queue *queue, hora_ns ageing,
                                 struct hora__ticket *(*own_ticket)(const void *context, const void *item),
-                                int (*threads)(const void *context), const void *context, const hora__mutex *lock)
+                                int (*threads)(const void *context), const void *context,
+                                const hora__mutex *lock)
 {
     assert(own_ticket != NULL);
     hora__admission_init(&queue->admission, ageing, threads, context, lock);
@@ -137,7 +139,8 @@ static struct hora__ticket *find_made(const struct hora__admission_queue *queue,
     return NULL;
 }
 
-struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_queue *queue, const void *item)
+struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_queue *queue,
+                                                   const void *item)
 {
     ASSERT_LOCKED(queue);
     struct hora__ticket *own = own_ticket(queue, item);
@@ -146,7 +149,8 @@ struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_
 
 /* If an item runs twice at a time, only one of the runs does anything; so it does not matter which ticket is
  * found. */
-struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue, const void *item)
+struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue,
+                                                   const void *item)
 {
     ASSERT_LOCKED(queue);
     struct hora__ticket *made = find_made(queue, item, true);

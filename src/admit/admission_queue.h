@@ -26,7 +26,8 @@ struct hora__admission_queue {
  * hora__admission_init. Both have the same context. */
 void hora__admission_queue_init(struct hora__admission_queue *queue, hora_ns ageing,
                                 struct hora__ticket *(*own_ticket)(const void *context, const void *item),
-                                int (*threads)(const void *context), const void *context, const hora__mutex *lock);
+                                int (*threads)(const void *context), const void *context,
+                                const hora__mutex *lock);
 
 /* Check that nothing waits or runs. There is nothing to free. */
 void hora__admission_queue_destroy(const struct hora__admission_queue *queue);
@@ -57,7 +58,9 @@ void *hora__admission_queue_remove(struct hora__admission_queue *queue, struct h
 bool hora__admission_queue_end(struct hora__admission_queue *queue, const void *item);
 
 /* The ticket by which an item waits; the one by which it runs. NULL: none. */
-struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_queue *queue, const void *item);
-struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue, const void *item);
+struct hora__ticket *hora__admission_queue_waiting(const struct hora__admission_queue *queue,
+                                                   const void *item);
+struct hora__ticket *hora__admission_queue_running(const struct hora__admission_queue *queue,
+                                                   const void *item);
 
 #endif

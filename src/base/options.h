@@ -70,9 +70,7 @@ void hora__output_write(void *given, size_t given_size, const void *own, size_t 
 #define HORA__FIRST_SIZE(type) HORA__SIZE_UP_TO(type, HORA__LAST_##type)
 
 /* hora__options_copy and hora__output_size for a type of this list. */
-#define HORA__TAKE(type, own, given) \
-    hora__options_copy((own), sizeof(type), HORA__FIRST_SIZE(type), (given))
-#define HORA__SIZE_GIVEN(type, given, ret_size) \
-    hora__output_size((given), HORA__FIRST_SIZE(type), (ret_size))
+#define HORA__TAKE(type, own, given)            hora__options_copy((own), sizeof(type), HORA__FIRST_SIZE(type), (given))
+#define HORA__SIZE_GIVEN(type, given, ret_size) hora__output_size((given), HORA__FIRST_SIZE(type), (ret_size))
 
 #endif

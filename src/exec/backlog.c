@@ -38,8 +38,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "exec/segment.h"
 #include "sys/alloc.h"
 
@@ -58,7 +58,8 @@ struct backlog {
     int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
     bool offered;       /* the first segment is: until it is recalled, how much is left in it is not known */
     bool only_elements; /* it has been shown, and there are no detached tasks any more */
-    bool wants; /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
+    bool
+        wants; /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
 
     /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's
      * lock. */
@@ -70,7 +71,7 @@ struct backlog {
     bool shown;
     short inbox_form; /* of the last segment: the number of the form that was posted last; 0: none */
     int inbox_size;
-    struct hora__branch branch;   /* of the pool's books */
+    struct hora__branch branch;      /* of the pool's books */
     struct hora__position inbox_end; /* where the next one will stand */
     struct hora__segment *inbox_first;
     int inbox_holes;
@@ -197,7 +198,8 @@ void hora__backlog_recall(hora_queue *queue)
         return;
     HORA__TOUCH_PREPAID(end - backlog->front.index); /* by those who claimed them */
     for (; backlog->front.index < end; backlog->front.index++) {
-        bool was_hole = backlog->holes > 0 && hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]);
+        bool was_hole =
+            backlog->holes > 0 && hora__slot_is_hole(&backlog->front.segment->slots[backlog->front.index]);
         backlog->holes -= was_hole;
         queue->size -= !was_hole;
     }
@@ -239,7 +241,8 @@ void hora__backlog_offer(hora_queue *queue, struct hora__hold *hold)
     if (queue->size == 0)
         return;
     struct hora__position front = backlog->front;
-    hora__segment_offer(front.segment, front.index, front.segment == backlog->end.segment ? backlog->end.index : SLOTS);
+    hora__segment_offer(front.segment, front.index,
+                        front.segment == backlog->end.segment ? backlog->end.index : SLOTS);
     backlog->offered = true;
     hold_front(backlog, hold);
 }
@@ -528,7 +531,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     assert(hora__mutex_held(&queue->object.lock) && put->item != NULL);
     (void)wakes;
     if (has_inbox(queue))
-        collect(queue);                                                      /* tasks that were posted came before */
+        collect(queue); /* tasks that were posted came before */
     bool full = queue->size >= queue->capacity - (has_inbox(queue) ? 1 : 0); /* I7 */
     return full ? HORA_EFULL : append(backlog_of(queue), put->item);
 }
@@ -576,7 +579,8 @@ static int show(hora_queue *queue, const struct hora__maker *maker)
     hora__mutex_unlock(&backlog->inbox_lock);
     collect(queue);
     int error = 0;
-    for (struct hora__position position = backlog->front; error == 0 && !at_end(backlog, position); position.index++) {
+    for (struct hora__position position = backlog->front; error == 0 && !at_end(backlog, position);
+         position.index++) {
         struct hora__slot *entry = hora__position_slot(&position);
         struct hora__taken taken;
         HORA__TOUCH(1);
@@ -592,7 +596,8 @@ static void visit_all(hora_queue *queue, hora__visit_fn visit, void *arg)
 {
     assert(hora__mutex_held(&queue->object.lock));
     hora__backlog_recall(queue);
-    for (struct hora__position position = backlog_of(queue)->front; !at_end(backlog_of(queue), position); position.index++) {
+    for (struct hora__position position = backlog_of(queue)->front; !at_end(backlog_of(queue), position);
+         position.index++) {
         struct hora__taken taken;
         const struct hora__slot *entry = hora__position_slot(&position);
         void *item = hora__segment_read(position.segment, position.index, &taken);
@@ -645,7 +650,8 @@ static void destroy(hora_queue *queue)
     hora__free(backlog);
 }
 
-#define CONTAINER .push = push, .pop = pop, .peek = peek, .drain = drain, .find = find, .copy = copy, .destroy = destroy
+#define CONTAINER \
+    .push = push, .pop = pop, .peek = peek, .drain = drain, .find = find, .copy = copy, .destroy = destroy
 
 static const struct hora__queue_inbox inbox = {.collect = collect, .seal = seal, .is_free = is_free};
 static const struct hora__queue_kind bounded_container = {CONTAINER};

@@ -214,7 +214,8 @@ static int make(const hora_executor *executor, hora_queue *queue, hora_completio
     return error;
 }
 
-int hora_completion_service_new(const hora_executor *executor, hora_queue *queue, hora_completion_service **ret_service)
+int hora_completion_service_new(const hora_executor *executor, hora_queue *queue,
+                                hora_completion_service **ret_service)
 {
     if (executor == NULL || executor->execute == NULL || ret_service == NULL)
         return HORA_EINVAL;
@@ -268,7 +269,8 @@ static struct service_member *member_new(hora_completion_service *service)
     if (member == NULL)
         return NULL;
     member->service = service;
-    member->member.listener = (struct hora__listener){.done = member_done, .gone = member_gone, .context = member};
+    member->member.listener =
+        (struct hora__listener){.done = member_done, .gone = member_gone, .context = member};
     const struct hora__queue_kind *kind = service->queue->kind;
     if (kind->prepare != NULL && kind->prepare(service->queue, &member->put) < 0) {
         hora__free(member);
@@ -290,7 +292,8 @@ static void join(hora_completion_service *service, struct service_member *member
     hora__future_listen(future, &member->member.listener);
 }
 
-int hora_completion_service_submit(hora_completion_service *service, const hora_task *task, hora_future **ret_future)
+int hora_completion_service_submit(hora_completion_service *service, const hora_task *task,
+                                   hora_future **ret_future)
 {
     int error = check(service);
     if (error < 0)
@@ -307,7 +310,8 @@ int hora_completion_service_submit(hora_completion_service *service, const hora_
     if (ret_future != NULL)
         *ret_future = hora_future_ref(future);
     else if (hora__atomic_load(&future->object.references) == 1)
-        (void)hora__future_abort(future, HORA_EREJECTED); /* the executor has not kept it: it will never run */
+        (void)hora__future_abort(future,
+                                 HORA_EREJECTED); /* the executor has not kept it: it will never run */
     join(service, member, future);
     return 0;
 }
@@ -374,7 +378,8 @@ static int wait(hora_completion_service *service, hora_ns timeout, void **ret_it
     return error;
 }
 
-int hora_completion_service_poll_for(hora_completion_service *service, hora_ns timeout, hora_future **ret_future)
+int hora_completion_service_poll_for(hora_completion_service *service, hora_ns timeout,
+                                     hora_future **ret_future)
 {
     hora_thread *thread;
     void *item;
@@ -404,5 +409,6 @@ int hora_completion_service_take(hora_completion_service *service, hora_future *
 int hora_completion_service_fd(hora_completion_service *service)
 {
     int error = service == NULL ? HORA_EINVAL : hora__object_check(&service->object);
-    return error < 0 ? error : hora_queue_fd(service->queue); /* there are late ones only while the queue is full */
+    return error < 0 ? error
+                     : hora_queue_fd(service->queue); /* there are late ones only while the queue is full */
 }

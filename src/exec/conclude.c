@@ -164,7 +164,8 @@ void hora__future_destroy(struct hora__object *object)
     else if (!future->in_caller_memory)
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
     else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
-        hora__future_gone(((struct hora__caller_owned_future *)future)->reclaimer); /* nothing may be touched after this */
+        hora__future_gone(
+            ((struct hora__caller_owned_future *)future)->reclaimer); /* nothing may be touched after this */
 }
 
 /* ---- one after the other ---- */

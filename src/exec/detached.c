@@ -17,8 +17,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "exec/pool.h"
 #include "sys/probe.h"
 
@@ -42,8 +42,9 @@ static int make_future(void *context, const struct hora__taken *taken, void **re
 int hora__pool_show(hora_pool *pool)
 {
     assert(pool->work != NULL);
-    hora__atomic_store(&pool->detached_mode,
-                       HORA__NEVER_DETACHES); /* saves others a vain attempt; what counts is what the queue knows */
+    hora__atomic_store(
+        &pool->detached_mode,
+        HORA__NEVER_DETACHES); /* saves others a vain attempt; what counts is what the queue knows */
     if (pool->kind != NULL)
         return pool->kind->show(pool);
     return hora__work_show(pool->queue, &(struct hora__maker){make_future, pool});
@@ -119,7 +120,8 @@ static bool prepare(struct hora__worker *worker)
         return true;
     worker->worker_observer->came = worker->taken.came;
     worker->stage = HORA__TASK_RUNS;
-    (void)worker->worker_observer->kind->begins(worker->worker_observer, NULL, &worker->taken.task); /* it has no limits */
+    (void)worker->worker_observer->kind->begins(worker->worker_observer, NULL,
+                                                &worker->taken.task); /* it has no limits */
     worker->watched = worker->taken.task.run;
     worker->taken.task.run = run_watched;
     return true;

@@ -201,7 +201,8 @@ static void enter(hora_pool *pool, hora_future *future, enum ownership ownership
         (void)hora_future_ref(future);
         hora__future_enqueued(future, &pool->owner, hora__pool_measures(pool) ? hora__pool_stamp(pool) : 0);
     } else {
-        hora__future_born_enqueued(future, &pool->owner, ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
+        hora__future_born_enqueued(future, &pool->owner,
+                                   ownership == FRESH || has_own_reference(ownership) ? 2 : 1);
         if (pool->observer != NULL)
             stamp(pool, future);
     }
@@ -344,7 +345,8 @@ static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
         return pool->kind->place(pool, future);
     if (pool->admission != NULL)
         return place_for_admission(pool, future, ownership);
-    bool below_core = hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
+    bool below_core =
+        hora__count_of(hora__atomic_load(&pool->control)) < hora__atomic_load(&pool->core_threads);
     if (below_core && start_with(pool, future, ownership, true) == 0)
         return 0;
     int refused = HORA_ESHUTDOWN;
@@ -356,7 +358,8 @@ static int place(hora_pool *pool, hora_future *future, enum ownership ownership)
     int error = start_with(pool, future, ownership, false);
     if (error == 0 || error == HORA_EFULL || error == HORA_ESHUTDOWN)
         return error == 0 ? 0 : refused == HORA_ENOMEM ? HORA_ENOMEM : error;
-    return refused == HORA_EFULL ? HORA_EFULL : error; /* saturated, or no memory, or no thread and no queue */
+    return refused == HORA_EFULL ? HORA_EFULL
+                                 : error; /* saturated, or no memory, or no thread and no queue */
 }
 
 int hora__pool_place(hora_pool *pool, hora_future *future)

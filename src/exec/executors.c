@@ -28,9 +28,9 @@ static int take_options(hora_pool_options *own, const hora_pool_options *given, 
         return hora__refuse_size(reason, "hora_pool_options");
     own->struct_size = sizeof *own;
     if (own->core_threads != 0 || own->max_threads != 0)
-        return hora__refuse(
-            reason, HORA_EINVAL, own->core_threads != 0 ? "core_threads" : "max_threads",
-            "core_threads and max_threads are not options of this kind of pool, which has a fixed rule for them");
+        return hora__refuse(reason, HORA_EINVAL, own->core_threads != 0 ? "core_threads" : "max_threads",
+                            "core_threads and max_threads are not options of this kind of pool, which has a "
+                            "fixed rule for them");
     if (own->queue != NULL || own->queue_capacity != 0)
         return hora__refuse(
             reason, HORA_EINVAL, own->queue != NULL ? "queue" : "queue_capacity",
@@ -38,14 +38,16 @@ static int take_options(hora_pool_options *own, const hora_pool_options *given, 
     return 0;
 }
 
-int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool, hora_error *reason)
+int hora_pool_new_fixed(int threads, const hora_pool_options *options, hora_pool **ret_pool,
+                        hora_error *reason)
 {
     hora_pool_options own;
     int error = take_options(&own, options, reason);
     if (error < 0)
         return error;
     if (threads < 1)
-        return hora__refuse(reason, HORA_EINVAL, "threads", "a fixed pool needs at least one thread, not %d", threads);
+        return hora__refuse(reason, HORA_EINVAL, "threads", "a fixed pool needs at least one thread, not %d",
+                            threads);
     own.core_threads = threads;
     return hora_pool_new(&own, ret_pool, reason);
 }
@@ -91,7 +93,8 @@ hora_executor hora_pool_executor(hora_pool *pool)
 
 int hora_executor_submit(const hora_executor *executor, const hora_task *task, hora_future **ret_future)
 {
-    if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL || ret_future == NULL)
+    if (executor == NULL || executor->execute == NULL || task == NULL || task->run == NULL ||
+        ret_future == NULL)
         return HORA_EINVAL;
     hora_future *future;
     int error = hora__future_new(task, executor->clock, &future);

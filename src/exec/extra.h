@@ -13,13 +13,15 @@
 struct hora__limits;
 
 struct hora__extra {
-    hora_task_options terms;         /* copied; immutable */
-    struct hora__observer *observer; /* of its pool, which it keeps from going; NULL: it has none. Immutable */
-    void *carried;                   /* immutable */
-    bool is_captured;                /* by the hook: to be released; immutable */
-    struct hora__ticket *ticket;     /* part of the same memory; NULL: the pool has no admission. Immutable */
+    hora_task_options terms; /* copied; immutable */
+    struct hora__observer
+        *observer;               /* of its pool, which it keeps from going; NULL: it has none. Immutable */
+    void *carried;               /* immutable */
+    bool is_captured;            /* by the hook: to be released; immutable */
+    struct hora__ticket *ticket; /* part of the same memory; NULL: the pool has no admission. Immutable */
     hora_ns came; /* when it was accepted, by the pool's clock; written before anybody else has seen it */
-    struct hora__limits *limits; /* see observe/limits.c; NULL: none. Written before anybody else has seen it */
+    struct hora__limits
+        *limits; /* see observe/limits.c; NULL: none. Written before anybody else has seen it */
 };
 
 /* Of terms that have been checked, or NULL: all zero. Calls the capture hook, if there is one. HORA_ENOMEM. */

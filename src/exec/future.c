@@ -43,7 +43,8 @@
 #include "sys/alloc.h"
 #include "sys/probe.h"
 
-static_assert(sizeof(struct hora__caller_owned_future) <= sizeof(hora_future_storage), "a future fits into the storage of callers");
+static_assert(sizeof(struct hora__caller_owned_future) <= sizeof(hora_future_storage),
+              "a future fits into the storage of callers");
 
 static bool is_done(const hora_future *future)
 {
@@ -58,7 +59,8 @@ static void drop_result(hora_future *future, void *result)
         future->task.drop_result(result);
 }
 
-int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock, bool in_caller_memory)
+int hora__future_init(hora_future *future, const hora_task *task, const hora_clock *clock,
+                      bool in_caller_memory)
 {
     assert(task != NULL);
     int error = hora__object_init(&future->object, clock, hora__future_destroy);
@@ -89,8 +91,8 @@ int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future
     return error;
 }
 
-int hora__future_new_beside(const hora_task *task, const struct hora__object *other, struct hora__shared_free_list *shared_free_list,
-                            hora_future **ret_future)
+int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
+                            struct hora__shared_free_list *shared_free_list, hora_future **ret_future)
 {
     hora_future *future = hora__future_memory_own(HORA__BLOCK_PLAIN_FUTURE);
     if (future == NULL)
@@ -193,7 +195,8 @@ static void set_state(hora_future *future, enum hora__future_state state)
 static void keep_name_locked(hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock) && future->task.drop != NULL);
-    if (future->runner != NULL || !future->owes_drop || future->task.name == NULL || HORA__FAULT(FUTURE_KEEPS_NO_NAME))
+    if (future->runner != NULL || !future->owes_drop || future->task.name == NULL ||
+        HORA__FAULT(FUTURE_KEEPS_NO_NAME))
         return;
     assert(!future->owns_name);
     size_t size = strlen(future->task.name) + 1;
@@ -297,10 +300,12 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
 
 /* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's
  * pool. */
-__attribute__((noinline)) static void tell_worker_observer_locked(const hora_future *future, struct hora__worker_observer *worker_observer)
+__attribute__((noinline)) static void tell_worker_observer_locked(
+    const hora_future *future, struct hora__worker_observer *worker_observer)
 {
     assert(hora__mutex_held(&future->object.lock));
-    worker_observer->came = !is_done(future) && future->owner == worker_observer->owner ? future->by.came : HORA_NEVER;
+    worker_observer->came =
+        !is_done(future) && future->owner == worker_observer->owner ? future->by.came : HORA_NEVER;
 }
 
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
@@ -322,8 +327,9 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
 
 /* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. `judge` may be
  * NULL. */
-static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result, enum hora__verdict verdict,
-                    const struct hora__queue_owner *owner, const struct hora__judge *judge)
+static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result,
+                    enum hora__verdict verdict, const struct hora__queue_owner *owner,
+                    const struct hora__judge *judge)
 {
     assert(thread == hora__thread_existing());
     struct completion after;
@@ -366,7 +372,8 @@ static int run(hora_future *future, enum hora__verdict success, bool *ret_stays_
         return 0;
     void *result = NULL;
     int failure = future->task.run(future->task.arg, &result);
-    *ret_stays_new = end_run(future, thread, failure, result, failure == 0 ? success : HORA__FAILS, NULL, NULL);
+    *ret_stays_new =
+        end_run(future, thread, failure, result, failure == 0 ? success : HORA__FAILS, NULL, NULL);
     return 1;
 }
 
@@ -389,7 +396,9 @@ int hora_future_run_and_reset(hora_future *future)
 }
 
 /* Apart, so that threads without an observer do not pay for it. */
-__attribute__((noinline)) static int call_watched(hora_future *future, struct hora__worker_observer *worker_observer, void **ret_result)
+__attribute__((noinline)) static int call_watched(hora_future *future,
+                                                  struct hora__worker_observer *worker_observer,
+                                                  void **ret_result)
 {
     assert(worker_observer != NULL && !hora__mutex_held(&future->object.lock));
     int code = worker_observer->kind->begins(worker_observer, future, &future->task);
@@ -407,7 +416,7 @@ bool hora__future_run(hora_future *future, hora_thread *thread, struct hora__que
     void *result = NULL;
     HORA__PROBE(task_start, future, future->task.name);
     int failure = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
-                                          : call_watched(future, thread->worker_observer, &result);
+                                                  : call_watched(future, thread->worker_observer, &result);
     HORA__PROBE(task_done, future, future->task.name, failure);
     (void)end_run(future, thread, failure, result, failure == 0 ? HORA__SUCCEEDS : HORA__FAILS, owner, NULL);
     return true;
@@ -423,7 +432,7 @@ bool hora__future_run_judged(hora_future *future, hora_thread *thread, const str
     void *result = NULL;
     HORA__PROBE(timed_start, future, future->task.name);
     int code = thread->worker_observer == NULL ? future->task.run(future->task.arg, &result)
-                                       : call_watched(future, thread->worker_observer, &result);
+                                               : call_watched(future, thread->worker_observer, &result);
     HORA__PROBE(timed_done, future, future->task.name, code);
     return end_run(future, thread, code, result, judge->ends(future, code, judge->context), NULL, judge);
 }
@@ -494,7 +503,8 @@ HORA__INLINE struct hora__queue_owner *part_from_owner_locked(hora_future *futur
     struct hora__queue_owner *owner = future->owner;
     if (owner == NULL || hora__atomic_load(&owner->keeps_cancelled) != 0)
         return NULL;
-    *ret_is_out = owner->cancel_in_lane != NULL && owner->cancel_in_lane(owner, future); /* the owner may be gone after this */
+    *ret_is_out = owner->cancel_in_lane != NULL &&
+                  owner->cancel_in_lane(owner, future); /* the owner may be gone after this */
     if (!*ret_is_out)
         hora__object_ref(owner->object);
     leave_owner_locked(future, owner);
@@ -514,9 +524,9 @@ HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
     return !is_done(future) && future->runner == NULL &&
-           (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) && future->listeners == NULL &&
-           future->event == NULL && future->task.drop == NULL && future->owner != NULL &&
-           future->owner->counts_cancelled == NULL;
+           (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) &&
+           future->listeners == NULL && future->event == NULL && future->task.drop == NULL &&
+           future->owner != NULL && future->owner->counts_cancelled == NULL;
 }
 
 /* Cancel one of these, and unlock: as cancel_noticed, without what is not needed. */
@@ -525,7 +535,9 @@ static hora_cancel cancel_unnoticed(hora_future *future)
     assert(hora__mutex_held(&future->object.lock) && future->owner != NULL);
     bool is_out = false;
     if (!HORA__FAULT(CANCEL_TELLS_TOO_LATE))
-        set_state(future, HORA__FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
+        set_state(
+            future,
+            HORA__FUTURE_CANCELLED); /* before its owner knows: see needs_no_news in sched/scheduler.c */
     future->owes_drop = false;
     struct hora__queue_owner *owner = part_from_owner_locked(future, &is_out);
     if (HORA__FAULT(CANCEL_TELLS_TOO_LATE))
@@ -545,7 +557,8 @@ __attribute__((noinline)) static hora_cancel cancel_noticed(hora_future *future,
     struct completion after;
     hora_cancel what = cancel_locked(future, interrupt, &after);
     bool is_out = false;
-    struct hora__queue_owner *owner = what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
+    struct hora__queue_owner *owner =
+        what == HORA_CANCEL_REMOVED ? part_from_owner_locked(future, &is_out) : NULL;
     bool is_new = what != HORA_CANCEL_TOO_LATE;
     bool tells_user = is_new && (after.has_listeners || (after.drops_task && future->task.drop != NULL));
     if (tells_user)
@@ -581,7 +594,8 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
     hora__mutex_lock(&future->object.lock);
     if (future->owner == NULL)
         future->owner = owner;
-    bool is_owner = future->owner == owner; /* a second queue is not followed: its workers meet a done future */
+    bool is_owner =
+        future->owner == owner; /* a second queue is not followed: its workers meet a done future */
     if (is_owner && future->entries == 0 && future->runner == NULL && !is_done(future))
         future->by.came = came;
     future->entries += is_owner ? 1 : 0;
@@ -641,7 +655,8 @@ int hora_future_reclaim(hora_future *future)
 {
     hora_thread *thread;
     struct hora__waiter waiter;
-    int error = future == NULL || !future->in_caller_memory ? HORA_EINVAL : hora__object_check(&future->object);
+    int error =
+        future == NULL || !future->in_caller_memory ? HORA_EINVAL : hora__object_check(&future->object);
     if (error == 0)
         error = hora__thread_current(&thread);
     if (error != 0)
@@ -653,7 +668,8 @@ int hora_future_reclaim(hora_future *future)
     bool interrupted = false;
     hora__object_leave(&future->object);
     while (hora__waiter_park(&waiter, hora__clock_or_default(NULL), HORA_FOREVER) != HORA__WAKE_RESOLVED)
-        interrupted |= hora__thread_take_interrupt(thread); /* kept for later: the memory is in use until then */
+        interrupted |=
+            hora__thread_take_interrupt(thread); /* kept for later: the memory is in use until then */
     if (interrupted)
         (void)hora_thread_interrupt(thread);
     return 0;
@@ -716,8 +732,8 @@ static void describe_state(hora_future *future, char *state)
 static int describe(const hora_future *future, const char *name, const char *state, char *text, size_t size)
 {
     const hora_task *task = &future->task;
-    return snprintf(text, size, "%s (%s:%d) [%s]", name != NULL ? name : "task", task->file != NULL ? task->file : "?",
-                    task->line, state);
+    return snprintf(text, size, "%s (%s:%d) [%s]", name != NULL ? name : "task",
+                    task->file != NULL ? task->file : "?", task->line, state);
 }
 
 int hora_future_describe(hora_future *future, char *text, size_t size)
@@ -726,7 +742,8 @@ int hora_future_describe(hora_future *future, char *text, size_t size)
     if (future == NULL || (text == NULL && size > 0))
         return HORA_EINVAL;
     describe_state(future, state);
-    if (hora__object_check(&future->object) < 0) /* the lock cannot be taken, and without it the name cannot be read */
+    if (hora__object_check(&future->object) <
+        0) /* the lock cannot be taken, and without it the name cannot be read */
         return describe(future, NULL, state, text, size);
     const char *name = hora__future_lock_name(future);
     int length = describe(future, name, state, text, size);

@@ -87,9 +87,9 @@ static inline hora_ns hora__rescue_pause(hora_ns before)
 /* What a future is the first part of. */
 enum hora__future_kind {
     HORA__FUTURE_PLAIN,
-    HORA__FUTURE_SCHEDULED, /* a struct hora__scheduled */
-    HORA__FUTURE_OVERLAPPING,    /* a struct hora__member */
-    HORA__FUTURE_BOUND,     /* a struct hora__bound */
+    HORA__FUTURE_SCHEDULED,   /* a struct hora__scheduled */
+    HORA__FUTURE_OVERLAPPING, /* a struct hora__member */
+    HORA__FUTURE_BOUND,       /* a struct hora__bound */
 };
 
 /* Ordered by size: there may be millions of them, and how fast they are made depends on how much memory that
@@ -120,7 +120,7 @@ struct hora_future {
             bool is_pending : 1;       /* it waits to be concluded by a thread, see conclude.c; */
             bool calls_late : 1;       /* and then its listeners are called, */
             bool drops_late : 1;       /* and its task is dropped */
-            bool is_gone : 1;          /* its last reference is gone, and it waits to be destroyed; the thread's own */
+            bool is_gone : 1; /* its last reference is gone, and it waits to be destroyed; the thread's own */
         };
         uint16_t flags; /* all of these, to be cleared at once */
     };
@@ -130,13 +130,14 @@ struct hora_future {
         void *result; /* NORMAL */
         int64_t came; /* NEW, in a pool that measures: when it was accepted; see observer.h */
     } by;
-    hora_thread *runner;              /* the thread that runs the task, borrowed; NULL: none */
-    struct hora__queue_owner *owner;  /* the pool that is going to run it; NULL: none */
-    struct hora__list waiters;        /* while it is NEW; later its place among those that a thread has to conclude */
+    hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
+    struct hora__queue_owner *owner; /* the pool that is going to run it; NULL: none */
+    struct hora__list
+        waiters; /* while it is NEW; later its place among those that a thread has to conclude */
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
-    hora_task task;                   /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
-    hora_future *next;                /* in a hora_future_list; of the list's owner */
-    struct hora__event *event;        /* readable when it is done; NULL: not asked for */
+    hora_task task;            /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
+    hora_future *next;         /* in a hora_future_list; of the list's owner */
+    struct hora__event *event; /* readable when it is done; NULL: not asked for */
 };
 
 HORA__INLINE enum hora__future_state hora__future_state(const hora_future *future)
@@ -246,12 +247,14 @@ __attribute__((warn_unused_result)) int hora__future_new(const hora_task *task, 
                                                          hora_future **ret_future);
 
 /* The same beside an object that exists, and that the caller has checked, and in memory of a pool. */
-__attribute__((warn_unused_result)) int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
-                                                                struct hora__shared_free_list *shared_free_list, hora_future **ret_future);
+__attribute__((warn_unused_result)) int hora__future_new_beside(
+    const hora_task *task, const struct hora__object *other, struct hora__shared_free_list *shared_free_list,
+    hora_future **ret_future);
 
 /* The same of one that has terms: they pass to it with success. */
 __attribute__((warn_unused_result)) int hora__future_new_bound(const hora_task *task, const hora_clock *clock,
-                                                               struct hora__extra *extra, hora_future **ret_future);
+                                                               struct hora__extra *extra,
+                                                               hora_future **ret_future);
 
 /* Give back the only reference to a future that only the caller has seen: the task is the caller's again, and
  * is not dropped. */
@@ -264,7 +267,8 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
 void hora__future_dequeued(hora_future *future, struct hora__queue_owner *owner);
 
 /* The same as the first, for a future that only the caller has seen: with so many references from now on. */
-HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner, int references)
+HORA__INLINE void hora__future_born_enqueued(hora_future *future, struct hora__queue_owner *owner,
+                                             int references)
 {
     assert(hora__atomic_load(&future->object.references) == 1 && future->owner == NULL);
     hora__atomic_init(&future->object.references, references);
@@ -298,7 +302,8 @@ enum hora__verdict { HORA__GOES_ON, HORA__SUCCEEDS, HORA__FAILS };
 
 /* Who decides that: these are called by the running thread, with no lock held. */
 struct hora__judge {
-    bool (*begins)(hora_future *future, void *context); /* the body is about to run; false: it is not to, after all */
+    bool (*begins)(hora_future *future,
+                   void *context); /* the body is about to run; false: it is not to, after all */
     enum hora__verdict (*ends)(hora_future *future, int code, void *context);
     void (*cannot_go_on)(
         void *context); /* `ends` has said GOES_ON, and the future was cancelled before; NULL: no matter */

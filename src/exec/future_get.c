@@ -49,7 +49,8 @@ void hora__future_nudge(hora_future *future)
     future->nudged = true;
     bool is_done = hora__future_state(future) !=
                    HORA__FUTURE_NEW; /* then no thread waits, and the list may be part of another one */
-    for (struct hora__list *link = future->waiters.next; !is_done && link != &future->waiters; link = link->next)
+    for (struct hora__list *link = future->waiters.next; !is_done && link != &future->waiters;
+         link = link->next)
         hora__waiter_nudge(HORA__LIST_ENTRY(link, struct hora__waiter, link), &wakes);
     hora__mutex_unlock(&future->object.lock);
     hora__wakes_flush(&wakes);
@@ -212,7 +213,8 @@ static bool all_wait(struct knot *knot)
     assert(knot->count == 1);
     for (int i = 0; i < knot->count; i++) {
         knot->members[i].awaited = awaited_by(knot->members[i].thread, &knot->members[i].wait);
-        if (knot->members[i].awaited == NULL || !add_those_who_could_run(knot, knot->members[i].awaited, true))
+        if (knot->members[i].awaited == NULL ||
+            !add_those_who_could_run(knot, knot->members[i].awaited, true))
             return false;
     }
     return true;
@@ -265,7 +267,8 @@ hora_ns hora__help(hora_future *future, hora_thread *thread)
         return HORA_FOREVER;
     hora__mutex_lock(&future->object.lock);
     future->nudged = false; /* what changes from now on is seen before the worker sleeps */
-    bool ours = future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
+    bool ours =
+        future->runner == NULL && future->owner != NULL && future->owner == hora__worker_owner(worker);
     hora__mutex_unlock(&future->object.lock);
     return ours ? hora__worker_run_queued(worker, future) : HORA_FOREVER;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free blocks.c - see free blocks.h
+/* future_memory.c - see free blocks.h
  *
  * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches, about 12 MB.
  *                   All of it was in use a moment ago, and a thread that needs a block takes it there before
@@ -20,7 +20,8 @@
 
 enum { BATCH = HORA__KEPT(32, 1), MOST = HORA__KEPT(2048, 2), PARTS = HORA__KEPT(8, 2) };
 
-static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future), "links are written into memory of futures");
+static_assert(sizeof(struct hora__links) <= sizeof(struct hora_future),
+              "links are written into memory of futures");
 
 int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what)
 {
@@ -77,7 +78,8 @@ void hora__pool_free_excess(hora_pool *pool)
 {
     int count = hora__atomic_load(&pool->shared_free_list.count);
     int excess = count > HORA__FREE_LIST_KEEPS ? (count - HORA__FREE_LIST_KEEPS + PARTS - 1) / PARTS : 0;
-    while (excess-- > 0 && hora__pool_queue_is_empty(pool) && free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
+    while (excess-- > 0 && hora__pool_queue_is_empty(pool) &&
+           free_batch(&pool->shared_free_list, HORA__FREE_LIST_KEEPS)) {
     }
 }
 
@@ -100,7 +102,8 @@ void *hora__future_memory_get(enum hora__block_kind what, size_t size)
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
-__attribute__((noinline)) void *hora__shared_free_list_get_more(struct hora__shared_free_list *shared_free_list, size_t size)
+__attribute__((noinline)) void *hora__shared_free_list_get_more(
+    struct hora__shared_free_list *shared_free_list, size_t size)
 {
     assert(size >= sizeof(struct hora__links));
     hora__shared_free_list_supply(shared_free_list);
@@ -121,10 +124,12 @@ static void bring(struct hora__shared_free_list *shared_free_list, struct hora__
 }
 
 /* Where the thread can bring what it has too much of; NULL: nowhere. */
-static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thread, enum hora__block_kind what)
+static struct hora__shared_free_list *shared_free_list_of(const hora_thread *thread,
+                                                          enum hora__block_kind what)
 {
     assert(thread == hora__thread_existing());
-    struct hora__shared_free_list *shared_free_list = thread->worker != NULL ? &thread->worker->pool->shared_free_list : NULL;
+    struct hora__shared_free_list *shared_free_list =
+        thread->worker != NULL ? &thread->worker->pool->shared_free_list : NULL;
     return shared_free_list != NULL && shared_free_list->what == what ? shared_free_list : NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free blocks.h - memory of futures that have gone, for those to come
+/* future_memory.h - memory of futures that have gone, for those to come
  *
  * Futures are made by one thread and end on another. So each thread keeps a few blocks of memory, and workers bring
  * what they have too much of to their pool's shared free list, where those who submit get it; in batches, so that there is no
@@ -16,12 +16,13 @@ struct hora_pool;
 
 struct hora__shared_free_list {
     enum hora__block_kind what; /* immutable */
-    hora__mutex lock;         /* rank DEPOT */
-    hora__atomic count;       /* of batches; read by anyone, written under the lock */
-    void *first;              /* a batch: see free blocks.c */
+    hora__mutex lock;           /* rank DEPOT */
+    hora__atomic count;         /* of batches; read by anyone, written under the lock */
+    void *first;                /* a batch: see free blocks.c */
 };
 
-__attribute__((warn_unused_result)) int hora__shared_free_list_init(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what);
+__attribute__((warn_unused_result)) int hora__shared_free_list_init(
+    struct hora__shared_free_list *shared_free_list, enum hora__block_kind what);
 
 /* Free what is in it. */
 void hora__shared_free_list_destroy(struct hora__shared_free_list *shared_free_list);
@@ -46,10 +47,11 @@ HORA__INLINE void *hora__future_memory_own(enum hora__block_kind what)
 }
 
 /* The same, for one of this pool, whose shared free list is for that: it is asked before the system is. */
-__attribute__((warn_unused_result)) void *hora__shared_free_list_get_more(struct hora__shared_free_list *shared_free_list, size_t size);
+__attribute__((warn_unused_result)) void *hora__shared_free_list_get_more(
+    struct hora__shared_free_list *shared_free_list, size_t size);
 
-__attribute__((warn_unused_result)) HORA__INLINE void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list,
-                                                                       enum hora__block_kind what, size_t size)
+__attribute__((warn_unused_result)) HORA__INLINE void *hora__shared_free_list_get(
+    struct hora__shared_free_list *shared_free_list, enum hora__block_kind what, size_t size)
 {
     void *block = hora__future_memory_own(what);
     return block != NULL ? block : hora__shared_free_list_get_more(shared_free_list, size);

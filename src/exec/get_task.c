@@ -36,8 +36,10 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
 {
     hora_pool *pool = worker->pool;
     void *entry;
-    int error = hora__work_await(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
-    *ret_timed_out = error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
+    int error =
+        hora__work_await(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
+    *ret_timed_out =
+        error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
     if (error == HORA_ECLOSED)
@@ -88,7 +90,8 @@ void *hora__worker_get_task(struct hora__worker *worker)
         bool surplus = bounds.core_time_out || count > bounds.core_threads;
         bool is_last = surplus && count == 1 && begin_waiting_as_last(worker);
         bool timed = surplus && !is_last;
-        if ((count > bounds.max_threads || (timed && timed_out)) && (count > 1 || hora__pool_queue_is_empty(pool))) {
+        if ((count > bounds.max_threads || (timed && timed_out)) &&
+            (count > 1 || hora__pool_queue_is_empty(pool))) {
             if (!hora__atomic_cas(&pool->control, control, control - 1))
                 continue;
             worker->left_behind = count > bounds.max_threads ? -1 : count - 1;

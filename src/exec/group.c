@@ -208,7 +208,8 @@ int hora_group_add(hora_group *group, hora_future *future)
     return 0;
 }
 
-int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task, hora_future **ret_future)
+int hora_group_submit(hora_group *group, const hora_executor *executor, const hora_task *task,
+                      hora_future **ret_future)
 {
     int error = check(group);
     if (error < 0)

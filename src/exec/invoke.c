@@ -45,12 +45,15 @@ static hora_ns remaining(const struct batch *batch)
     return hora__ns_sub(batch->deadline, hora_clock_now(batch->executor->clock));
 }
 
-static struct batch begin(const hora_executor *executor, const hora_task *const *tasks, int count, hora_ns timeout)
+static struct batch begin(const hora_executor *executor, const hora_task *const *tasks, int count,
+                          hora_ns timeout)
 {
     assert(is_valid(executor, tasks, count));
     const hora_clock *clock = hora__clock_or_default(executor->clock);
-    return (struct batch){
-        .executor = executor, .tasks = tasks, .count = count, .deadline = hora__clock_deadline(clock, timeout)};
+    return (struct batch){.executor = executor,
+                          .tasks = tasks,
+                          .count = count,
+                          .deadline = hora__clock_deadline(clock, timeout)};
 }
 
 /* The last first: those are still queued, and are not to begin because a thread has become free. */
@@ -83,7 +86,8 @@ static int make_all(struct batch *batch)
 {
     assert(batch->made == 0 && batch->futures != NULL);
     for (; batch->made < batch->count; batch->made++) {
-        int error = hora__future_new(batch->tasks[batch->made], batch->executor->clock, &batch->futures[batch->made]);
+        int error =
+            hora__future_new(batch->tasks[batch->made], batch->executor->clock, &batch->futures[batch->made]);
         if (error < 0)
             return error;
     }
@@ -178,7 +182,8 @@ struct race {
 static int enter_next(struct race *race)
 {
     struct batch *batch = &race->batch;
-    int error = hora_completion_service_submit(race->service, batch->tasks[batch->made], &batch->futures[batch->made]);
+    int error = hora_completion_service_submit(race->service, batch->tasks[batch->made],
+                                               &batch->futures[batch->made]);
     if (error < 0)
         return error;
     batch->made++;
@@ -257,8 +262,8 @@ int hora_executor_invoke_any_for(const hora_executor *executor, const hora_task 
     return error;
 }
 
-int hora_executor_invoke_any(const hora_executor *executor, const hora_task *const *tasks, int count, void **ret_result,
-                             int *reterr_failure)
+int hora_executor_invoke_any(const hora_executor *executor, const hora_task *const *tasks, int count,
+                             void **ret_result, int *reterr_failure)
 {
     return hora_executor_invoke_any_for(executor, tasks, count, HORA_FOREVER, ret_result, reterr_failure);
 }

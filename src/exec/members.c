@@ -44,7 +44,8 @@ struct hora__walk hora__walk_back_locked(const struct hora__members *members)
     return (struct hora__walk){.back = true, .at = members->last_number + 1};
 }
 
-static struct hora__member *next_forth_locked(const struct hora__members *members, const struct hora__walk *walk)
+static struct hora__member *next_forth_locked(const struct hora__members *members,
+                                              const struct hora__walk *walk)
 {
     for (struct hora__list *link = members->pending.next; link != &members->pending; link = link->next) {
         struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
@@ -54,7 +55,8 @@ static struct hora__member *next_forth_locked(const struct hora__members *member
     return NULL;
 }
 
-static struct hora__member *next_back_locked(const struct hora__members *members, const struct hora__walk *walk)
+static struct hora__member *next_back_locked(const struct hora__members *members,
+                                             const struct hora__walk *walk)
 {
     for (struct hora__list *link = members->pending.prev; link != &members->pending; link = link->prev) {
         struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
@@ -68,7 +70,8 @@ hora_future *hora__walk_next(struct hora__members *members, struct hora__walk *w
 {
     hora_future *future = NULL;
     hora__mutex_lock(&members->object->lock);
-    const struct hora__member *member = walk->back ? next_back_locked(members, walk) : next_forth_locked(members, walk);
+    const struct hora__member *member =
+        walk->back ? next_back_locked(members, walk) : next_forth_locked(members, walk);
     if (member != NULL) {
         walk->at = member->number;
         future = hora_future_ref(member->future);

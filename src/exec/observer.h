@@ -22,10 +22,12 @@ struct hora__observer_kind {
     void (*pool_gone)(struct hora__observer *observer);
     void (*free)(struct hora__observer *observer);
     /* A worker is made: its witness. HORA_ENOMEM. And: it has ended. */
-    int (*add_worker)(struct hora__observer *observer, struct hora__worker *worker, struct hora__worker_observer **ret_worker_observer);
+    int (*add_worker)(struct hora__observer *observer, struct hora__worker *worker,
+                      struct hora__worker_observer **ret_worker_observer);
     void (*remove_worker)(struct hora__observer *observer, struct hora__worker_observer *worker_observer);
     /* A task was refused by the pool: its threads do not run it. future NULL: it has none. `why` is static. */
-    void (*rejected)(struct hora__observer *observer, hora_future *future, const hora_task *task, const char *why);
+    void (*rejected)(struct hora__observer *observer, hora_future *future, const hora_task *task,
+                     const char *why);
     /* A task has been put into the queue. And: a worker has left because there were more than are needed; so many are left. */
     void (*queued)(struct hora__observer *observer);
     void (*left)(struct hora__observer *observer, int threads);
@@ -33,7 +35,8 @@ struct hora__observer_kind {
     /* Planned times of a series were missed, and are not made up. */
     void (*skipped)(struct hora__observer *observer, hora_future *future, int64_t count);
     /* The scheduled task that the calling worker has just run has failed; `ends`: no run will follow. */
-    void (*failed)(struct hora__observer *observer, hora_future *future, bool ends, int64_t failures_in_a_row);
+    void (*failed)(struct hora__observer *observer, hora_future *future, bool ends,
+                   int64_t failures_in_a_row);
     void (*clock_stepped)(struct hora__observer *observer, hora_ns suspended, hora_ns stepped, int overdue);
     /* A pool that measures: a task of a name has been submitted, or, by -1, was not after all; and: a task has been cancelled, perhaps with
      * the lock of its future held. */
@@ -69,7 +72,8 @@ static inline void hora__observer_unref(struct hora__observer *observer)
 }
 
 /* src/observe: check metrics, admission, watchdog, listener, context_hooks, grow_after and dump. HORA_EINVAL. */
-__attribute__((warn_unused_result)) int hora__observer_check(const hora_pool_options *options, hora_error *reason);
+__attribute__((warn_unused_result)) int hora__observer_check(const hora_pool_options *options,
+                                                             hora_error *reason);
 
 /* Whether options that are right want admission control; and then what a level of priority is worth. */
 bool hora__observer_admits(const hora_pool_options *options, hora_ns *ret_ageing);

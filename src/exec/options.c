@@ -31,7 +31,8 @@ static bool queue_is_unbounded(const hora_pool_options *options)
 
 bool hora__pool_queue_holds(const hora_pool_options *options)
 {
-    return options->queue == NULL ? options->queue_capacity >= 0 : hora_queue_remaining_capacity(options->queue) != 0;
+    return options->queue == NULL ? options->queue_capacity >= 0
+                                  : hora_queue_remaining_capacity(options->queue) != 0;
 }
 
 bool hora__pool_max_follows(const hora_pool_options *options)
@@ -49,8 +50,8 @@ static int check_sizes(const hora_pool_options *options, hora_error *reason)
                             options->max_threads);
     if (options->core_threads > hora__pool_max_threads(options))
         return hora__refuse(reason, HORA_EINVAL, "core_threads",
-                            "core_threads is %d, which is greater than max_threads, %d", options->core_threads,
-                            options->max_threads);
+                            "core_threads is %d, which is greater than max_threads, %d",
+                            options->core_threads, options->max_threads);
     return 0;
 }
 
@@ -59,7 +60,8 @@ static int check_threads(const hora_pool_options *options, hora_error *reason)
     if (options->keep_alive < 0)
         return hora__refuse(reason, HORA_EINVAL, "keep_alive", "keep_alive is negative");
     if (options->core_time_out && options->keep_alive == 0)
-        return hora__refuse(reason, HORA_EINVAL, "core_time_out", "core_time_out needs a keep_alive greater than 0");
+        return hora__refuse(reason, HORA_EINVAL, "core_time_out",
+                            "core_time_out needs a keep_alive greater than 0");
     int max = hora__pool_max_threads(options);
     if (max > options->core_threads && max > 1 && hora__pool_max_follows(options))
         return hora__refuse(reason, HORA_EINVAL, "max_threads", HORA__TOO_WIDE, max, options->core_threads);
@@ -74,12 +76,14 @@ static int check_stack(const hora_pool_options *options, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "stack_size",
                             "stack_size has no effect with a thread_factory of your own");
     if (options->stack_size < hora__os_thread_least_stack())
-        return hora__refuse(reason, HORA_EINVAL, "stack_size",
-                            "stack_size is %zu, which is less than the system's least, PTHREAD_STACK_MIN, %zu",
-                            options->stack_size, hora__os_thread_least_stack());
+        return hora__refuse(
+            reason, HORA_EINVAL, "stack_size",
+            "stack_size is %zu, which is less than the system's least, PTHREAD_STACK_MIN, %zu",
+            options->stack_size, hora__os_thread_least_stack());
     if (options->stack_size > hora__os_thread_most_stack())
         return hora__refuse(reason, HORA_EINVAL, "stack_size",
-                            "stack_size is %zu, which is greater than any thread can have", options->stack_size);
+                            "stack_size is %zu, which is greater than any thread can have",
+                            options->stack_size);
     return 0;
 }
 
@@ -100,18 +104,19 @@ static int check_queue(const hora_pool_options *options, hora_error *reason)
 int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_holds, hora_error *reason)
 {
     if ((int)reject < 0 || reject > HORA_REJECT_CALLBACK)
-        return hora__refuse(reason, HORA_EINVAL, "reject", "reject is %d, which is none of the HORA_REJECT_ rules",
-                            (int)reject);
+        return hora__refuse(reason, HORA_EINVAL, "reject",
+                            "reject is %d, which is none of the HORA_REJECT_ rules", (int)reject);
     if (reject == HORA_REJECT_CALLBACK && handler == NULL)
-        return hora__refuse(reason, HORA_EINVAL, "reject_handler", "HORA_REJECT_CALLBACK needs a reject_handler");
+        return hora__refuse(reason, HORA_EINVAL, "reject_handler",
+                            "HORA_REJECT_CALLBACK needs a reject_handler");
     if (reject != HORA_REJECT_CALLBACK && handler != NULL)
         return hora__refuse(reason, HORA_EINVAL, "reject_handler",
                             "a reject_handler has no effect without HORA_REJECT_CALLBACK");
     if (reject == HORA_REJECT_BLOCK && !queue_holds)
-        return hora__refuse(
-            reason, HORA_EINVAL, "reject",
-            "HORA_REJECT_BLOCK needs a queue that can be full and holds something: not a synchronous queue, and "
-            "not a scheduler's");
+        return hora__refuse(reason, HORA_EINVAL, "reject",
+                            "HORA_REJECT_BLOCK needs a queue that can be full and holds something: not a "
+                            "synchronous queue, and "
+                            "not a scheduler's");
     return 0;
 }
 
@@ -122,7 +127,8 @@ static int check_reject(const hora_pool_options *options, hora_error *reason)
                             "a reject_timeout has no effect without HORA_REJECT_BLOCK");
     if (options->reject_timeout < 0)
         return hora__refuse(reason, HORA_EINVAL, "reject_timeout", "reject_timeout is negative");
-    return hora__reject_check(options->reject, options->reject_handler, hora__pool_queue_holds(options), reason);
+    return hora__reject_check(options->reject, options->reject_handler, hora__pool_queue_holds(options),
+                              reason);
 }
 
 static int check_spin(const hora_pool_options *options, hora_error *reason)
@@ -135,7 +141,8 @@ static int check_spin(const hora_pool_options *options, hora_error *reason)
     return 0;
 }
 
-int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool, hora_error *reason)
+int hora__pool_options(hora_pool_options *own, const hora_pool_options *given, hora_pool **ret_pool,
+                       hora_error *reason)
 {
     static int (*const checks[])(const hora_pool_options *options, hora_error *reason) = {
         check_queue, check_sizes, check_threads, check_spin, check_reject, check_stack, hora__observer_check};

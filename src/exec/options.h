@@ -6,12 +6,13 @@
 #include <hora/pool.h>
 
 /* Read and check options. HORA_EINVAL. */
-__attribute__((warn_unused_result)) int hora__pool_options(hora_pool_options *own, const hora_pool_options *given,
+__attribute__((warn_unused_result)) int hora__pool_options(hora_pool_options *own,
+                                                           const hora_pool_options *given,
                                                            hora_pool **ret_pool, hora_error *reason);
 
 /* Check a rejection rule against its handler and the queue. HORA_EINVAL. */
-__attribute__((warn_unused_result)) int hora__reject_check(hora_reject reject, hora_reject_fn handler, bool queue_holds,
-                                                           hora_error *reason);
+__attribute__((warn_unused_result)) int hora__reject_check(hora_reject reject, hora_reject_fn handler,
+                                                           bool queue_holds, hora_error *reason);
 
 /* Whether max_threads has no effect of its own, and so follows core_threads: the queue never refuses, and the pool does not grow. */
 bool hora__pool_max_follows(const hora_pool_options *options);

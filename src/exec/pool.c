@@ -141,7 +141,8 @@ static int make_queue(hora_pool *pool, const hora_pool_options *options)
     if (hora__observer_admits(options, &ageing))
         return hora__pool_make_admission_queue(pool, capacity, &own, ageing);
     if (!HORA__FAST)
-        return hora_queue_new_linked(capacity, &own, &pool->queue, NULL); /* no inbox, and no detached tasks */
+        return hora_queue_new_linked(capacity, &own, &pool->queue,
+                                     NULL); /* no inbox, and no detached tasks */
     int error = hora__backlog_new(capacity, &own, &pool->queue);
     if (error == 0)
         hora__backlog_open_books(pool->queue, &pool->books);
@@ -209,7 +210,8 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
                     hora_pool **ret_pool)
 {
     assert(size >= sizeof(hora_pool));
-    hora_thread *thread; /* made now: then the caller can wait for the pool, and free it, also without memory */
+    hora_thread
+        *thread; /* made now: then the caller can wait for the pool, and free it, also without memory */
     int error = hora__thread_current(&thread);
     if (error < 0)
         return error;
@@ -219,7 +221,8 @@ int hora__pool_make(const hora_pool_options *options, size_t size, const struct 
     init_lists(pool);
     pool->kind = kind;
     copy_options(pool, options);
-    error = hora__shared_free_list_init(&pool->shared_free_list, kind == NULL ? HORA__BLOCK_PLAIN_FUTURE : HORA__BLOCK_SCHEDULED_FUTURE);
+    error = hora__shared_free_list_init(&pool->shared_free_list, kind == NULL ? HORA__BLOCK_PLAIN_FUTURE
+                                                                              : HORA__BLOCK_SCHEDULED_FUTURE);
     if (error < 0)
         goto no_shared_free_list;
     error = make_queue(pool, options);
@@ -307,11 +310,14 @@ static enum tidying begin_tidying(hora_pool *pool, int32_t control)
 {
     assert(hora__count_of(control) == 0);
     if (pool->observer == NULL)
-        return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
+        return hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS
+                                                                                          : MUST_LOOK_AGAIN;
     hora__mutex_lock(&pool->object.lock);
     enum tidying tidying = MUST_WAIT;
     if (hora__atomic_load(&pool->written_off) == 0 || HORA__FAULT(POOL_FORGETS_WRITTEN_OFF))
-        tidying = hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0)) ? BEGINS : MUST_LOOK_AGAIN;
+        tidying = hora__atomic_cas(&pool->control, control, hora__control(HORA__TIDYING, 0))
+                      ? BEGINS
+                      : MUST_LOOK_AGAIN;
     hora__mutex_unlock(&pool->object.lock);
     return tidying;
 }
@@ -383,7 +389,8 @@ int hora_pool_shutdown(hora_pool *pool)
 static void *drain(hora_pool *pool, struct hora__taken *ret_taken)
 {
     assert(ret_taken != NULL);
-    void *entry = pool->admission != NULL ? NULL : hora__work_poll(pool->queue, ret_taken); /* nothing is to begin */
+    void *entry =
+        pool->admission != NULL ? NULL : hora__work_poll(pool->queue, ret_taken); /* nothing is to begin */
     return entry != NULL ? entry : hora__work_pull_first(pool->queue, ret_taken);
 }
 
@@ -679,7 +686,8 @@ int hora_pool_free(hora_pool *pool)
         return 0;
     int error = hora__pool_check(pool);
     struct hora__observer *observer = error == 0 ? pool->observer : NULL;
-    if (error == 0 && (hora__pool_needs_caller(pool) || (observer != NULL && observer->kind->is_me(observer))))
+    if (error == 0 &&
+        (hora__pool_needs_caller(pool) || (observer != NULL && observer->kind->is_me(observer))))
         error = HORA_EDEADLK;
     if (error == 0)
         error = hora_pool_shutdown_now(pool, NULL);

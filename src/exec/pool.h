@@ -6,8 +6,8 @@
 #include <hora/admission.h>
 #include <hora/pool.h>
 
-#include "exec/observer.h"
 #include "exec/future_memory.h"
+#include "exec/observer.h"
 #include "exec/work_source.h"
 #include "exec/worker.h"
 #include "sync/ready_fd.h"
@@ -72,7 +72,7 @@ struct hora__pool_kind {
 };
 
 struct hora_pool {
-    struct hora__object object;         /* visited by workers, submitters that wait, and futures that ask its queue */
+    struct hora__object object; /* visited by workers, submitters that wait, and futures that ask its queue */
     struct hora__queue_owner owner;     /* immutable, but for keeps_cancelled */
     const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
     struct hora__observer *observer;    /* immutable; NULL: none */
@@ -82,14 +82,16 @@ struct hora_pool {
     hora__atomic room_waiters;  /* how many submitters wait for room */
     hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
     hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
-    hora__atomic detached_mode;      /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
-    hora__atomic core_threads;  /* these three are read by anyone, written under the lock */
+    hora__atomic
+        detached_mode; /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
+    hora__atomic core_threads; /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
-    hora__atomic written_off; /* workers that do not count any more, and have not ended; see worker.c. Likewise */
-    hora__atomic tidier;      /* the thread that is in the terminated hook; 0: none */
-    hora_queue *queue;        /* these are immutable */
-    const struct hora__work_kind *work; /* how it is used as a work source */
+    hora__atomic
+        written_off;     /* workers that do not count any more, and have not ended; see worker.c. Likewise */
+    hora__atomic tidier; /* the thread that is in the terminated hook; 0: none */
+    hora_queue *queue;   /* these are immutable */
+    const struct hora__work_kind *work;      /* how it is used as a work source */
     struct hora__admission_queue *admission; /* part of `queue`, guarded by its lock; NULL: none */
     bool owns_queue;
     bool queue_holds; /* it is not synchronous */
@@ -124,8 +126,9 @@ struct hora_pool {
     struct hora__list quiescers;    /* for quiet, */
     struct hora__list submitters;   /* for room, */
     struct hora__list reapers;      /* for alive == 0, */
-    uint32_t strandings;            /* how often threads of the first two lists were told to try to start a worker */
-    struct hora__list leavers;      /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
+    uint32_t strandings; /* how often threads of the first two lists were told to try to start a worker */
+    struct hora__list
+        leavers; /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
     struct hora__ready_fd idle_fd;
 
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
@@ -134,7 +137,8 @@ struct hora_pool {
     /* What changes with each task lies apart from what is only read: else each change would slow down all who
      * read. */
     char apart[HORA__CACHE_LINE];
-    struct hora__books books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
+    struct hora__books
+        books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
     char apart_too[HORA__CACHE_LINE];
     struct hora__shared_free_list shared_free_list; /* memory for futures */
 };
@@ -215,7 +219,8 @@ static inline void hora__pool_lower_count(hora_pool *pool)
 /* Make a pool that is the first part of something larger, of `size` bytes, which are zero but for the pool;
  * the options have been checked. */
 __attribute__((warn_unused_result)) int hora__pool_make(const hora_pool_options *options, size_t size,
-                                                        const struct hora__pool_kind *kind, hora_pool **ret_pool);
+                                                        const struct hora__pool_kind *kind,
+                                                        hora_pool **ret_pool);
 
 /* 0, HORA_EINVAL or HORA_EFORKED. */
 __attribute__((warn_unused_result)) HORA__INLINE int hora__pool_check(const hora_pool *pool)
@@ -322,7 +327,8 @@ void hora__pool_relieve(hora_pool *pool);
 /* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but
  * the caller has seen, or apply the rule for those that find no place. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
-                                                              const hora_task_options *terms, hora_future **ret_future);
+                                                              const hora_task_options *terms,
+                                                              hora_future **ret_future);
 __attribute__((warn_unused_result)) int hora__pool_place_fresh(hora_pool *pool, hora_future *future);
 
 /* Find a place for a future: a worker or the queue. HORA_EFULL, HORA_ESHUTDOWN, HORA_ENOMEM. */

@@ -122,7 +122,8 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     (void)wakes;
-    struct hora__ticket *best = queue->size > 0 ? hora__admission_best(admission_of(queue), now_of(queue)) : NULL;
+    struct hora__ticket *best =
+        queue->size > 0 ? hora__admission_best(admission_of(queue), now_of(queue)) : NULL;
     return best != NULL ? leave(queue, best) : NULL;
 }
 
@@ -203,7 +204,8 @@ static const struct hora__work_kind work_kind = {
     .visit = hora__work_visit_few,
 };
 
-int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_queue_options *options, hora_ns ageing)
+int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_queue_options *options,
+                                    hora_ns ageing)
 {
     struct pool_queue *made = hora__alloc(1, sizeof *made);
     if (made == NULL)
@@ -257,7 +259,8 @@ static bool may_begin(hora_pool *pool, const struct hora__ticket *ticket, hora_n
     const struct hora__admission *admission = &pool->admission->admission;
     if (pool->queue->closed)
         return false;
-    return core ? hora__admission_best(admission, now) == ticket : hora__admission_may_begin(admission, ticket, now);
+    return core ? hora__admission_best(admission, now) == ticket
+                : hora__admission_may_begin(admission, ticket, now);
 }
 
 /* I1: whether the task begins or not, it does not wait in the end. */

@@ -171,7 +171,8 @@ static int block_told(hora_pool *pool, hora_future *future)
 {
     int error = block(pool, future);
     if ((error < 0 && error != HORA_ENOMEM && error != HORA_EAGAIN) || HORA__FAULT(EVENTS_REFUSE_ACCEPTED))
-        refuse(pool, future, is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
+        refuse(pool, future,
+               is_shut_down(pool) ? "the pool is shut down" : "no room, and none came while it waited");
     return error;
 }
 
@@ -179,7 +180,8 @@ static int ask(hora_pool *pool, hora_future *future, hora_reject_fn handler, voi
 {
     assert(handler != NULL);
     refuse(pool, future,
-           is_shut_down(pool) ? "the pool is shut down: its handler is asked" : "no room: its handler is asked");
+           is_shut_down(pool) ? "the pool is shut down: its handler is asked"
+                              : "no room: its handler is asked");
     int answer = handler(pool, future, arg);
     return answer < 0 ? answer : 0; /* what is no error means that the handler has taken care */
 }

@@ -22,7 +22,7 @@
 /* A thread that waits to take from a work source. */
 struct taker {
     struct hora__waiter waiter;
-    void *item;              /* the task that it found */
+    void *item;                /* the task that it found */
     struct hora__taken *taken; /* where a detached task goes; NULL: there can be none */
 };
 
@@ -30,10 +30,12 @@ struct taker {
 static void *remove_next(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
-    return taken != NULL ? hora__work_kind_of(queue)->take(queue, taken, wakes) : queue->kind->pop(queue, wakes);
+    return taken != NULL ? hora__work_kind_of(queue)->take(queue, taken, wakes)
+                         : queue->kind->pop(queue, wakes);
 }
 
-static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
+static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item,
+                       struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->behaviour == NULL)
@@ -135,7 +137,8 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
     struct hora__clock_offsets seen = {0};
     if (watches)
         seen = *source->watched;
-    hora_ns now = taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
+    hora_ns now =
+        taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
     if (taker->taken != NULL)
         taker->taken->now = HORA_NEVER;
     hora__mutex_unlock(&queue->object.lock);
@@ -208,7 +211,8 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
 /* Whether a taker that goes to wait looks first, once it is on the list: then it need not before. */
 static bool looks_as_it_waits(hora_queue *queue, hora_ns timeout)
 {
-    return timeout > 0 && queue->kind->next_due == NULL && hora__work_source_of(queue)->spin == 0 && !queue->closed;
+    return timeout > 0 && queue->kind->next_due == NULL && hora__work_source_of(queue)->spin == 0 &&
+           !queue->closed;
 }
 
 int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret_taken, void **ret_item)
@@ -313,8 +317,8 @@ static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora
  * queue for a series that it has put back. */
 static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__taken *taken)
 {
-    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed && !hora__taken_owes_return(taken) &&
-           hold->may_wait(hold);
+    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed &&
+           !hora__taken_owes_return(taken) && hold->may_wait(hold);
 }
 
 /* Wait for a task in the visit that has found none; called with the lock, returns without it. */
@@ -335,7 +339,7 @@ static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct ho
 }
 
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
-                       struct hora__books *books)
+                      struct hora__books *books)
 {
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
     hold->outcome = 0;

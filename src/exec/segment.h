@@ -25,8 +25,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "exec/work_source.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
@@ -58,10 +58,10 @@ struct hora__segment {
     int64_t came[HORA__SLOTS]; /* see struct hora__offer */
 };
 
-static_assert(sizeof(void *) != 8 ||
-                  (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
-                   offsetof(struct hora__segment, forms) == 2 * (size_t)HORA__CACHE_LINE &&
-                   offsetof(struct hora__segment, slots) % HORA__CACHE_LINE == 0 && sizeof(struct hora__slot) == 16),
+static_assert(sizeof(void *) != 8 || (offsetof(struct hora__segment, claims) == HORA__CACHE_LINE &&
+                                      offsetof(struct hora__segment, forms) == 2 * (size_t)HORA__CACHE_LINE &&
+                                      offsetof(struct hora__segment, slots) % HORA__CACHE_LINE == 0 &&
+                                      sizeof(struct hora__slot) == 16),
               "cache lines");
 
 static inline bool hora__slot_is_hole(const struct hora__slot *slot)
@@ -89,8 +89,8 @@ static inline void hora__segment_init(struct hora__segment *segment)
 
 static inline bool hora__form_fits(const hora_task *form, const hora_task *task)
 {
-    return form->run == task->run && form->line == task->line && form->file == task->file && form->name == task->name &&
-           form->drop == task->drop && form->drop_result == task->drop_result;
+    return form->run == task->run && form->line == task->line && form->file == task->file &&
+           form->name == task->name && form->drop == task->drop && form->drop_result == task->drop_result;
 }
 
 /* The number of a task's form in a segment that no thread takes from, if it is there or there is room for it;
@@ -113,7 +113,8 @@ static inline int hora__segment_form(struct hora__segment *segment, const hora_t
 }
 
 /* The element at an index; or the task is copied to *ret_taken, and that address returned. */
-static inline void *hora__segment_read(const struct hora__segment *segment, int index, struct hora__taken *ret_taken)
+static inline void *hora__segment_read(const struct hora__segment *segment, int index,
+                                       struct hora__taken *ret_taken)
 {
     assert(index >= 0 && index < HORA__SLOTS);
     const struct hora__slot *slot = &segment->slots[index];
@@ -126,8 +127,8 @@ static inline void *hora__segment_read(const struct hora__segment *segment, int 
 }
 
 /* Copy an entry to another index, from which no thread takes; false: there is no room for its form. */
-static inline bool hora__segment_copy(struct hora__segment *to, int to_index, const struct hora__segment *from,
-                                      int from_index)
+static inline bool hora__segment_copy(struct hora__segment *to, int to_index,
+                                      const struct hora__segment *from, int from_index)
 {
     assert(to_index >= 0 && to_index < HORA__SLOTS && from_index >= 0 && from_index < HORA__SLOTS);
     struct hora__slot slot = from->slots[from_index];
@@ -154,8 +155,8 @@ static inline void hora__segment_offer(struct hora__segment *segment, int from, 
 /* The same: what is offered is so no more. The index of the first that has not been claimed, or the limit. */
 static inline int hora__segment_recall(struct hora__segment *segment)
 {
-    int32_t word =
-        HORA__FAULT(CLAIMS_GO_ON) ? hora__atomic_load(&segment->claims) : hora__atomic_exchange(&segment->claims, 0);
+    int32_t word = HORA__FAULT(CLAIMS_GO_ON) ? hora__atomic_load(&segment->claims)
+                                             : hora__atomic_exchange(&segment->claims, 0);
     int index = word & HORA__INDEX_MASK;
     int limit = word >> HORA__LIMIT_SHIFT;
     return index < limit ? index : limit;
@@ -239,7 +240,11 @@ static inline int hora__position_move(struct hora__position *to, const struct ho
 
 /* They were in use a moment ago, so there is never more memory than was needed at the same time. Each time
  * that there is nothing to take, one of PARTS parts of what is beyond FEW is freed. */
-enum { HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2), HORA__SEGMENTS_FEW = HORA__KEPT(16, 1), HORA__SEGMENTS_PARTS = 8 };
+enum {
+    HORA__SEGMENTS_MOST = HORA__KEPT(2048, 2),
+    HORA__SEGMENTS_FEW = HORA__KEPT(16, 1),
+    HORA__SEGMENTS_PARTS = 8
+};
 
 struct hora__free_segments {
     struct hora__segment *first;
@@ -249,7 +254,8 @@ struct hora__free_segments {
 /* The rest of a segment that is kept: the first field is the link. */
 enum { HORA__SEGMENT_RESTS_FROM = sizeof(struct hora__segment *) };
 
-static inline void hora__free_segments_keep(struct hora__free_segments *free_segments, struct hora__segment *segment)
+static inline void hora__free_segments_keep(struct hora__free_segments *free_segments,
+                                            struct hora__segment *segment)
 {
     assert(segment->holders == 0 && free_segments->count >= 0);
     if (free_segments->count == (hora__keeps_memory() ? HORA__SEGMENTS_MOST : 1)) {
@@ -257,7 +263,8 @@ static inline void hora__free_segments_keep(struct hora__free_segments *free_seg
         return;
     }
     segment->next = free_segments->first;
-    hora__memory_rests((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
+    hora__memory_rests((char *)segment + HORA__SEGMENT_RESTS_FROM,
+                       sizeof *segment - HORA__SEGMENT_RESTS_FROM);
     free_segments->first = segment;
     free_segments->count++;
 }
@@ -267,7 +274,8 @@ static inline struct hora__segment *hora__free_segments_take(struct hora__free_s
 {
     struct hora__segment *segment = free_segments->first;
     if (segment != NULL) {
-        hora__memory_wakes((char *)segment + HORA__SEGMENT_RESTS_FROM, sizeof *segment - HORA__SEGMENT_RESTS_FROM);
+        hora__memory_wakes((char *)segment + HORA__SEGMENT_RESTS_FROM,
+                           sizeof *segment - HORA__SEGMENT_RESTS_FROM);
         free_segments->first = segment->next;
         free_segments->count--;
     }

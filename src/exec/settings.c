@@ -49,14 +49,15 @@ int hora_pool_set_core_threads(hora_pool *pool, int threads, hora_error *reason)
     if (error < 0)
         return error;
     if (threads < 0)
-        return hora__refuse(reason, HORA_EINVAL, "core_threads", "core_threads is %d, which is negative", threads);
+        return hora__refuse(reason, HORA_EINVAL, "core_threads", "core_threads is %d, which is negative",
+                            threads);
     hora__mutex_lock(&pool->object.lock);
     if (pool->max_follows)
         hora__atomic_store(&pool->max_threads, threads > 0 ? threads : 1);
     else if (threads > hora__atomic_load(&pool->max_threads))
         return leave(pool, hora__refuse(reason, HORA_EINVAL, "core_threads",
-                                        "core_threads would be %d, which is greater than max_threads, %d", threads,
-                                        hora__atomic_load(&pool->max_threads)));
+                                        "core_threads would be %d, which is greater than max_threads, %d",
+                                        threads, hora__atomic_load(&pool->max_threads)));
     int more = threads - hora__atomic_exchange(&pool->core_threads, threads);
     bool fewer = count_of(pool) > threads;
     if (fewer)
@@ -75,12 +76,14 @@ int hora_pool_set_max_threads(hora_pool *pool, int threads, hora_error *reason)
     if (error < 0)
         return error;
     if (threads < 1)
-        return hora__refuse(reason, HORA_EINVAL, "max_threads", "max_threads is %d, which is less than 1", threads);
+        return hora__refuse(reason, HORA_EINVAL, "max_threads", "max_threads is %d, which is less than 1",
+                            threads);
     hora__mutex_lock(&pool->object.lock);
     int core = hora__atomic_load(&pool->core_threads);
     if (threads < core)
         return leave(pool, hora__refuse(reason, HORA_EINVAL, "max_threads",
-                                        "max_threads would be %d, which is less than core_threads, %d", threads, core));
+                                        "max_threads would be %d, which is less than core_threads, %d",
+                                        threads, core));
     if (pool->max_follows && threads > core && threads > 1)
         return leave(pool, hora__refuse(reason, HORA_EINVAL, "max_threads", HORA__TOO_WIDE, threads, core));
     bool more = threads > hora__atomic_exchange(&pool->max_threads, threads);
@@ -136,7 +139,8 @@ int hora_pool_set_thread_factory(hora_pool *pool, hora_thread_factory_fn factory
     return leave(pool, 0);
 }
 
-int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler, void *arg, hora_error *reason)
+int hora_pool_set_reject(hora_pool *pool, hora_reject reject, hora_reject_fn handler, void *arg,
+                         hora_error *reason)
 {
     int error = check_open(pool, reason);
     if (error == 0) /* a scheduler always has room */

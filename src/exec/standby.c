@@ -166,7 +166,8 @@ static void stand_by(hora_queue *queue, struct hora__waiter *self)
     if (kind->second_due == NULL || source->watched != NULL)
         return;
     hora_ns due = kind->second_due(queue);
-    if (due == HORA_FOREVER || self->deadline < due || (source->standby != NULL && source->standby_until <= due))
+    if (due == HORA_FOREVER || self->deadline < due ||
+        (source->standby != NULL && source->standby_until <= due))
         return;
     source->standby = self;
     source->standby_until = due;

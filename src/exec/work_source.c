@@ -27,8 +27,8 @@
 
 /* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they
  * have posted: either that look sees it, or they see that a taker has to be woken. */
-static void call_searcher(hora_queue *queue, struct hora__work_source *source, const struct hora__work_kind *kind,
-                          struct hora__wakes *wakes)
+static void call_searcher(hora_queue *queue, struct hora__work_source *source,
+                          const struct hora__work_kind *kind, struct hora__wakes *wakes)
 {
     assert(queue->kind->next_due == NULL && &source->queue == queue);
     struct hora__waiter *taker = NULL; /* the one that has slept least is the quickest to be there */
@@ -167,7 +167,8 @@ static const struct hora__work_kind adapter = {
 const struct hora__work_kind *hora__work_kind_of(const hora_queue *queue)
 {
     static_assert(offsetof(struct hora__work_kind, behaviour) == 0, "a kind begins with its behaviour");
-    return queue->behaviour == NULL ? &adapter : (const struct hora__work_kind *)(const void *)queue->behaviour;
+    return queue->behaviour == NULL ? &adapter
+                                    : (const struct hora__work_kind *)(const void *)queue->behaviour;
 }
 
 bool hora__work_is_ordered(const hora_queue *queue)
@@ -176,7 +177,8 @@ bool hora__work_is_ordered(const hora_queue *queue)
 }
 
 int hora__work_source_init(struct hora__work_source *source, const struct hora__queue_kind *container,
-                           const struct hora__work_kind *kind, int capacity, const hora_queue_options *options)
+                           const struct hora__work_kind *kind, int capacity,
+                           const hora_queue_options *options)
 {
     assert(kind->offer != NULL && kind->take != NULL && kind->take_first != NULL && kind->visit != NULL);
     assert(kind->behaviour.serve != NULL && kind->behaviour.take != NULL && kind->behaviour.close != NULL);
@@ -196,7 +198,8 @@ bool hora__work_remove_cancelled(hora_queue *queue, const void *item, struct hor
         hora__queue_collect(queue); /* it may have been posted only */
     bool found = queue->kind->find(queue, item, true);
     if (found) {
-        hora__counter_add_alone(&books->cancelled, 1); /* first: a thread that sees all finished finds it counted */
+        hora__counter_add_alone(&books->cancelled,
+                                1); /* first: a thread that sees all finished finds it counted */
         hora__counter_add_alone_publish(&books->finished, 1);
         hora__queue_serve_change(queue, &wakes);
     }
@@ -254,7 +257,8 @@ void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__bo
         hora__counter_add_alone_publish(&books->withdrawn, 1);
     if (what == HORA__FINISHED || what == HORA__WITHDRAWN)
         hora__counter_add_alone_publish(&books->finished, 1);
-    bool has_branches = queue->behaviour != NULL && queue->kind->next_due != NULL; /* they change under other locks */
+    bool has_branches =
+        queue->behaviour != NULL && queue->kind->next_due != NULL; /* they change under other locks */
     if (!has_branches || what == HORA__NOTHING)
         hora__queue_collect(queue); /* through the lock of the inbox, too */
     hora__mutex_unlock(&queue->object.lock);

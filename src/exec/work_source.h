@@ -30,8 +30,10 @@ enum { HORA__BRANCHES_MOST = 16 };
 
 /* How many tasks a pool has accepted, and how many of them have ended. All of it only grows. */
 struct hora__books {
-    hora__counter accepted;  /* other than by a branch; this and the next three change under the queue's lock */
-    hora__counter withdrawn; /* of these, tasks taken back as if they had never come; they count as finished, too */
+    hora__counter
+        accepted; /* other than by a branch; this and the next three change under the queue's lock */
+    hora__counter
+        withdrawn; /* of these, tasks taken back as if they had never come; they count as finished, too */
     hora__counter cancelled; /* of the finished tasks, those that were removed because of a cancel */
     hora__counter finished;
     int branch_count; /* this and the branches are immutable */
@@ -87,8 +89,9 @@ static inline bool hora__books_are_even(const struct hora__books *books)
  * queue until its function and all hooks around it have returned. The timer's memory may be gone by then:
  * only its address is used. */
 struct hora__timer_run {
-    struct hora__list link;     /* among those of the scheduler's workers; guarded by the queue's lock, as `timer` */
-    const void *timer;          /* NULL: it runs none. Written by the worker alone */
+    struct hora__list
+        link;          /* among those of the scheduler's workers; guarded by the queue's lock, as `timer` */
+    const void *timer; /* NULL: it runs none. Written by the worker alone */
     int (*function)(void *arg); /* copies, since the timer may change or go; the worker's own */
     void *arg;
     bool has_begun; /* for a planted fault alone: the function has been called */
@@ -102,7 +105,8 @@ struct hora__series_run {
     hora__counter *completed;  /* the worker's count of runs that have ended; immutable */
     struct hora_future *begun; /* taken, and its run has begun; NULL: none, or the run goes the general way */
     struct hora_future *ended; /* its run has succeeded, and the next visit puts it back; NULL: none */
-    hora_ns start_before;      /* of `begun`: start and planned time of the run before, if this one does not begin */
+    hora_ns
+        start_before; /* of `begun`: start and planned time of the run before, if this one does not begin */
     hora_ns planned_before;
 };
 
@@ -110,9 +114,11 @@ struct hora__series_run {
 struct hora__taken {
     int64_t came; /* of its posting */
     hora_task task;
-    struct hora__timer_run *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
-    struct hora__series_run *series; /* a scheduler's worker whose pool is not observed; NULL: another caller */
-    hora_ns now;                     /* the clock as `take` has read it last; HORA_NEVER: it has not */
+    struct hora__timer_run
+        *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    struct hora__series_run
+        *series; /* a scheduler's worker whose pool is not observed; NULL: another caller */
+    hora_ns now; /* the clock as `take` has read it last; HORA_NEVER: it has not */
 };
 
 /* Whether the run of a series has ended, and its entry is still to be put back. */
@@ -130,9 +136,9 @@ static inline bool hora__taken_has_timer(const struct hora__taken *taken)
  * back. Instead the source looks at a word of the owner while it lets the task in: an owner that changes the
  * word and then looks into the queue sees all detached tasks that will ever come. */
 struct hora__offer {
-    const hora_task *task;    /* NULL: an element, */
-    void *item;               /* this one */
-    int64_t came;             /* of a task: whatever the owner wants to know with it; as a rule when it came */
+    const hora_task *task; /* NULL: an element, */
+    void *item;            /* this one */
+    int64_t came;          /* of a task: whatever the owner wants to know with it; as a rule when it came */
     const hora__atomic *control; /* of a task: let in only while this is below `closed` */
     int32_t closed;
     struct hora__books *books; /* NULL: the offer is not counted, or by a branch */
@@ -193,21 +199,24 @@ struct hora__work_kind {
 
 struct hora__work_source {
     hora_queue queue; /* first: hora_pool_queue shows it to users */
-    hora_ns spin;     /* how long a taker looks again before it sleeps; 0: not at all. Immutable, as the next */
+    hora_ns spin; /* how long a taker looks again before it sleeps; 0: not at all. Immutable, as the next */
     const struct hora__books *comes; /* with spin: by which it sees that a task has come */
 
     /* guarded by the queue's lock */
-    struct hora__waiter *searcher; /* of the takers, the one that was told to look and has not yet; NULL: none */
-    bool spins;                    /* a taker that is on no list goes on looking, and takes the lock in the end */
-    bool leader_is_lax;            /* the leader was the standby, and sleeps on as such */
+    struct hora__waiter
+        *searcher;      /* of the takers, the one that was told to look and has not yet; NULL: none */
+    bool spins;         /* a taker that is on no list goes on looking, and takes the lock in the end */
+    bool leader_is_lax; /* the leader was the standby, and sleeps on as such */
 
     /* Sources with due times: see standby.c. */
-    struct hora__waiter *standby; /* of the takers, the one that sleeps until the second task is due; NULL: none */
+    struct hora__waiter
+        *standby; /* of the takers, the one that sleeps until the second task is due; NULL: none */
     hora_ns standby_until;
-    hora_ns standby_slack;                     /* how much longer it sleeps, where sleep is not exact anyway */
-    hora_ns leader_slack;                      /* the same of the leader */
-    uint32_t taken;                            /* tasks, since a taker last decided until when to sleep; it may wrap */
-    const struct hora__clock_offsets *watched; /* the leader wakes up when the clocks differ from these; NULL: never */
+    hora_ns standby_slack; /* how much longer it sleeps, where sleep is not exact anyway */
+    hora_ns leader_slack;  /* the same of the leader */
+    uint32_t taken;        /* tasks, since a taker last decided until when to sleep; it may wrap */
+    const struct hora__clock_offsets
+        *watched; /* the leader wakes up when the clocks differ from these; NULL: never */
 };
 
 /* NULL: the queue waits like a public one. */
@@ -227,7 +236,8 @@ bool hora__work_is_ordered(const hora_queue *queue);
 /* Initialise the common part of a source that is zero. HORA_ENOMEM, HORA_EAGAIN. */
 __attribute__((warn_unused_result)) int hora__work_source_init(struct hora__work_source *source,
                                                                const struct hora__queue_kind *container,
-                                                               const struct hora__work_kind *kind, int capacity,
+                                                               const struct hora__work_kind *kind,
+                                                               int capacity,
                                                                const hora_queue_options *options);
 
 /* For kinds: the parts of struct hora__work_kind that most of them share. put accepts elements alone. */
@@ -268,7 +278,7 @@ void hora__work_book(hora_queue *queue, struct hora__books *books, enum hora__bo
  * (hold->outcome). Tasks that the caller has finished are booked now and then, but the last of them only with
  * success, or after the caller's activity has ended. */
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
-                       struct hora__books *books);
+                      struct hora__books *books);
 
 /* Book all tasks that the caller has finished, and let go what it holds. */
 void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);

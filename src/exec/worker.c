@@ -61,7 +61,8 @@ void hora__workers_interrupt_idle_locked(hora_pool *pool, bool only_one)
 {
     assert(hora__mutex_held(&pool->object.lock));
     for (struct hora__list *link = pool->workers.next; link != &pool->workers; link = link->next) {
-        if (hora__worker_interrupt_if_idle_locked(HORA__LIST_ENTRY(link, struct hora__worker, link)) && only_one)
+        if (hora__worker_interrupt_if_idle_locked(HORA__LIST_ENTRY(link, struct hora__worker, link)) &&
+            only_one)
             return;
     }
 }
@@ -79,7 +80,8 @@ void hora__workers_interrupt_all_locked(hora_pool *pool)
 static void become_active(struct hora__worker *worker)
 {
     assert(worker->thread == hora__thread_existing());
-    bool active = hora__atomic_load(&worker->activity) == HORA__ACTIVE; /* from the start, with a first task */
+    bool active =
+        hora__atomic_load(&worker->activity) == HORA__ACTIVE; /* from the start, with a first task */
     while (!active && !hora__atomic_cas(&worker->activity, HORA__IDLE, HORA__ACTIVE)) {
         hora__mutex_lock(&worker->pool->object.lock); /* a thread that disturbs has it */
         hora__mutex_unlock(&worker->pool->object.lock);
@@ -148,7 +150,8 @@ bool hora__worker_write_off(hora_pool *pool, int number, int32_t run)
     }
     hora__mutex_unlock(&pool->object.lock);
     if (is_off)
-        (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the next submitter tries again */
+        (void)hora__worker_add(pool, NULL,
+                               false); /* if it fails, that is noted, and the next submitter tries again */
     if (is_off && pool->admission != NULL)
         hora__work_look(pool->queue); /* its task no longer takes the place of others */
     return is_off;
@@ -290,13 +293,15 @@ bool hora__worker_may_wait(struct hora__hold *hold)
     const hora_pool *pool = worker->pool;
     if (hold->activity == NULL)
         return false;
-    assert(hora__atomic_load(&worker->activity) != HORA__ACTIVE); /* else a change of these words is not told to it */
+    assert(hora__atomic_load(&worker->activity) !=
+           HORA__ACTIVE); /* else a change of these words is not told to it */
     if (HORA__FAULT(WORKER_WAITS_UNASKED))
         return true;
     int32_t control = hora__atomic_load(&pool->control);
     int count = hora__count_of(control);
     bool stays = hora__state_of(control) == HORA__RUNNING && hora__atomic_load(&pool->core_time_out) == 0 &&
-                 count <= hora__atomic_load(&pool->core_threads) && count <= hora__atomic_load(&pool->max_threads);
+                 count <= hora__atomic_load(&pool->core_threads) &&
+                 count <= hora__atomic_load(&pool->max_threads);
     return stays && hora__atomic_load(&pool->idle_watchers) == 0 &&
            hora__atomic_load(&pool->shared_free_list.count) <= HORA__FREE_LIST_KEEPS;
 }
@@ -307,7 +312,8 @@ static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;
     int32_t control = hora__atomic_load(&pool->control);
-    if (hora__state_of(control) >= HORA__STOP || hora__count_of(control) > hora__atomic_load(&pool->max_threads))
+    if (hora__state_of(control) >= HORA__STOP ||
+        hora__count_of(control) > hora__atomic_load(&pool->max_threads))
         return NULL;
     void *next = hora__work_next(pool->queue, &worker->hold, &worker->taken, &pool->books);
     if (worker->hold.outcome == HORA_EAGAIN && pool->kind != NULL)
@@ -394,12 +400,14 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     if (*ret_next == NULL) {
         if (hora__taken_owes_return(&worker->taken))
             return_series(worker);
-        if (!worker->is_plain && hora__taken_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
+        if (!worker->is_plain &&
+            hora__taken_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
             pool->kind->timer_ran(pool, &worker->taken);
         if (worker->worker_observer != NULL)
             worker->worker_observer->has_waited = true;
-        if (hora__worker_is_active(worker))                    /* else it found nothing, and all is booked */
-            hora__atomic_store(&worker->activity, HORA__IDLE); /* before the books say that nothing is left to do */
+        if (hora__worker_is_active(worker)) /* else it found nothing, and all is booked */
+            hora__atomic_store(&worker->activity,
+                               HORA__IDLE); /* before the books say that nothing is left to do */
         book_end(worker);
     }
     return goes_on;
@@ -548,7 +556,8 @@ static void replace(hora_pool *pool, bool abrupt)
         return;
     if (!abrupt && hora__count_of(control) >= least_workers(pool))
         return;
-    (void)hora__worker_add(pool, NULL, false); /* if it fails, that is noted, and the pool runs with what it has */
+    (void)hora__worker_add(pool, NULL,
+                           false); /* if it fails, that is noted, and the pool runs with what it has */
 }
 
 /* Sleep for so long, or until the pool stops. */
@@ -561,8 +570,8 @@ static void pause_leaving(hora_pool *pool, hora_thread *thread, hora_ns pause)
         hora__mutex_unlock(&pool->object.lock);
         return;
     }
-    int ignored =
-        hora__object_wait_locked(&pool->object, &pool->leavers, thread, deadline); /* the caller looks itself */
+    int ignored = hora__object_wait_locked(&pool->object, &pool->leavers, thread,
+                                           deadline); /* the caller looks itself */
     (void)ignored;
 }
 
@@ -592,7 +601,8 @@ static void leave_list(struct hora__worker *worker)
     if (hora__worker_is_written_off(worker))
         (void)hora__atomic_add(&pool->written_off, -1);
     else
-        (void)hora__atomic_add(&pool->owner.workers, -1); /* before it is looked whether it has to be replaced */
+        (void)hora__atomic_add(&pool->owner.workers,
+                               -1); /* before it is looked whether it has to be replaced */
     hora__list_remove(&worker->link);
     hora__mutex_unlock(&pool->object.lock);
 }
@@ -609,7 +619,8 @@ static struct hora__worker *take_ended(hora_pool *pool, const struct hora__worke
 {
     struct hora__worker *worker = NULL;
     hora__mutex_lock(&pool->object.lock);
-    for (struct hora__list *link = pool->ended.next; link != &pool->ended && worker == NULL; link = link->next)
+    for (struct hora__list *link = pool->ended.next; link != &pool->ended && worker == NULL;
+         link = link->next)
         if (HORA__LIST_ENTRY(link, struct hora__worker, link) != but)
             worker = HORA__LIST_ENTRY(link, struct hora__worker, link);
     if (worker != NULL)

@@ -30,31 +30,34 @@ struct hora__worker {
     struct hora__list link; /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool; /* immutable */
     int number;             /* the pool counts its workers from 1; immutable once it is listed */
-    bool is_plain;  /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
+    bool
+        is_plain; /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
     bool is_simple; /* it has no observer, and its pool has no admission control; immutable */
     bool owes_look; /* of a pool with admission: what it has ended may let others begin; its own */
     bool adopted;   /* it took the record that was prepared; its own */
     bool attached;  /* it is attached to the pool's virtual clock; its own */
     struct hora__worker_observer *worker_observer; /* its observer; NULL: none; immutable */
-    hora_thread *prepared;         /* a record for a thread that has none; its own once it runs */
-    hora_thread *thread;           /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
-    hora_future *first;            /* the task that it starts with, a reference; its own once it runs */
-    hora_future *current;          /* the task that it runs, for a thread that ends meanwhile; its own */
-    bool has_left;           /* the entry of that one is not the owner's any more, or ends with its run; its own */
-    struct hora__taken taken; /* a detached task that it has taken; its own, as what follows */
-    struct hora__timer_run timer_run;   /* of a scheduler: the timer that it has taken; see there */
-    struct hora__series_run series_run; /* of a scheduler that nothing observes: the series that it runs; see there */
-    hora_run_fn watched;                /* the body of that one, if it is watched, */
-    enum hora__task_stage stage;        /* how far it is with that one, likewise, */
-    enum hora__ending ending;           /* and how it has ended */
-    struct hora__hold hold;             /* what it has of the queue, and owes to the books; its own */
-    uintptr_t stack;                    /* where its stack begins, about; immutable once it runs */
-    int depth;                          /* tasks that it runs while another one waits for them; its own */
-    const struct hora__nested *nested;  /* the innermost task that is run while another one waits for it; its own */
-    hora__atomic run;                   /* that it can be written off in; 0: none. See worker.c */
-    hora__atomic activity;              /* IDLE, ACTIVE or DISTURBED; see worker.c */
-    int left_behind; /* it leaves since there are more than are needed: how many stay; -1: otherwise */
-    bool joinable;   /* its thread was made by hora */
+    hora_thread *prepared; /* a record for a thread that has none; its own once it runs */
+    hora_thread *thread;   /* its record, a reference; NULL until it runs. Guarded by the pool's lock */
+    hora_future *first;    /* the task that it starts with, a reference; its own once it runs */
+    hora_future *current;  /* the task that it runs, for a thread that ends meanwhile; its own */
+    bool has_left; /* the entry of that one is not the owner's any more, or ends with its run; its own */
+    struct hora__taken taken;         /* a detached task that it has taken; its own, as what follows */
+    struct hora__timer_run timer_run; /* of a scheduler: the timer that it has taken; see there */
+    struct hora__series_run
+        series_run;      /* of a scheduler that nothing observes: the series that it runs; see there */
+    hora_run_fn watched; /* the body of that one, if it is watched, */
+    enum hora__task_stage stage; /* how far it is with that one, likewise, */
+    enum hora__ending ending;    /* and how it has ended */
+    struct hora__hold hold;      /* what it has of the queue, and owes to the books; its own */
+    uintptr_t stack;             /* where its stack begins, about; immutable once it runs */
+    int depth;                   /* tasks that it runs while another one waits for them; its own */
+    const struct hora__nested
+        *nested;           /* the innermost task that is run while another one waits for it; its own */
+    hora__atomic run;      /* that it can be written off in; 0: none. See worker.c */
+    hora__atomic activity; /* IDLE, ACTIVE or DISTURBED; see worker.c */
+    int left_behind;       /* it leaves since there are more than are needed: how many stay; -1: otherwise */
+    bool joinable;         /* its thread was made by hora */
     hora__counter completed;
     hora__counter endings[HORA__ENDINGS];
     hora__os_thread os_thread; /* written before it can be seen in the ended list */

@@ -193,8 +193,8 @@ static void tell_if_stranded(hora_pool *pool)
 static void stand_in(hora_pool *pool)
 {
     int32_t control = hora__atomic_load(&pool->control);
-    bool needed =
-        hora__count_of(control) == 0 && hora__state_of(control) < HORA__STOP && !hora__pool_queue_is_empty(pool);
+    bool needed = hora__count_of(control) == 0 && hora__state_of(control) < HORA__STOP &&
+                  !hora__pool_queue_is_empty(pool);
     if (needed && !HORA__FAULT(POOL_COUNTED_ON_NOBODY))
         (void)hora__worker_add(pool, NULL, false);
 }
@@ -210,7 +210,9 @@ static int worker_new(hora_pool *pool, hora_future *first, struct hora__worker *
         return error;
     }
     worker->pool = pool;
-    error = pool->observer != NULL ? pool->observer->kind->add_worker(pool->observer, worker, &worker->worker_observer) : 0;
+    error = pool->observer != NULL
+                ? pool->observer->kind->add_worker(pool->observer, worker, &worker->worker_observer)
+                : 0;
     if (error < 0) {
         (void)hora_thread_unref(worker->prepared);
         hora__free(worker);

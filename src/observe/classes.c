@@ -32,9 +32,9 @@ static void let_begin(hora_pool *pool)
 
 static int check_not_negative(int64_t number, const char *field, hora_error *reason)
 {
-    return number < 0
-               ? hora__refuse(reason, HORA_EINVAL, field, "%s is %lld, which is negative", field, (long long)number)
-               : 0;
+    return number < 0 ? hora__refuse(reason, HORA_EINVAL, field, "%s is %lld, which is negative", field,
+                                     (long long)number)
+                      : 0;
 }
 
 static int check_signs(const hora_class_options *own, hora_error *reason)
@@ -53,10 +53,12 @@ static int check_options(const hora_class_options *own, hora_error *reason)
     if (error < 0)
         return error;
     if (own->limit > 0 && own->reserve > own->limit)
-        return hora__refuse(reason, HORA_EINVAL, "reserve", "a reserve, %d, greater than the limit, %d, has no effect",
-                            own->reserve, own->limit);
+        return hora__refuse(reason, HORA_EINVAL, "reserve",
+                            "a reserve, %d, greater than the limit, %d, has no effect", own->reserve,
+                            own->limit);
     if (own->rate > RATE_MOST)
-        return hora__refuse(reason, HORA_EINVAL, "rate", "rate is %d, which is greater than %d", own->rate, RATE_MOST);
+        return hora__refuse(reason, HORA_EINVAL, "rate", "rate is %d, which is greater than %d", own->rate,
+                            RATE_MOST);
     if (own->rate > 0 && own->per == 0)
         return hora__refuse(reason, HORA_EINVAL, "per", "a rate needs a time: per is 0");
     if (own->rate == 0 && own->per > 0)
@@ -101,7 +103,8 @@ static int most_threads(const hora_pool *pool)
 }
 
 /* With the lock of the queue: whether this many threads can be reserved for a class; NULL: for a new one. */
-static bool can_reserve(const struct hora__pool_observer *pool_observer, const hora_class *task_class, int reserve)
+static bool can_reserve(const struct hora__pool_observer *pool_observer, const hora_class *task_class,
+                        int reserve)
 {
     assert(hora__mutex_held(&pool_observer->pool->queue->object.lock));
     int64_t all = reserve;
@@ -180,7 +183,8 @@ static const char *add_locked(struct hora__pool_observer *pool_observer, hora_cl
     return NULL;
 }
 
-int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class, hora_error *reason)
+int hora_class_new(hora_pool *pool, const hora_class_options *options, hora_class **ret_class,
+                   hora_error *reason)
 {
     hora_class_options own = HORA_INIT(hora_class_options);
     struct hora__pool_observer *pool_observer = NULL;
@@ -323,7 +327,8 @@ static int change_plain(hora_pool *pool, hora_future *future, const struct hora_
 }
 
 /* HORA_ENOTSUP: the task has no ticket; HORA_EINVAL: the class is one of another pool. */
-static int change_task(hora_future *future, const struct hora__ticket_change *change, const hora_class *task_class)
+static int change_task(hora_future *future, const struct hora__ticket_change *change,
+                       const hora_class *task_class)
 {
     if (future == NULL)
         return HORA_EINVAL;

@@ -20,9 +20,9 @@
 #include "base/writer.h"
 #include "observe/measures.h"
 #include "observe/observer.h"
-#include "sched/timer_queue_view.h"
 #include "sched/detached.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_view.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
 #include "sys/file.h"
@@ -50,7 +50,7 @@ struct dump_task {
     hora_ns waited;  /* HORA_NEVER: unknown */
     hora_ns in;      /* time until it is due */
     bool is_series;
-    bool has_admission;        /* the fields below are set */
+    bool has_admission;     /* the fields below are set */
     const char *class_name; /* lives as long as the pool; NULL: no class */
     uint64_t key;
     int priority;
@@ -268,7 +268,8 @@ static void collect_classes(struct dump *dump)
         return;
     hora__mutex_lock(&dump->pool->queue->object.lock);
     const struct hora__admission *admission = &dump->pool->admission->admission;
-    for (const hora_class *at = pool_observer->classes; at != NULL && dump->classes < MOST_CLASSES; at = at->next)
+    for (const hora_class *at = pool_observer->classes; at != NULL && dump->classes < MOST_CLASSES;
+         at = at->next)
         copy_class_locked(&dump->class[dump->classes++], at);
     for (const struct hora__ticket *at = hora__admission_first_key(admission); at != NULL;
          at = hora__admission_after_key(at))

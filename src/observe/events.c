@@ -60,7 +60,8 @@ void hora__events_started(struct hora__worker_record *record, hora_future *futur
 
 static bool is_scheduled(const hora_future *future)
 {
-    return future != NULL && (future->kind == HORA__FUTURE_SCHEDULED || future->kind == HORA__FUTURE_OVERLAPPING);
+    return future != NULL &&
+           (future->kind == HORA__FUTURE_SCHEDULED || future->kind == HORA__FUTURE_OVERLAPPING);
 }
 
 void hora__events_ended(struct hora__worker_record *record, hora_future *future, const hora_task *task,
@@ -160,7 +161,8 @@ void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future
     tell(pool_observer, pool_observer->options.listener.expired, event);
 }
 
-void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future, const hora_event *event)
+void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future,
+                        const hora_event *event)
 {
     hora_event own = *event;
     own.future = future != NULL ? shown(future) : NULL;

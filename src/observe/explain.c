@@ -19,9 +19,9 @@
 #include "base/fault.h"
 #include "base/ns.h"
 #include "observe/measures.h"
-#include "sched/timer_queue_view.h"
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_view.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 
@@ -49,7 +49,8 @@ static void open_matter(struct hora__explained_future *explained, hora_future *f
         if (!HORA__FAULT(EXPLAIN_QUEUE_UNREFERENCED))
             hora__object_ref(&explained->queue->object);
     }
-    explained->now = hora_clock_now(explained->pool != NULL ? explained->pool->object.clock : future->object.clock);
+    explained->now =
+        hora_clock_now(explained->pool != NULL ? explained->pool->object.clock : future->object.clock);
     hora__mutex_unlock(&future->object.lock);
 }
 
@@ -74,8 +75,8 @@ static void look_at_locked(struct hora__pool_view *pool_view, const struct hora_
     assert(hora__mutex_held(&explained->pool->object.lock));
     struct hora__run_reading now;
     bool is_active = hora__worker_is_active(worker);
-    bool is_known =
-        worker->worker_observer != NULL && hora__worker_record_read(hora__worker_record_of(worker->worker_observer), &now);
+    bool is_known = worker->worker_observer != NULL &&
+                    hora__worker_record_read(hora__worker_record_of(worker->worker_observer), &now);
     bool is_off = hora__worker_is_written_off(worker);
     pool_view->workers += is_off ? 0 : 1;
     pool_view->busy += is_active && !is_off ? 1 : 0;
@@ -92,7 +93,8 @@ static void look_at_locked(struct hora__pool_view *pool_view, const struct hora_
     }
 }
 
-void hora__pool_view_read(const struct hora__explained_future *explained, struct hora__pool_view *ret_pool_view)
+void hora__pool_view_read(const struct hora__explained_future *explained,
+                          struct hora__pool_view *ret_pool_view)
 {
     assert(explained->pool != NULL);
     hora_pool *pool = explained->pool;
@@ -128,8 +130,9 @@ static void add_thread_error(struct hora__text *out, const struct hora__pool_vie
     hora__text_add(out, hora_strerror(pool_view->thread_error));
 }
 
-void hora__explain_longest(struct hora__text *out, const char *words, const struct hora__explained_future *explained,
-                       const struct hora__pool_view *pool_view)
+void hora__explain_longest(struct hora__text *out, const char *words,
+                           const struct hora__explained_future *explained,
+                           const struct hora__pool_view *pool_view)
 {
     const struct hora__run_reading *now = &pool_view->longest_now;
     if (pool_view->longest == 0)
@@ -160,7 +163,7 @@ static void add_busy(struct hora__text *out, const struct hora__explained_future
         hora__text_add(out, "; ");
         hora__text_add_count(out, pool_view->written_off, "worker");
         hora__text_add(out, pool_view->written_off == 1 ? " is stuck, and does not count"
-                                                    : " are stuck, and do not count");
+                                                        : " are stuck, and do not count");
     }
     if (pool_view->thread_failures > 0 && pool_view->workers < pool_view->core_threads) {
         hora__text_add(out, "; no other thread could be started: ");
@@ -201,8 +204,8 @@ struct schedule_view {
     hora_ns now; /* on its timeline, like all times here */
     hora_ns due; /* HORA_FOREVER: never, or while paused */
     bool is_paused;
-    bool is_held_up; /* the scheduler is being told that the clocks were set */
-    bool is_given;   /* its time was given explicitly */
+    bool is_held_up;   /* the scheduler is being told that the clocks were set */
+    bool is_given;     /* its time was given explicitly */
     bool in_admission; /* it is due, and waits for admission */
     enum hora__staleness staleness;
     int before; /* number of due tasks before it */
@@ -359,12 +362,11 @@ static void add_due(struct hora__text *out, const struct hora__explained_future 
     if (schedule->before > 0) {
         hora__text_add(out, "; ");
         hora__text_add_count(out, schedule->before, "task");
-        hora__text_add(out,
-                       schedule->before == 1 ? " that is due is ahead of it" : " that are due are ahead of it");
+        hora__text_add(out, schedule->before == 1 ? " that is due is ahead of it"
+                                                  : " that are due are ahead of it");
     }
     if (schedule->is_held_up) {
-        hora__text_add(
-            out, "; its scheduler is processing a clock change and starts nothing meanwhile");
+        hora__text_add(out, "; its scheduler is processing a clock change and starts nothing meanwhile");
         return;
     }
     struct hora__pool_view pool_view;
@@ -482,7 +484,7 @@ static void add_runner(struct hora__text *out, const struct hora__explained_futu
         hora__text_add_int(out, pool_view->runner);
     } else {
         hora__text_add(out, explained->runner == hora__thread_existing() ? "the calling thread"
-                                                                      : "a thread that is not a worker");
+                                                                         : "a thread that is not a worker");
     }
     bool noted = is_noted(explained, pool_view);
     if (noted && ran < 0)

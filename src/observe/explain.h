@@ -37,19 +37,20 @@ struct hora__pool_view {
 };
 
 /* Reads the facts about the pool and its workers under the pool's lock. */
-void hora__pool_view_read(const struct hora__explained_future *explained, struct hora__pool_view *ret_pool_view);
+void hora__pool_view_read(const struct hora__explained_future *explained,
+                          struct hora__pool_view *ret_pool_view);
 
 /* Adds a clause that the pool has been shut down or stopped, or nothing. */
 void hora__explain_state(struct hora__text *out, const struct hora__pool_view *pool_view);
 
 /* Adds `words` and "worker 3 has been busy with resize (img.c:88) for 9 s", if that is known. */
-void hora__explain_longest(struct hora__text *out, const char *words, const struct hora__explained_future *explained,
-                       const struct hora__pool_view *pool_view);
+void hora__explain_longest(struct hora__text *out, const char *words,
+                           const struct hora__explained_future *explained,
+                           const struct hora__pool_view *pool_view);
 
 /* Adds clauses that tell why no worker takes a task that is ready. */
 void hora__explain_not_taken(struct hora__text *out, const struct hora__explained_future *explained,
                              const struct hora__pool_view *pool_view);
-
 
 /* In a pool with admission: why a task that is not done, and that no worker runs, does not begin. In a
  * scheduler it is due. */

@@ -41,7 +41,8 @@ static void ask(struct ruling *ruling, const struct hora__explained_future *expl
     assert(explained->pool->admission != NULL && explained->queue == explained->pool->queue);
     *ruling = (struct ruling){.now = explained->now};
     hora__mutex_lock(&explained->queue->object.lock);
-    const struct hora__ticket *ticket = hora__admission_queue_waiting(explained->pool->admission, explained->future);
+    const struct hora__ticket *ticket =
+        hora__admission_queue_waiting(explained->pool->admission, explained->future);
     if (ticket != NULL)
         ask_locked(ruling, &explained->pool->admission->admission, ticket);
     hora__mutex_unlock(&explained->queue->object.lock);
@@ -62,7 +63,8 @@ static int worker_of(const struct hora__explained_future *explained, hora_future
     return pool_view.runner;
 }
 
-static void say_key(struct hora__text *out, const struct hora__explained_future *explained, const struct ruling *ruling)
+static void say_key(struct hora__text *out, const struct hora__explained_future *explained,
+                    const struct ruling *ruling)
 {
     int behind = ruling->facts.behind;
     hora__text_add(out, "waits: ");
@@ -84,8 +86,8 @@ static void say_class(struct hora__text *out, const struct ruling *ruling)
     hora__text_add(out, ruling->class_name);
 }
 
-static void say_limit(struct hora__text *out, const struct hora__explained_future *explained, const struct ruling *ruling,
-                      const struct hora__pool_view *pool_view)
+static void say_limit(struct hora__text *out, const struct hora__explained_future *explained,
+                      const struct ruling *ruling, const struct hora__pool_view *pool_view)
 {
     const struct hora__why_facts *facts = &ruling->facts;
     say_class(out, ruling);
@@ -110,8 +112,9 @@ static void say_reserved(struct hora__text *out, const struct ruling *ruling)
 {
     hora__text_add(out, "waits: ");
     hora__text_add_count(out, ruling->facts.reserved, "thread");
-    hora__text_add(out, ruling->facts.reserved == 1 ? " is reserved for other classes, and all others are busy"
-                                                    : " are reserved for other classes, and all others are busy");
+    hora__text_add(out, ruling->facts.reserved == 1
+                            ? " is reserved for other classes, and all others are busy"
+                            : " are reserved for other classes, and all others are busy");
 }
 
 /* Tickets that are ahead of it, whatever they wait for themselves. */
@@ -128,8 +131,8 @@ static void say_before(struct hora__text *out, const struct ruling *ruling)
                                     : " with higher priority or longer wait are ahead of it");
 }
 
-static void say_ruling(struct hora__text *out, const struct hora__explained_future *explained, const struct ruling *ruling,
-                       const struct hora__pool_view *pool_view)
+static void say_ruling(struct hora__text *out, const struct hora__explained_future *explained,
+                       const struct ruling *ruling, const struct hora__pool_view *pool_view)
 {
     switch (ruling->why) {
     case HORA__WHY_KEY:

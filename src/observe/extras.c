@@ -21,8 +21,8 @@ static void add_ticket(struct hora__extra *extra, const hora_task_options *terms
     if (terms == NULL)
         hora__ticket_init(ticket, NULL, 0, HORA__LEVEL_NORMAL);
     else
-        hora__ticket_init(ticket, terms->task_class != NULL ? &terms->task_class->admission_class : NULL, terms->key,
-                          HORA__LEVEL_NORMAL + terms->priority);
+        hora__ticket_init(ticket, terms->task_class != NULL ? &terms->task_class->admission_class : NULL,
+                          terms->key, HORA__LEVEL_NORMAL + terms->priority);
     extra->ticket = ticket;
 }
 
@@ -72,7 +72,8 @@ struct hora__extra *hora__future_extra(const hora_future *future)
 {
     if (future->kind == HORA__FUTURE_BOUND)
         return ((const struct hora__bound *)future)->extra;
-    const hora_future *whole = future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series_of(future) : future;
+    const hora_future *whole =
+        future->kind == HORA__FUTURE_OVERLAPPING ? hora__overlap_series_of(future) : future;
     if (whole->kind != HORA__FUTURE_SCHEDULED)
         return NULL;
     const struct hora__scheduled *scheduled = (const struct hora__scheduled *)whole;

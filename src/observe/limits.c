@@ -30,7 +30,7 @@ struct hora__limits {
     struct hora__watchdog_check done_by;
     struct hora__listener listener;
     struct hora__pool_observer *pool_observer; /* immutable, like the fields below */
-    hora_future *future;               /* borrowed */
+    hora_future *future;                       /* borrowed */
     bool has_start_by;
     bool has_done_by;
 };
@@ -248,8 +248,8 @@ void hora__extra_accepted(hora_future *future)
                          left_of(limits->pool_observer, hora_future_ref(future), extra->terms.start_within)));
     if (limits->has_done_by)
         set(limits, &limits->done_by,
-            hora__ns_add(now,
-                         left_of(limits->pool_observer, hora_future_ref(future), extra->terms.finish_within)));
+            hora__ns_add(
+                now, left_of(limits->pool_observer, hora_future_ref(future), extra->terms.finish_within)));
     hora__future_listen(future, &limits->listener); /* calls it at once if the future is done already */
 }
 

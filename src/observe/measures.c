@@ -152,7 +152,8 @@ hora_ns hora__measures_lateness(hora_future *future)
     if (future == NULL)
         return -1;
     bool is_overlapping = future->kind == HORA__FUTURE_OVERLAPPING;
-    struct hora__scheduled *scheduled = hora__scheduled_of(is_overlapping ? hora__overlap_series(future) : future);
+    struct hora__scheduled *scheduled =
+        hora__scheduled_of(is_overlapping ? hora__overlap_series(future) : future);
     if (scheduled == NULL)
         return -1;
     hora__mutex_lock(&scheduled->queue->object.lock);
@@ -204,7 +205,8 @@ const char *hora__measures_begins_alone(struct hora__worker_record *record, stru
         return name->text;
     frame->stats = stats_of(record->worker_stats, name->index);
     hora__counter_add_alone_publish(&frame->stats->started, 1);
-    hora__histogram_record(&frame->stats->times[HORA_METRIC_WAIT], at_least_zero(now - record->worker_observer.came));
+    hora__histogram_record(&frame->stats->times[HORA_METRIC_WAIT],
+                           at_least_zero(now - record->worker_observer.came));
     return name->text;
 }
 
@@ -223,7 +225,8 @@ static void add_count(struct hora__pool_observer *pool_observer, const char *nam
                       int64_t count)
 {
     if (pool_observer->options.measured)
-        hora__counter_add_publish(&hora__names_get(&pool_observer->measures->names, name)->counts[kind], count);
+        hora__counter_add_publish(&hora__names_get(&pool_observer->measures->names, name)->counts[kind],
+                                  count);
 }
 
 void hora__measures_count_event(struct hora__pool_observer *pool_observer, const char *name,

@@ -19,8 +19,8 @@
 /* A pool, and the names that it had when the writing began. */
 struct source {
     hora_pool *pool;
-    char name[sizeof((hora_pool *)0)->name]; /* name of the pool, without the suffix for its threads */
-    struct hora__pool_observer *pool_observer;       /* NULL: the pool does not measure */
+    char name[sizeof((hora_pool *)0)->name];   /* name of the pool, without the suffix for its threads */
+    struct hora__pool_observer *pool_observer; /* NULL: the pool does not measure */
     hora_pool_stats stats;
     hora_ns oldest;
     hora_ns latest;

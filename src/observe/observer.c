@@ -183,7 +183,8 @@ static void pool_ends(struct hora__observer *observer)
 static bool is_me(struct hora__observer *observer)
 {
     const struct hora__pool_observer *pool_observer = hora__pool_observer_of(observer);
-    return hora__watchdog_is_me(pool_observer->watchdog) || hora__dump_requests_is_me(pool_observer->requests);
+    return hora__watchdog_is_me(pool_observer->watchdog) ||
+           hora__dump_requests_is_me(pool_observer->requests);
 }
 
 /* The pool is freed: ends everything that needs it, and gives up the pool's reference. */

@@ -128,7 +128,7 @@ enum { HORA__FRAMES = 8 };
 struct hora__worker_record {
     struct hora__worker_observer worker_observer;
     struct hora__pool_observer *pool_observer; /* immutable */
-    struct hora__worker *worker;       /* immutable */
+    struct hora__worker *worker;               /* immutable */
     struct hora__run_note now;
     /* where the worker records measurements; NULL: nowhere. Immutable */
     struct hora__worker_stats *worker_stats;
@@ -156,7 +156,8 @@ static inline struct hora__pool_observer *hora__pool_observer_of(struct hora__ob
     return HORA__LIST_ENTRY(observer, struct hora__pool_observer, base);
 }
 
-static inline struct hora__worker_record *hora__worker_record_of(struct hora__worker_observer *worker_observer)
+static inline struct hora__worker_record *hora__worker_record_of(
+    struct hora__worker_observer *worker_observer)
 {
     return HORA__LIST_ENTRY(worker_observer, struct hora__worker_record, worker_observer);
 }
@@ -173,7 +174,7 @@ static inline struct hora__pool_observer *hora__pool_get_observer(const hora_poo
 struct hora_class {
     struct hora__admission_class admission_class;
     struct hora__pool_observer *pool_observer; /* that of its pool */
-    hora_class *next;                  /* the class created before it; NULL: none */
+    hora_class *next;                          /* the class created before it; NULL: none */
     char name[];
 };
 
@@ -217,7 +218,8 @@ void hora__events_clock_stepped(struct hora__observer *observer, hora_ns suspend
                                 int overdue);
 void hora__events_expired(struct hora__pool_observer *pool_observer, hora_future *future, int64_t count,
                           const char *why);
-void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future, const hora_event *event);
+void hora__events_stuck(struct hora__pool_observer *pool_observer, hora_future *future,
+                        const hora_event *event);
 void hora__events_resized(struct hora__pool_observer *pool_observer, int before, int after, const char *why);
 
 /* ---- limits.c: start_within and finish_within of hora_task_options ---- */

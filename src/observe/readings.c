@@ -97,7 +97,8 @@ void hora__measures_count(struct hora__measures *measures, const struct hora__na
 
 struct hora__scale hora__measures_scale(const struct hora__pool_observer *pool_observer)
 {
-    return pool_observer->base.counts_ticks ? hora__ticker_scale(&pool_observer->base.ticker) : HORA__SCALE_NS;
+    return pool_observer->base.counts_ticks ? hora__ticker_scale(&pool_observer->base.ticker)
+                                            : HORA__SCALE_NS;
 }
 
 /* ---- names ---- */

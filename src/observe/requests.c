@@ -22,8 +22,8 @@
 
 struct hora__dump_requests {
     struct hora__pool_observer *pool_observer; /* immutable */
-    struct hora__event event;          /* requesting threads post it, the thread consumes it */
-    hora__atomic is_wanted;            /* a dump is requested and not begun yet */
+    struct hora__event event;                  /* requesting threads post it, the thread consumes it */
+    hora__atomic is_wanted;                    /* a dump is requested and not begun yet */
     hora__atomic is_closing;
     hora__atomic thread_id;
     hora_thread *prepared; /* written before the thread starts, which adopts it */
@@ -86,7 +86,8 @@ static int start(struct hora__dump_requests *requests)
     return error;
 }
 
-int hora__dump_requests_new(struct hora__pool_observer *pool_observer, struct hora__dump_requests **ret_requests)
+int hora__dump_requests_new(struct hora__pool_observer *pool_observer,
+                            struct hora__dump_requests **ret_requests)
 {
     assert(pool_observer->pool != NULL);
     *ret_requests = NULL;

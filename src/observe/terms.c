@@ -24,7 +24,8 @@ static int check_times(const hora_task_options *own, hora_error *reason)
     return error < 0 ? error : check_span(own->finish_within, "finish_within", reason);
 }
 
-static int check_options(const struct hora__pool_observer *pool_observer, const hora_task_options *own, hora_error *reason)
+static int check_options(const struct hora__pool_observer *pool_observer, const hora_task_options *own,
+                         hora_error *reason)
 {
     if ((int)own->priority < HORA_PRIORITY_LOW || own->priority > HORA_PRIORITY_URGENT)
         return hora__refuse(reason, HORA_EINVAL, "priority",
@@ -87,7 +88,8 @@ uint64_t hora_key_of(const char *text)
 
 /* ---- submitting ---- */
 
-static int submit(hora_pool *pool, const hora_task *task, const hora_task_options *terms, hora_future **ret_future)
+static int submit(hora_pool *pool, const hora_task *task, const hora_task_options *terms,
+                  hora_future **ret_future)
 {
     hora_future *future;
     int error = hora__pool_make_bound(pool, task, terms, &future);
@@ -117,6 +119,7 @@ int hora_pool_submit_with(hora_pool *pool, const hora_task *task, const hora_tas
     if (task == NULL || task->run == NULL)
         return hora__refuse(reason, HORA_EINVAL, "task", "there is no function to run");
     if (hora__scheduler_of(pool) != NULL)
-        return hora_scheduler_schedule_with(pool, task, HORA_SCHEDULE(.options = options), ret_future, reason);
+        return hora_scheduler_schedule_with(pool, task, HORA_SCHEDULE(.options = options), ret_future,
+                                            reason);
     return hora__reason_end(reason, submit(pool, task, options, ret_future));
 }

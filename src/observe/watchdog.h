@@ -8,9 +8,9 @@
 
 #include <hora/event.h>
 
-#include "timer/heap.h"
 #include "sync/object.h"
 #include "sys/thread.h"
+#include "timer/heap.h"
 
 struct hora__pool_observer;
 struct hora__watchdog_check;
@@ -41,8 +41,8 @@ struct hora__watchdog_check {
 struct hora__watchdog {
     struct hora__object object;
     struct hora__pool_observer *pool_observer; /* immutable */
-    bool is_attached;                  /* to the pool's virtual clock; only its thread uses it */
-    hora__atomic thread_id;            /* hora__thread_id() of its thread; 0: none yet */
+    bool is_attached;                          /* to the pool's virtual clock; only its thread uses it */
+    hora__atomic thread_id;                    /* hora__thread_id() of its thread; 0: none yet */
 
     /* object.lock guards the fields below */
     /* checks that are set, by time; with a reserved slot for each check that may be set */

@@ -265,7 +265,8 @@ static void note_end(struct hora__worker_record *record)
 }
 
 /* Called after a body, also if the body has ended the thread. */
-static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task, int code)
+static void ended(struct hora__worker_observer *worker_observer, hora_future *future, const hora_task *task,
+                  int code)
 {
     assert(task != NULL);
     struct hora__worker_record *record = hora__worker_record_of(worker_observer);

@@ -111,7 +111,8 @@ static const struct hora__queue_kind array_kind = {
     .destroy = destroy,
 };
 
-int hora_queue_new_array(int capacity, const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
+int hora_queue_new_array(int capacity, const hora_queue_options *options, hora_queue **ret_queue,
+                         hora_error *reason)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, HORA__ALLOW_FAIR, ret_queue, reason);

@@ -58,7 +58,8 @@ int hora_queue_drain(hora_queue *queue, void **items, int max)
     if (error < 0)
         return error;
     if (queue->behaviour == NULL && queue->kind->next_due != NULL && !hora__list_is_empty(&queue->takers))
-        hora__queue_serve(queue, NULL, &wakes); /* elements that became due meanwhile belong to takers on the list */
+        hora__queue_serve(queue, NULL,
+                          &wakes); /* elements that became due meanwhile belong to takers on the list */
     int count = 0;
     void *item;
     while (count < max && (item = queue->kind->pop(queue, &wakes)) != NULL)

@@ -78,7 +78,8 @@ static const struct hora__queue_kind asked_kind = {
 int hora_queue_new_delay(const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
 {
     hora_queue_options own;
-    int error = hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue, reason);
+    int error =
+        hora__queue_options(&own, options, HORA__ALLOW_COMPARE | HORA__ALLOW_REMAINING, ret_queue, reason);
     if (error < 0)
         return error;
     if (own.compare != NULL && own.remaining == NULL)

@@ -16,7 +16,8 @@ struct hora__heaped_queue *hora__heaped_of(hora_queue *queue)
     return HORA__LIST_ENTRY(queue, struct hora__heaped_queue, base);
 }
 
-int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct hora__heap_entry *b, void *context)
+int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct hora__heap_entry *b,
+                               void *context)
 {
     const struct hora__heaped_queue *heaped = context;
     return heaped->base.compare(a->item, b->item, heaped->context);
@@ -102,8 +103,10 @@ void hora__heaped_destroy(hora_queue *queue)
     hora__free(hora__heaped_of(queue));
 }
 
-int hora__heaped_new(const struct hora__queue_kind *kind, int initial_capacity, const hora_queue_options *options,
-                     int (*compare)(const struct hora__heap_entry *a, const struct hora__heap_entry *b, void *context),
+int hora__heaped_new(const struct hora__queue_kind *kind, int initial_capacity,
+                     const hora_queue_options *options,
+                     int (*compare)(const struct hora__heap_entry *a, const struct hora__heap_entry *b,
+                                    void *context),
                      hora_queue **ret_queue)
 {
     struct hora__heaped_queue *heaped = hora__alloc(1, sizeof *heaped);

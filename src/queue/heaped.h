@@ -33,6 +33,7 @@ void hora__heaped_copy(hora_queue *queue, void **items, int max);
 void hora__heaped_destroy(hora_queue *queue);
 
 /* Orders entries by the user's callback on their items. The heap's context is the queue. */
-int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct hora__heap_entry *b, void *context);
+int hora__heaped_compare_items(const struct hora__heap_entry *a, const struct hora__heap_entry *b,
+                               void *context);
 
 #endif

@@ -137,7 +137,8 @@ static const struct hora__queue_kind linked_kind = {
     .destroy = destroy,
 };
 
-int hora_queue_new_linked(int capacity, const hora_queue_options *options, hora_queue **ret_queue, hora_error *reason)
+int hora_queue_new_linked(int capacity, const hora_queue_options *options, hora_queue **ret_queue,
+                          hora_error *reason)
 {
     hora_queue_options own;
     int error = hora__queue_options(&own, options, 0, ret_queue, reason);

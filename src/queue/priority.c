@@ -37,8 +37,8 @@ int hora_queue_new_priority(int initial_capacity, const hora_queue_options *opti
     if (error < 0)
         return error;
     if (initial_capacity < 0)
-        return hora__refuse(reason, HORA_EINVAL, "initial_capacity", "the initial capacity is %d, which is negative",
-                            initial_capacity);
+        return hora__refuse(reason, HORA_EINVAL, "initial_capacity",
+                            "the initial capacity is %d, which is negative", initial_capacity);
     if (own.compare == NULL)
         return hora__refuse(reason, HORA_EINVAL, "compare", "a priority queue needs compare");
     int capacity = initial_capacity == 0 ? HORA__DEFAULT_CAPACITY : initial_capacity;

@@ -39,9 +39,9 @@ int hora__queue_options(hora_queue_options *own, const hora_queue_options *given
 
 int hora__queue_check_capacity(int capacity, hora_error *reason)
 {
-    return capacity < 1
-               ? hora__refuse(reason, HORA_EINVAL, "capacity", "the capacity is %d, which is less than 1", capacity)
-               : 0;
+    return capacity < 1 ? hora__refuse(reason, HORA_EINVAL, "capacity",
+                                       "the capacity is %d, which is less than 1", capacity)
+                        : 0;
 }
 
 static void destroy(struct hora__object *object)
@@ -101,7 +101,8 @@ int hora_queue_free(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    bool is_used = queue->is_lent || !hora__list_is_empty(&queue->takers) || !hora__list_is_empty(&queue->putters);
+    bool is_used =
+        queue->is_lent || !hora__list_is_empty(&queue->takers) || !hora__list_is_empty(&queue->putters);
     hora__mutex_unlock(&queue->object.lock);
     if (is_used)
         return HORA_EBUSY;
@@ -126,7 +127,8 @@ int hora_queue_close(hora_queue *queue)
     int error = hora__queue_enter(queue);
     if (error < 0)
         return error;
-    hora__queue_serve(queue, NULL, &wakes); /* elements that have become due go to the takers that waited for them */
+    hora__queue_serve(queue, NULL,
+                      &wakes); /* elements that have become due go to the takers that waited for them */
     queue->closed = true;
     if (queue->kind->inbox != NULL)
         queue->kind->inbox->seal(queue);

@@ -97,17 +97,19 @@ struct hora__queue_behaviour {
 };
 
 struct hora_queue {
-    const struct hora__queue_kind *kind;           /* these seven are immutable */
-    const struct hora__queue_behaviour *behaviour; /* NULL: the queue is not a pool's own, or waits like a public one */
+    const struct hora__queue_kind *kind; /* these seven are immutable */
+    const struct hora__queue_behaviour
+        *behaviour;          /* NULL: the queue is not a pool's own, or waits like a public one */
     const hora_clock *clock; /* this and the next are also in `object`, beside the lock that takers write */
     int32_t generation;
     int capacity;
     bool serves_latest; /* synchronous queue: of waiting threads the latest comes first */
     void (*drop)(void *item);
     void *(*own_ref)(void *item); /* as its maker said; immutable */
-    void *(*ref)(void *item);     /* peek and snapshot hand out references; guarded by the lock. NULL: the elements */
-    void (*unref)(void *item);    /* gives one back; likewise */
-    bool is_lent;                 /* a pool uses it; likewise */
+    void *(*ref)(
+        void *item); /* peek and snapshot hand out references; guarded by the lock. NULL: the elements */
+    void (*unref)(void *item); /* gives one back; likewise */
+    bool is_lent;              /* a pool uses it; likewise */
     hora_compare_fn compare;
     char apart[HORA__CACHE_LINE]; /* posters read the fields above; takers write those below */
     struct hora__object object;
@@ -131,14 +133,15 @@ struct hora_queue {
 enum { HORA__ALLOW_FAIR = 1, HORA__ALLOW_COMPARE = 2, HORA__ALLOW_REMAINING = 4 };
 
 /* Read and check options, and that ret_queue is not NULL. HORA_EINVAL. */
-__attribute__((warn_unused_result)) int hora__queue_options(hora_queue_options *own, const hora_queue_options *given,
-                                                            unsigned allowed, hora_queue **ret_queue,
-                                                            hora_error *reason);
+__attribute__((warn_unused_result)) int hora__queue_options(hora_queue_options *own,
+                                                            const hora_queue_options *given, unsigned allowed,
+                                                            hora_queue **ret_queue, hora_error *reason);
 __attribute__((warn_unused_result)) int hora__queue_check_capacity(int capacity, hora_error *reason);
 
 /* Initialise the common part of a queue that is zero. HORA_ENOMEM, HORA_EAGAIN. */
-__attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue, const struct hora__queue_kind *kind,
-                                                         int capacity, const hora_queue_options *options);
+__attribute__((warn_unused_result)) int hora__queue_init(hora_queue *queue,
+                                                         const struct hora__queue_kind *kind, int capacity,
+                                                         const hora_queue_options *options);
 
 /* ---- entering and leaving: queue.c ---- */
 
@@ -186,12 +189,14 @@ __attribute__((warn_unused_result)) int hora__queue_take_locked(hora_queue *queu
                                                                 struct hora__wakes *wakes);
 
 /* Check the queue and get the calling thread's record. A pending interrupt comes first: HORA_EINTERRUPTED. */
-__attribute__((warn_unused_result)) int hora__queue_begin_waiting(const hora_queue *queue, hora_thread **ret_thread);
+__attribute__((warn_unused_result)) int hora__queue_begin_waiting(const hora_queue *queue,
+                                                                  hora_thread **ret_thread);
 
 /* ---- looking: contents.c ---- */
 
 /* A snapshot in memory that the caller frees. HORA_ENOMEM, and those of hora__queue_check. */
-__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items, int *ret_count);
+__attribute__((warn_unused_result)) int hora__queue_copy(hora_queue *queue, void ***ret_items,
+                                                         int *ret_count);
 
 /* How many elements there are, also those that users do not see. HORA_EDEADLK, HORA_EFORKED. */
 int hora__queue_count(hora_queue *queue);

@@ -47,8 +47,8 @@ static bool serve_takers(hora_queue *queue, struct hora__wakes *wakes)
 {
     const struct hora__waiter *leader = queue->leader;
     while (!hora__list_is_empty(&queue->takers)) {
-        struct hora__waiter *taker =
-            HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers) : hora__waiters_first(&queue->takers);
+        struct hora__waiter *taker = HORA__FAULT(HANDOVER_TO_LATEST) ? hora__waiters_last(&queue->takers)
+                                                                     : hora__waiters_first(&queue->takers);
         void *item = queue->kind->pop(queue, wakes);
         if (item == NULL)
             break;

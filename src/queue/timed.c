@@ -297,7 +297,8 @@ static bool set_limit(struct timed *timed, hora_ns limit)
         hora__atomic64_publish(&timed->limit, limit);
     }
     HORA__ORDER_FAULT(TIMED_SOONEST_READ_UNORDERED, memory_order_acq_rel);
-    return rises && (HORA__FAULT(TIMED_LOOKS_TOO_SOON) ? too_soon : hora__atomic64_load(&timed->soonest) < limit);
+    return rises &&
+           (HORA__FAULT(TIMED_LOOKS_TOO_SOON) ? too_soon : hora__atomic64_load(&timed->soonest) < limit);
 }
 
 static void set_soonest_locked(struct timed *timed, hora_ns soonest)
@@ -339,7 +340,8 @@ static struct batch *empty_lane_locked(struct timed *timed)
 static void set_room(struct timed *timed)
 {
     assert(hora__mutex_held(&timed->base.object.lock));
-    bool has_room = hora__far_reserve(&timed->far, RESERVED) == 0 && timed->base.size <= HORA_UNBOUNDED - LANE_MOST - 1;
+    bool has_room =
+        hora__far_reserve(&timed->far, RESERVED) == 0 && timed->base.size <= HORA_UNBOUNDED - LANE_MOST - 1;
     if (has_room == timed->has_room)
         return;
     timed->has_room = has_room;
@@ -534,7 +536,8 @@ static void *take_far(struct timed *timed)
 static void *take_first(struct timed *timed)
 {
     assert(timed->base.size > 0);
-    void *item = first_is_single(timed) ? take_single(timed, single_of(timed->heap.slots[0])) : take_far(timed);
+    void *item =
+        first_is_single(timed) ? take_single(timed, single_of(timed->heap.slots[0])) : take_far(timed);
     timed->base.size = size_of(timed); /* I3 */
     return item;
 }
@@ -695,7 +698,8 @@ static void destroy(hora_queue *queue)
     struct timed *timed = timed_of(queue);
     assert(size_of(timed) == 0 && timed->lane_size == 0);
     struct batch *batch;
-    hora__mutex_lock(&timed->lane_lock); /* no other thread is here, but the functions of the lane expect it */
+    hora__mutex_lock(
+        &timed->lane_lock); /* no other thread is here, but the functions of the lane expect it */
     while ((batch = take_kept_locked(timed)) != NULL)
         hora__free(batch);
     hora__mutex_unlock(&timed->lane_lock);
@@ -704,7 +708,8 @@ static void destroy(hora_queue *queue)
     hora__free(timed);
 }
 
-static const struct hora__queue_inbox inbox = {.collect = absorb, .seal = seal, .is_free = is_free, .guard = guard};
+static const struct hora__queue_inbox inbox = {
+    .collect = absorb, .seal = seal, .is_free = is_free, .guard = guard};
 
 static const struct hora__queue_kind timed_kind = {
     .push = push,

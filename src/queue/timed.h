@@ -6,6 +6,7 @@
 #include "queue/queue.h"
 
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
-__attribute__((warn_unused_result)) int hora__timed_new(const hora_queue_options *options, hora_queue **ret_queue);
+__attribute__((warn_unused_result)) int hora__timed_new(const hora_queue_options *options,
+                                                        hora_queue **ret_queue);
 
 #endif

@@ -197,8 +197,8 @@ int hora__queue_take_locked(hora_queue *queue, void **ret_item, struct hora__wak
 enum { STAY_WAITING = 1 };
 
 /* A taker woke by itself, with the lock held: 0 if it has been served, STAY_WAITING, or why it leaves. */
-static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum hora__wake wake, bool time_is_over,
-                             struct hora__wakes *wakes)
+static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum hora__wake wake,
+                             bool time_is_over, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     if (hora__waiter_is_resolved(self))
@@ -212,12 +212,13 @@ static int look_again_locked(hora_queue *queue, struct hora__waiter *self, enum 
     hora__waiter_heard(self);
     if (!(HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT) && time_is_over))
         hora__queue_serve(queue, self,
-                           wakes);      /* an element that became due just when the time ended is still served, */
+                          wakes); /* an element that became due just when the time ended is still served, */
     if (hora__waiter_is_resolved(self)) /* and a leader whose time is over hands the lead on */
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
-    bool leads = queue->leader == self; /* since just now: the first element became due, or the clock was set back */
+    bool leads =
+        queue->leader == self; /* since just now: the first element became due, or the clock was set back */
     withdraw(queue, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
         hora__queue_serve(queue, NULL, wakes);
@@ -235,7 +236,8 @@ static int wait_once(hora_queue *queue, struct hora__waiter *self, struct hora__
     if (wake == HORA__WAKE_RESOLVED)
         return 0;
     hora__mutex_lock(&queue->object.lock);
-    int outcome = look_again_locked(queue, self, wake, wake == HORA__WAKE_TIME && until == self->deadline, wakes);
+    int outcome =
+        look_again_locked(queue, self, wake, wake == HORA__WAKE_TIME && until == self->deadline, wakes);
     if (outcome != STAY_WAITING)
         hora__queue_exit(queue, wakes);
     return outcome;
@@ -286,7 +288,8 @@ int hora_queue_poll_for(hora_queue *queue, hora_ns timeout, void **ret_item)
 {
     if (queue == NULL || ret_item == NULL)
         return HORA_EINVAL;
-    return queue->behaviour != NULL ? queue->behaviour->take(queue, timeout, ret_item) : take(queue, timeout, ret_item);
+    return queue->behaviour != NULL ? queue->behaviour->take(queue, timeout, ret_item)
+                                    : take(queue, timeout, ret_item);
 }
 
 int hora_queue_take(hora_queue *queue, void **ret_item)

@@ -50,7 +50,8 @@ static bool excludes_day(const hora_calendar *calendar, int64_t day)
     struct hora__date date = hora__date_from_days(day);
     for (size_t i = 0; i < calendar->date_count; i++) {
         const hora_date *other = &calendar->dates[i];
-        if (other->day == date.day && other->month == date.month && (other->year == 0 || other->year == date.year))
+        if (other->day == date.day && other->month == date.month &&
+            (other->year == 0 || other->year == date.year))
             return true;
     }
     return false;
@@ -72,7 +73,8 @@ static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
     int64_t today = hora__floor_div(second, HORA__DAY);
     for (int64_t day = today - 1; day <= today; day++)
-        if (begins_on(window, day) && second >= day * HORA__DAY + window->from && second < window_end(window, day))
+        if (begins_on(window, day) && second >= day * HORA__DAY + window->from &&
+            second < window_end(window, day))
             return window_end(window, day);
     return second;
 }
@@ -173,7 +175,8 @@ static int check(const hora_calendar_options *given, hora_error *reason)
     if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0)
         return hora__refuse(reason, HORA_EINVAL, "weekdays", "weekdays has bits other than 1 to 7");
     if (given->dates == NULL && given->date_count != 0)
-        return hora__refuse(reason, HORA_EINVAL, "dates", "there are %zu dates, and dates is NULL", given->date_count);
+        return hora__refuse(reason, HORA_EINVAL, "dates", "there are %zu dates, and dates is NULL",
+                            given->date_count);
     if (given->windows == NULL && given->window_count != 0)
         return hora__refuse(reason, HORA_EINVAL, "windows", "there are %zu windows, and windows is NULL",
                             given->window_count);
@@ -182,7 +185,8 @@ static int check(const hora_calendar_options *given, hora_error *reason)
             return hora__refuse(reason, HORA_EINVAL, "dates", "dates[%zu]: there is no such date", i);
     for (size_t i = 0; i < given->window_count; i++)
         if (!is_window(&given->windows[i]))
-            return hora__refuse(reason, HORA_EINVAL, "windows", "windows[%zu]: there is no such part of a day", i);
+            return hora__refuse(reason, HORA_EINVAL, "windows",
+                                "windows[%zu]: there is no such part of a day", i);
     return 0;
 }
 
@@ -227,7 +231,8 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
     hora_calendar_options given;
     hora__reason_begin(reason);
     if (ret_calendar == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_calendar is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no place for the result: ret_calendar is NULL");
     if (HORA__TAKE(hora_calendar_options, &given, options) < 0)
         return hora__refuse_size(reason, "hora_calendar_options");
     if (check(&given, reason) < 0)

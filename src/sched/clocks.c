@@ -13,8 +13,8 @@
 
 #include "base/fault.h"
 #include "base/ns.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_internal.h"
 #include "sys/probe.h"
 #include "sys/thread.h"
 
@@ -40,7 +40,8 @@ static bool is_stale(struct hora__entry *entry, void *arg)
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (scheduled == NULL || scheduled->series == NULL || scheduled->series->staleness >= *staleness)
         return false;
-    return *staleness == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled) : hora__scheduled_follows_zone(scheduled);
+    return *staleness == HORA__SET_BACK ? hora__scheduled_follows_wall(scheduled)
+                                        : hora__scheduled_follows_zone(scheduled);
 }
 
 /* They are moved while no heap is being walked through. */
@@ -72,8 +73,9 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, timer_queue_of(queue)->seen.wall), suspended);
     timer_queue_of(queue)->seen = now;
     hora__timer_queue_absorb(queue); /* those that were posted only count as well */
-    struct change change = {.queue = queue,
-                            .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
+    struct change change = {
+        .queue = queue,
+        .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
     for (int i = 0; i < LINES; i++)
         if (change.by[i] > 0)
             hora__timer_queue_each(queue, (enum hora__timeline)i, count_overdue, &change);
@@ -157,7 +159,8 @@ void hora__clocks_watch(hora_pool *pool)
         timer_queue_of(queue)->base.watched = &timer_queue_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
             hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
-        hora__atomic_store(&scheduler->watches, 1);    /* before the leader can see a step, and look what there is */
+        hora__atomic_store(&scheduler->watches,
+                           1); /* before the leader can see a step, and look what there is */
     }
     hora__queue_exit(queue, &wakes);
 }

@@ -196,8 +196,10 @@ static void describe_excluding(const hora_trigger *trigger, struct hora__text *t
     hora__calendar_describe(own->calendar, text);
 }
 
-static const struct hora__trigger_kind excluding_kind = {
-    .next = next_of_excluding, .free = free_excluding, .refresh = refresh_excluding, .describe = describe_excluding};
+static const struct hora__trigger_kind excluding_kind = {.next = next_of_excluding,
+                                                         .free = free_excluding,
+                                                         .refresh = refresh_excluding,
+                                                         .describe = describe_excluding};
 
 int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
 {

@@ -9,8 +9,8 @@
  * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
 #include <stddef.h>
 
-#include "base/options.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sched/trigger.h"
 #include "sched/zones.h"
@@ -34,14 +34,16 @@ static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_contex
     hora_ns end = not_ahead(context, context->last_end);
     if (planned == HORA_NEVER && end == HORA_NEVER)
         return own->options.resumes ? own->options.resume_from.ns : context->now;
-    return planned == HORA_NEVER || own->options.mode == HORA_CRON_MODE_LENIENT ? hora__ns_max(planned, end) : planned;
+    return planned == HORA_NEVER || own->options.mode == HORA_CRON_MODE_LENIENT ? hora__ns_max(planned, end)
+                                                                                : planned;
 }
 
 static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
     if (hora_cron_is_reboot(own->cron))
-        return context->last_planned == HORA_NEVER && context->last_end == HORA_NEVER ? context->now : HORA_FOREVER;
+        return context->last_planned == HORA_NEVER && context->last_end == HORA_NEVER ? context->now
+                                                                                      : HORA_FOREVER;
     hora_instant next;
     int found = hora_cron_next(own->cron, own->zone, (hora_instant){base_of(own, context)}, &next);
     return found > 0 ? next.ns : HORA_FOREVER;
@@ -75,7 +77,8 @@ static const struct hora__trigger_kind cron_kind = {
 
 const hora_zone *hora__zones_of(const hora_trigger *trigger)
 {
-    return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone : NULL;
+    return trigger != NULL && trigger->kind == &cron_kind ? ((const struct cron_trigger *)trigger)->zone
+                                                          : NULL;
 }
 
 int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
@@ -88,8 +91,8 @@ int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trig
     if (HORA__TAKE(hora_cron_trigger_options, &given, options) < 0)
         return hora__refuse_size(reason, "hora_cron_trigger_options");
     if ((int)given.mode < 0 || given.mode > HORA_CRON_MODE_FIXED)
-        return hora__refuse(reason, HORA_EINVAL, "mode", "mode is %d, which is none of the HORA_CRON_MODE_ values",
-                            (int)given.mode);
+        return hora__refuse(reason, HORA_EINVAL, "mode",
+                            "mode is %d, which is none of the HORA_CRON_MODE_ values", (int)given.mode);
     if (!given.resumes && given.resume_from.ns != 0)
         return hora__refuse(reason, HORA_EINVAL, "resume_from", "resume_from has no effect without resumes");
     struct cron_trigger *own = hora__alloc(1, sizeof *own);

@@ -145,11 +145,13 @@ static int check_combination(const struct reading *reading)
 {
     const hora_declaration *given = &reading->given;
     bool has_cron = reading->texts[CRON] != NULL;
-    int schedules = has_cron + (given->fixed_rate != 0) + (given->fixed_delay != 0) + (given->trigger != NULL);
+    int schedules =
+        has_cron + (given->fixed_rate != 0) + (given->fixed_delay != 0) + (given->trigger != NULL);
     if (schedules > 1)
         return refuse(reading, "only one of cron, fixed rate, fixed delay and trigger can be given");
     if (schedules == 0 && !reading->has_initial_delay)
-        return refuse(reading, "one of cron, fixed rate, fixed delay, trigger and initial delay must be given");
+        return refuse(reading,
+                      "one of cron, fixed rate, fixed delay, trigger and initial delay must be given");
     if (has_cron && reading->has_initial_delay)
         return refuse(reading, "initial delay and cron do not go together");
     if (given->trigger != NULL && reading->has_initial_delay)
@@ -163,9 +165,10 @@ static int check_combination(const struct reading *reading)
 
 static bool says_when(const hora_schedule *rules)
 {
-    return rules->initial_delay != 0 || rules->at.ns != 0 || rules->fixed_rate != 0 || rules->fixed_delay != 0 ||
-           rules->next != NULL || rules->next_arg != NULL || rules->trigger != NULL || rules->cron != NULL ||
-           rules->zone != NULL || rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_LITERAL;
+    return rules->initial_delay != 0 || rules->at.ns != 0 || rules->fixed_rate != 0 ||
+           rules->fixed_delay != 0 || rules->next != NULL || rules->next_arg != NULL ||
+           rules->trigger != NULL || rules->cron != NULL || rules->zone != NULL ||
+           rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_LITERAL;
 }
 
 static int read_rules(struct reading *reading)
@@ -200,9 +203,9 @@ static int read_zone(const struct reading *reading, hora_zone **ret_zone)
 static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 {
     hora_error wrong;
-    int error = hora_cron_parse(reading->texts[CRON],
-                                HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
-                                ret_cron, &wrong);
+    int error = hora_cron_parse(
+        reading->texts[CRON], HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
+        ret_cron, &wrong);
     if (error < 0) {
         (void)refuse_text(reading, error, "cron", NULL, wrong.message);
         if (reading->reason != NULL) {
@@ -252,11 +255,13 @@ static enum hora__declared_kind kind_of(const struct reading *reading)
     return reading->given.fixed_delay > 0 ? HORA__DECLARED_DELAY : HORA__DECLARED_ONCE;
 }
 
-static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate, hora_trigger **ret_trigger)
+static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate,
+                         hora_trigger **ret_trigger)
 {
     int error = hora_trigger_new_periodic(
         period,
-        HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = reading->given.initial_delay),
+        HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate,
+                                      .initial_delay = reading->given.initial_delay),
         ret_trigger, NULL);
     return error < 0 ? no_memory(reading, error) : 0;
 }
@@ -292,7 +297,8 @@ static int copy_terms(const struct reading *reading, struct hora__declared *decl
     if (declared->terms == NULL)
         return no_memory(reading, HORA_ENOMEM);
     if (HORA__TAKE(hora_task_options, declared->terms, given) < 0)
-        return refuse(reading, "schedule: options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
+        return refuse(reading,
+                      "schedule: options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
     declared->terms->struct_size = sizeof *given;
     declared->spec.options = declared->terms;
     return 0;
@@ -355,7 +361,8 @@ static int read_task(struct reading *reading, const hora_declaration *declaratio
 }
 
 int hora__declaration_read(const struct hora__resolver *resolver, const hora_task *task,
-                           const hora_declaration *declaration, struct hora__declared *ret_declared, hora_error *reason)
+                           const hora_declaration *declaration, struct hora__declared *ret_declared,
+                           hora_error *reason)
 {
     struct reading reading = {.task = task, .reason = reason};
     int error = read_task(&reading, declaration);

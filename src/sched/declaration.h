@@ -30,7 +30,8 @@ struct hora__declared {
 __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora__resolver *resolver,
                                                                const hora_task *task,
                                                                const hora_declaration *declaration,
-                                                               struct hora__declared *ret_declared, hora_error *reason);
+                                                               struct hora__declared *ret_declared,
+                                                               hora_error *reason);
 
 /* Give its references back. May call user code. */
 void hora__declared_clear(struct hora__declared *declared);

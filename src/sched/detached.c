@@ -13,12 +13,15 @@ union part {
 };
 
 #if defined(__x86_64__)
-static_assert(sizeof(struct hora__detached) == 48, "what a pending task takes: see docs/internals/scheduler.md");
+static_assert(sizeof(struct hora__detached) == 48,
+              "what a pending task takes: see docs/internals/scheduler.md");
 #endif
 static_assert(sizeof(union part) == sizeof(void *), "a part is a word");
-static_assert(offsetof(struct hora__detached, spot) + sizeof(uint16_t) == offsetof(struct hora__detached, entry.by_due),
+static_assert(offsetof(struct hora__detached, spot) + sizeof(uint16_t) ==
+                  offsetof(struct hora__detached, entry.by_due),
               "see hora__node_spot");
-static_assert(sizeof(struct hora__timer) == sizeof(hora_timer) && _Alignof(struct hora__timer) <= _Alignof(hora_timer),
+static_assert(sizeof(struct hora__timer) == sizeof(hora_timer) &&
+                  _Alignof(struct hora__timer) <= _Alignof(hora_timer),
               "the public struct is as large as its inside");
 static_assert(offsetof(struct hora__timer, task.run_timer) == offsetof(hora_timer, run_) &&
                   offsetof(struct hora__timer, task.arg) == offsetof(hora_timer, arg_),
@@ -30,7 +33,8 @@ static int count_parts(unsigned parts)
     return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
 }
 
-struct hora__detached *hora__detached_new(struct hora__free_list *list, const hora_task *task, enum hora__timeline line)
+struct hora__detached *hora__detached_new(struct hora__free_list *list, const hora_task *task,
+                                          enum hora__timeline line)
 {
     unsigned parts = (task->drop != NULL ? HORA__PART_DROP : 0U) |
                      (task->drop_result != NULL ? HORA__PART_DROP_RESULT : 0U) |
@@ -60,7 +64,8 @@ struct hora__detached *hora__detached_new(struct hora__free_list *list, const ho
 hora_task hora__detached_task(const struct hora__detached *detached)
 {
     assert(detached->entry.is_detached && !detached->entry.is_timer);
-    hora_task task = {.run = detached->run_task, .arg = detached->arg, .file = detached->file, .line = detached->line};
+    hora_task task = {
+        .run = detached->run_task, .arg = detached->arg, .file = detached->file, .line = detached->line};
     const union part *next = (const union part *)(detached + 1);
     if (detached->parts & HORA__PART_DROP)
         task.drop = (next++)->drop;

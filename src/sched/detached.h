@@ -29,12 +29,14 @@ struct hora__detached {
         hora_run_fn run_task;
         hora_timer_fn
             run_timer; /* this and what a timer has in `arg` and `pool`: written by its caller's calls alone */
-        struct hora__entry *next_picked; /* of a task: in a chain of entries that are swept, and so never run */
+        struct hora__entry
+            *next_picked; /* of a task: in a chain of entries that are swept, and so never run */
     };
     void *arg;
     union {
         const char *file; /* of a task: where it was scheduled, and in which line */
-        hora_pool *pool;  /* of a timer: where it was started last; that pool knows whether it is pending or running */
+        hora_pool *
+            pool; /* of a timer: where it was started last; that pool knows whether it is pending or running */
     };
     union {
         int line;
@@ -101,15 +103,16 @@ void hora__detached_free(struct hora__free_list *list, struct hora__detached *de
  * withdrawn. On error nothing has changed: HORA_ENOMEM, HORA_EFULL, HORA_EBUSY (it is being stopped),
  * HORA_ENOTSUP (the pool is shut down). put_timer does not use a lane: for a scheduler that shows its timers,
  * or is steered. */
-__attribute__((warn_unused_result)) int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
-                                                                uint64_t *ret_number);
+__attribute__((warn_unused_result)) int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now,
+                                                                       hora_ns due, uint64_t *ret_number);
 __attribute__((warn_unused_result)) int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due,
-                                                               uint64_t *ret_number);
+                                                                    uint64_t *ret_number);
 
 /* The same for a timer that is pending in the queue of its pool, or was a moment ago. 1: it was moved, and
  * the earlier start is booked as cancelled. 0: it had left, and was inserted. */
-__attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due,
-                                                                bool is_long, uint64_t *ret_number);
+__attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now,
+                                                                     hora_ns due, bool is_long,
+                                                                     uint64_t *ret_number);
 
 /* Reserve a slot for a timer that comes from another scheduler: HORA_ENOMEM, HORA_EFULL, HORA_ENOTSUP. Then
  * either give it up, or use it for a timer that is out and has its pool: HORA_EBUSY, HORA_ENOTSUP. In any
@@ -117,7 +120,7 @@ __attribute__((warn_unused_result)) int hora__timer_queue_move_timer(struct hora
 __attribute__((warn_unused_result)) int hora__timer_queue_keep_timer_place(hora_pool *pool);
 void hora__timer_queue_give_up_timer_place(hora_pool *pool);
 __attribute__((warn_unused_result)) int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due,
-                                                                 uint64_t *ret_number);
+                                                                      uint64_t *ret_number);
 
 /* Cancel a timer for its caller, and book that. UNPOSTED: it was in a lane, and no thread waits for cancelled
  * tasks to be gone; the call did not need the lock of the timer queue, and no thread must be told. */
@@ -142,7 +145,7 @@ void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct 
 
 /* With the lock: remove every timer for which `visit` returns true, and book it as cancelled. Returns their
  * number. */
-int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                             struct hora__books *books);
+int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
+                                  void *arg, struct hora__books *books);
 
 #endif

@@ -7,9 +7,9 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "sched/timer_queue.h"
 #include "sched/detached.h"
 #include "sched/scheduled.h"
+#include "sched/timer_queue.h"
 
 static_assert(sizeof(struct hora__entry) == 16, "an entry has no padding");
 

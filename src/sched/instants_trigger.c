@@ -31,8 +31,8 @@ static hora_ns first_after(const struct instants_trigger *own, hora_ns time)
 static hora_ns next_of_instants(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct instants_trigger *own = (const struct instants_trigger *)trigger;
-    return first_after(own,
-                       context->last_planned != HORA_NEVER ? context->last_planned : hora__ns_sub(context->now, 1));
+    return first_after(own, context->last_planned != HORA_NEVER ? context->last_planned
+                                                                : hora__ns_sub(context->now, 1));
 }
 
 static void free_instants(hora_trigger *trigger)

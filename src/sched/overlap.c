@@ -22,20 +22,21 @@
 #include "sys/alloc.h"
 
 struct hora__overlap {
-    hora__atomic users;             /* of the task; 0: it has been dropped */
-    hora_task task;                 /* immutable */
-    struct hora__listener listener; /* on the series */
-    struct hora__list overlapping_runs;      /* those that run; guarded by the timer queue's lock */
-    bool closing;                   /* there is no next time; likewise */
+    hora__atomic users;                 /* of the task; 0: it has been dropped */
+    hora_task task;                     /* immutable */
+    struct hora__listener listener;     /* on the series */
+    struct hora__list overlapping_runs; /* those that run; guarded by the timer queue's lock */
+    bool closing;                       /* there is no next time; likewise */
 };
 
 struct overlapping_run {
-    hora_future future;             /* first: they begin at the same address */
+    hora_future future;                /* first: they begin at the same address */
     struct hora__scheduled *scheduled; /* a reference */
     hora_ns planned;
-    struct hora__list link;      /* among the overlap's; guarded by the timer queue's lock */
-    bool told;                   /* to stop; likewise */
-    struct hora__ticket *ticket; /* in the same memory; takes over from that of the series. NULL: no admission */
+    struct hora__list link; /* among the overlap's; guarded by the timer queue's lock */
+    bool told;              /* to stop; likewise */
+    struct hora__ticket
+        *ticket; /* in the same memory; takes over from that of the series. NULL: no admission */
 };
 
 struct admitted_member {
@@ -197,8 +198,10 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
     task.arg = overlap;
     task.drop = NULL;
     bool is_admitted = hora__timer_queue_admission(scheduled->queue) != NULL;
-    struct overlapping_run *overlapping = hora__alloc(1, is_admitted ? sizeof(struct admitted_member) : sizeof *overlapping);
-    if (overlapping == NULL || hora__future_init(&overlapping->future, &task, scheduled->future.object.clock, false) < 0) {
+    struct overlapping_run *overlapping =
+        hora__alloc(1, is_admitted ? sizeof(struct admitted_member) : sizeof *overlapping);
+    if (overlapping == NULL ||
+        hora__future_init(&overlapping->future, &task, scheduled->future.object.clock, false) < 0) {
         hora__free(overlapping);
         leave(overlap);
         return NULL;
@@ -221,21 +224,23 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
 enum joining { JOINS, IS_SKIPPED, IS_HELD };
 
 /* Whether there is room for one more, which then counts as running. Held: the series was paused or re-timed meanwhile. */
-static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled, struct overlapping_run *overlapping, hora_ns planned)
+static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
+                         struct overlapping_run *overlapping, hora_ns planned)
 {
     enum joining joining = IS_SKIPPED;
     hora_ns now = hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
     lock(scheduled);
     if (scheduled->paused || scheduled->series->is_retimed)
         joining = IS_HELD;
-    else if (overlapping != NULL && scheduled->series->running < scheduled->series->rules->overlap_max +
-                                                             (HORA__FAULT(OVERLAP_ONE_TOO_MANY) ? 1 : 0)) /* I1 */
+    else if (overlapping != NULL &&
+             scheduled->series->running <
+                 scheduled->series->rules->overlap_max + (HORA__FAULT(OVERLAP_ONE_TOO_MANY) ? 1 : 0)) /* I1 */
         joining = JOINS;
     if (joining == JOINS) {
         hora__list_add_last(&scheduled->series->overlap->overlapping_runs, &overlapping->link);
         if (overlapping->ticket != NULL)
-            hora__admission_pass(&hora__timer_queue_admission(scheduled->queue)->admission, scheduled->series->extra->ticket,
-                                 overlapping->ticket, &overlapping->future);
+            hora__admission_pass(&hora__timer_queue_admission(scheduled->queue)->admission,
+                                 scheduled->series->extra->ticket, overlapping->ticket, &overlapping->future);
         hora__series_begins_locked(scheduled, planned, now);
         scheduled->entry.stage = HORA__RUNS;
     }
@@ -249,7 +254,8 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled, str
 static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     lock(scheduled);
-    bool last = scheduled->series->rules->count > 0 && scheduled->series->runs >= scheduled->series->rules->count;
+    bool last =
+        scheduled->series->rules->count > 0 && scheduled->series->runs >= scheduled->series->rules->count;
     unlock(scheduled);
     return last || hora__series_next(pool, scheduled, 0) == HORA_NEVER;
 }
@@ -284,13 +290,14 @@ static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
 hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     hora_ns planned = scheduled->planned;
-    struct overlapping_run *overlapping = overlapping_new(scheduled, planned); /* without memory the time is skipped */
+    struct overlapping_run *overlapping =
+        overlapping_new(scheduled, planned); /* without memory the time is skipped */
     enum joining joining = join(pool, scheduled, overlapping, planned);
     if (joining != JOINS) { /* the entry's own reference goes on to whoever closes its books */
         if (overlapping != NULL)
             (void)hora_future_unref(&overlapping->future);
-        bool ours =
-            joining == IS_HELD ? !hora__series_put_back(pool, &scheduled->future, false) : series_goes(pool, scheduled);
+        bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &scheduled->future, false)
+                                       : series_goes(pool, scheduled);
         return ours ? &scheduled->future : NULL;
     }
     if (hora_future_is_done(&scheduled->future) && !HORA__FAULT(OVERLAP_RUNS_AFTER_CANCEL))
@@ -327,7 +334,8 @@ static bool part(struct overlapping_run *overlapping)
     struct hora__scheduled *scheduled = overlapping->scheduled;
     lock(scheduled);
     hora__list_remove(&overlapping->link);
-    bool last = scheduled->series->overlap->closing && hora__list_is_empty(&scheduled->series->overlap->overlapping_runs) &&
+    bool last = scheduled->series->overlap->closing &&
+                hora__list_is_empty(&scheduled->series->overlap->overlapping_runs) &&
                 !HORA__FAULT(OVERLAP_NEVER_CLOSES);
     if (last)
         scheduled->series->overlap->closing = false;
@@ -360,7 +368,7 @@ static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlappin
     bool ends = began && !hora__series_survives(scheduled, code, &in_a_row);
     if (ends) {
         hora__series_tell(pool, scheduled, code, true, in_a_row); /* before the series is done */
-        fail_series(pool, scheduled, code);                       /* before others can take themselves for the last */
+        fail_series(pool, scheduled, code); /* before others can take themselves for the last */
     }
     bool is_last = part(overlapping);
     if (began && !ends)

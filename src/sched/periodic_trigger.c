@@ -92,13 +92,14 @@ static void describe_periodic(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind periodic_kind = {
     .next = next_of_period, .next_from = next_from, .free = free_periodic, .describe = describe_periodic};
 
-int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options, hora_trigger **ret_trigger,
-                              hora_error *reason)
+int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options,
+                              hora_trigger **ret_trigger, hora_error *reason)
 {
     hora_periodic_trigger_options given;
     hora__reason_begin(reason);
     if (ret_trigger == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_trigger is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no place for the result: ret_trigger is NULL");
     if (period < 0)
         return hora__refuse(reason, HORA_EINVAL, "period", "the period is negative");
     if (HORA__TAKE(hora_periodic_trigger_options, &given, options) < 0)

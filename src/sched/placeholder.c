@@ -79,7 +79,8 @@ static int look_up(struct replacement *replacement, struct span name, int depth,
     if (error == 0)
         error = append(replacement, '\0');
     if (error == 0)
-        *ret_value = replacement->resolver->resolve(replacement->text + before, replacement->resolver->context);
+        *ret_value =
+            replacement->resolver->resolve(replacement->text + before, replacement->resolver->context);
     replacement->length = before;
     return error;
 }

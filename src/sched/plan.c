@@ -31,7 +31,8 @@ static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns 
 static hora_ns at(hora_ns planned, hora_ns every, int64_t k)
 {
     int64_t distance;
-    hora_ns time; /* a distance of INT64_MAX may well end at a time that can be counted: so this is no hora__ns_add */
+    hora_ns
+        time; /* a distance of INT64_MAX may well end at a time that can be counted: so this is no hora__ns_add */
     if (__builtin_mul_overflow(every, k, &distance) || __builtin_add_overflow(planned, distance, &time))
         return HORA_FOREVER;
     return time;
@@ -40,7 +41,9 @@ static hora_ns at(hora_ns planned, hora_ns every, int64_t k)
 int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now)
 {
     assert(every > 0);
-    return now < planned ? 0 : hora__ns_add(hora__ns_sub(now, planned) / every, 1); /* neither distance nor sum wraps */
+    return now < planned
+               ? 0
+               : hora__ns_add(hora__ns_sub(now, planned) / every, 1); /* neither distance nor sum wraps */
 }
 
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
@@ -99,7 +102,8 @@ static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context
 }
 
 /* Of times that have passed, and are too many to be counted, one from which on there are at least `wanted`, and not many more. */
-static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned, int64_t wanted)
+static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
+                    int64_t wanted)
 {
     hora_ns whole = hora__ns_sub(context->now, planned);
     for (hora_ns reach = HORA_SECONDS(1); reach < whole / 2; reach *= 2) {
@@ -127,7 +131,8 @@ static int64_t aim_of(const hora_schedule *spec, int64_t last)
     return 0;
 }
 
-struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
+struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
+                                       hora_ns planned)
 {
     int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
     int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
@@ -138,7 +143,8 @@ struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_tri
         last = count_asked(spec, context, planned, most);
     }
     int64_t aim = aim_of(spec, last);
-    for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now)); k++) {
+    for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now));
+         k++) {
         hora_ns next = ask(spec, context, planned);
         if (k == COUNTED && k >= aim)
             next = ask(spec, context, context->now - spec->grace - 1); /* those are too late as well */

@@ -22,7 +22,8 @@ hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *co
 bool hora__plan_asks_for_moments(const hora_schedule *spec);
 
 /* Of these: the same, asking for one time after the other. */
-struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned);
+struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
+                                       hora_ns planned);
 
 /* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
 struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);

@@ -36,7 +36,8 @@ static void destroy(struct hora__object *object)
     hora__free(registrar);
 }
 
-int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar, hora_error *reason)
+int hora_registrar_new(const hora_registrar_options *options, hora_registrar **ret_registrar,
+                       hora_error *reason)
 {
     hora_registrar_options own;
     hora_thread *thread;
@@ -44,7 +45,8 @@ int hora_registrar_new(const hora_registrar_options *options, hora_registrar **r
     if (HORA__TAKE(hora_registrar_options, &own, options) < 0)
         return hora__refuse_size(reason, "hora_registrar_options");
     if (ret_registrar == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_registrar is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no place for the result: ret_registrar is NULL");
     if (own.resolve == NULL && own.arg != NULL)
         return hora__refuse(reason, HORA_EINVAL, "arg", "arg has no effect without resolve");
     int error = hora__thread_current(&thread); /* so that close does not lack the memory for it */
@@ -151,8 +153,8 @@ static bool is_closed(hora_registrar *registrar)
     return closed;
 }
 
-static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count, hora_scheduler *scheduler,
-                      hora_error *reason)
+static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count,
+                      hora_scheduler *scheduler, hora_error *reason)
 {
     int error = 0;
     for (int i = 0; i < count && error == 0; i++)
@@ -163,7 +165,8 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
     return error;
 }
 
-int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count, hora_error *reason)
+int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count,
+                           hora_error *reason)
 {
     hora_scheduler *scheduler = NULL;
     int result = try_append(registrar, batch, count, false, &scheduler);
@@ -199,9 +202,10 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
         error = hora__registrar_enlist(registrar, &registration, 1, &held);
     }
     if (error < 0) {
-        const struct hora__complaint complaint = {.what = held.code != 0 ? held.message : hora_strerror(error)};
-        (void)hora__declaration_complain(reason, error, task, registration != NULL ? registration->declared.name : NULL,
-                                         &complaint);
+        const struct hora__complaint complaint = {.what =
+                                                      held.code != 0 ? held.message : hora_strerror(error)};
+        (void)hora__declaration_complain(
+            reason, error, task, registration != NULL ? registration->declared.name : NULL, &complaint);
         if (registration != NULL)
             hora__registration_forget(registration);
     } else if (ret_registration != NULL) {
@@ -212,14 +216,17 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
 
 /* ---- binding ---- */
 
-static const enum hora__declared_kind order[] = {HORA__DECLARED_TRIGGER, HORA__DECLARED_CRON, HORA__DECLARED_RATE,
-                                                 HORA__DECLARED_DELAY, HORA__DECLARED_ONCE};
+static const enum hora__declared_kind order[] = {HORA__DECLARED_TRIGGER, HORA__DECLARED_CRON,
+                                                 HORA__DECLARED_RATE, HORA__DECLARED_DELAY,
+                                                 HORA__DECLARED_ONCE};
 enum { KINDS = sizeof order / sizeof order[0] };
 
 static int begin_binding(hora_registrar *registrar)
 {
     lock(registrar);
-    int error = registrar->state == HORA__CLOSED ? HORA_ECLOSED : registrar->state == HORA__UNBOUND ? 0 : HORA_EBUSY;
+    int error = registrar->state == HORA__CLOSED    ? HORA_ECLOSED
+                : registrar->state == HORA__UNBOUND ? 0
+                                                    : HORA_EBUSY;
     if (error == 0)
         registrar->state = HORA__BINDING; /* I3 */
     unlock(registrar);
@@ -309,7 +316,8 @@ static int take_back(hora_registrar *registrar, int error)
     return error;
 }
 
-static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, hora_error *reason)
+static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own,
+                   hora_error *reason)
 {
     int result, count = 0;
     do {
@@ -339,8 +347,8 @@ static int bind_registrar(hora_registrar *registrar, hora_scheduler *scheduler, 
         return error;
     if (scheduler == NULL)
         error = hora_scheduler_new_single(NULL, &own, reason);
-    error =
-        error < 0 ? take_back(registrar, error) : bind_to(registrar, scheduler != NULL ? scheduler : own, own, reason);
+    error = error < 0 ? take_back(registrar, error)
+                      : bind_to(registrar, scheduler != NULL ? scheduler : own, own, reason);
     if (error < 0)
         (void)hora_pool_free(own);
     return error;

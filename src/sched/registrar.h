@@ -60,7 +60,8 @@ struct hora_registration {
 };
 
 /* Understand a declaration. User code is called. The error is written on failure. */
-__attribute__((warn_unused_result)) int hora__registration_new(hora_registrar *registrar, const hora_task *task,
+__attribute__((warn_unused_result)) int hora__registration_new(hora_registrar *registrar,
+                                                               const hora_task *task,
                                                                const hora_declaration *declaration,
                                                                hora_registration **ret_registration,
                                                                hora_error *reason);
@@ -75,7 +76,8 @@ void hora__registration_release(hora_registration *registration);
 
 /* Put it on a scheduler, but so that it does not begin. */
 __attribute__((warn_unused_result)) int hora__registration_hold(hora_registration *registration,
-                                                                hora_scheduler *scheduler, hora_error *reason);
+                                                                hora_scheduler *scheduler,
+                                                                hora_error *reason);
 
 /* With the registrar's lock: what is held counts, unless it was cancelled meanwhile. Then, without: let it begin. */
 void hora__registration_commit_locked(hora_registration *registration);
@@ -90,8 +92,9 @@ bool hora__registration_end(hora_registration *registration, bool interrupt);
 /* ---- registrar.c ---- */
 
 /* Declare all or none. On success those that are disabled are dropped. HORA_ECLOSED, HORA_ENOMEM, and errors of scheduling. */
-__attribute__((warn_unused_result)) int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
-                                                               int count, hora_error *reason);
+__attribute__((warn_unused_result)) int hora__registrar_enlist(hora_registrar *registrar,
+                                                               hora_registration **batch, int count,
+                                                               hora_error *reason);
 
 /* NULL, and a registrar of the parent process. */
 __attribute__((warn_unused_result)) int hora__registrar_check(const hora_registrar *registrar);

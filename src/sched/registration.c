@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/options.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "sched/registrar.h"
 #include "sched/scheduler.h"
 #include "sched/trigger.h"
@@ -33,8 +33,9 @@ enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 }; /* bits of its state: the first 
 
 /* ---- beginning and end ---- */
 
-int hora__registration_new(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
-                           hora_registration **ret_registration, hora_error *reason)
+int hora__registration_new(hora_registrar *registrar, const hora_task *task,
+                           const hora_declaration *declaration, hora_registration **ret_registration,
+                           hora_error *reason)
 {
     struct hora__declared declared;
     int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reason);
@@ -142,7 +143,8 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
     task.run = run_tied;
     task.drop = drop_tied;
     task.arg = tie;
-    int error = hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held, reason);
+    int error =
+        hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held, reason);
     if (error < 0)
         cut(tie);
     if (error < 0 && error != HORA_EEMPTY)
@@ -319,7 +321,9 @@ int hora_registration_get_outcome(hora_registration *registration, hora_outcome 
         outcome.runs = seen.info.runs;
         outcome.failures = seen.info.failures;
         outcome.code = runs ? 0 : seen.info.last_code;
-        outcome.state = runs ? HORA_OUTCOME_STARTED : outcome.code == 0 ? HORA_OUTCOME_SUCCESS : HORA_OUTCOME_ERROR;
+        outcome.state = runs                ? HORA_OUTCOME_STARTED
+                        : outcome.code == 0 ? HORA_OUTCOME_SUCCESS
+                                            : HORA_OUTCOME_ERROR;
     }
     hora__output_write(ret_outcome, size, &outcome, sizeof outcome);
     return 0;

@@ -17,8 +17,8 @@ static bool is_ending(const struct hora__scheduled *scheduled)
     const struct hora__series *series = scheduled->series;
     if (series == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
         return false;
-    bool is_last =
-        scheduled->entry.stage == HORA__RUNS && series->rules->count > 0 && series->runs >= series->rules->count;
+    bool is_last = scheduled->entry.stage == HORA__RUNS && series->rules->count > 0 &&
+                   series->runs >= series->rules->count;
     return series->is_over || is_last;
 }
 

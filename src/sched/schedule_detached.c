@@ -62,7 +62,8 @@ int hora__scheduler_insert(hora_pool *pool, const hora_task *task, hora_ns now, 
 
 /* ---- becoming futures ---- */
 
-static int make_future(void *context, const hora_task *task, hora_ns due, struct hora__scheduled **ret_scheduled)
+static int make_future(void *context, const hora_task *task, hora_ns due,
+                       struct hora__scheduled **ret_scheduled)
 {
     hora_pool *pool = context;
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,

@@ -2,8 +2,8 @@
 /* schedule_with.c - scheduling by a schedule (hora/scheduler.h): what it says, as a plan for the first run and those after it */
 #include <stddef.h>
 
-#include "base/options.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
@@ -51,7 +51,8 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     if (spec->name != NULL)
         own.name = spec->name;
     if (spec->spread > 0 && own.name == NULL)
-        return hora__refuse(reason, HORA_EINVAL, "spread", "spread needs a name, from which it takes the offset");
+        return hora__refuse(reason, HORA_EINVAL, "spread",
+                            "spread needs a name, from which it takes the offset");
     enum hora__timeline line = line_of(pool, spec);
     hora_ns now = hora__timer_queue_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
@@ -69,8 +70,8 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);
 }
 
-static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec, bool paused,
-                         hora_future **ret_future, hora_error *reason)
+static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
+                         bool paused, hora_future **ret_future, hora_error *reason)
 {
     hora_schedule own = HORA_INIT(hora_schedule);
     int error = hora__scheduler_check(scheduler, task);

@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 #include "base/fault.h"
-#include "base/options.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/overlap.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/trigger.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
@@ -106,7 +106,8 @@ static bool needs_series(const struct hora__scheduled_plan *plan)
 }
 
 /* NULL: there is no memory. */
-static struct hora__series *new_series(struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+static struct hora__series *new_series(struct hora__scheduled *scheduled,
+                                       const struct hora__scheduled_plan *plan)
 {
     size_t size = sizeof(struct hora__series) + (plan->copies_rules ? sizeof(hora_schedule) : 0);
     struct hora__series *series = hora__alloc(1, size);
@@ -131,7 +132,8 @@ static struct hora__series *new_series(struct hora__scheduled *scheduled, const 
     return series;
 }
 
-HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, const struct hora__scheduled_plan *plan)
+HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
+                       const struct hora__scheduled_plan *plan)
 {
     scheduled->future.kind = HORA__FUTURE_SCHEDULED;
     scheduled->future.object.destroy = destroy;
@@ -143,7 +145,8 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, con
     scheduled->has_begun = false;
     scheduled->is_running = false;
     bool is_plain = plan->rules == &hora__jdk_rules;
-    bool comes_back = plan->trigger != HORA__ONCE || (!is_plain && plan->rules->failure == HORA_FAILURE_BACK_OFF);
+    bool comes_back =
+        plan->trigger != HORA__ONCE || (!is_plain && plan->rules->failure == HORA_FAILURE_BACK_OFF);
     bool is_lax = !is_plain && plan->rules->slack > 0;
     assert(scheduled->series != NULL || (!comes_back && !is_lax));
     hora__entry_init(&scheduled->entry, plan->line, is_lax, comes_back);
@@ -152,7 +155,8 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue, con
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
                         struct hora__scheduled **ret_scheduled)
 {
-    struct hora__scheduled *scheduled = hora__future_memory_get(HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
+    struct hora__scheduled *scheduled =
+        hora__future_memory_get(HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
     int error = 0;
@@ -180,7 +184,8 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
                              struct hora__scheduled **ret_scheduled)
 {
     hora_queue *queue = pool->queue;
-    struct hora__scheduled *scheduled = hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
+    struct hora__scheduled *scheduled =
+        hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
         return HORA_ENOMEM;
     uint8_t lane = hora__timer_queue_lane(queue);
@@ -191,8 +196,10 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
     }
     hora__future_init_rest(&scheduled->future, task, false);
     scheduled->series = NULL;
-    struct hora__scheduled_plan plan = {
-        .rules = &hora__jdk_rules, .trigger = HORA__ONCE, .line = queue->object.clock->timeline, .planned = planned};
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
+                                        .trigger = HORA__ONCE,
+                                        .line = queue->object.clock->timeline,
+                                        .planned = planned};
     init(scheduled, queue, &plan);
     scheduled->lane = lane;
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);

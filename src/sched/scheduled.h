@@ -35,16 +35,17 @@ struct hora__series {
     struct hora__scheduled *scheduled; /* whose it is; this and what follows is immutable */
     const hora_schedule *rules;        /* those of the JDK's calls are static, others are own_rules[0] */
     enum hora__trigger trigger;
-    hora_ns offset;            /* planned times are put off by this */
-    struct hora__overlap *overlap;   /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
-    struct hora__extra *extra; /* its terms, and what it carries; NULL: none */
+    hora_ns offset;                /* planned times are put off by this */
+    struct hora__overlap *overlap; /* HORA_OVERLAP_ALLOW: those who run it; NULL: one at a time */
+    struct hora__extra *extra;     /* its terms, and what it carries; NULL: none */
 
     /* guarded by the timer queue's lock */
     struct hora__timer_node by_latest; /* with slack, and only then: when it must be taken */
     bool is_given;    /* the planned time was given: for the first run, by re-timing or by backing off */
     bool has_skipped; /* planned times between that of the last run and this one were passed over */
     bool is_over;     /* no run will follow those that have begun; its future may not be done yet */
-    bool is_retimed;  /* while it is taken or runs: the next planned time is given already, in `planned_next` */
+    bool
+        is_retimed; /* while it is taken or runs: the next planned time is given already, in `planned_next` */
     enum hora__staleness staleness;
     struct hora__list zoned;         /* among those whose trigger has a zone */
     struct hora__entry *next_picked; /* in a chain of entries */
@@ -82,8 +83,9 @@ struct hora__scheduled {
     /* guarded by the timer queue's lock */
     hora_ns planned; /* of the run that it waits for, or that is going */
     union {
-        struct hora__last_run last;      /* with a course, or if it has begun */
-        struct hora__entry *next_picked; /* in a chain of entries: without a course, and before it has begun */
+        struct hora__last_run last; /* with a course, or if it has begun */
+        struct hora__entry
+            *next_picked; /* in a chain of entries: without a course, and before it has begun */
     } run;
     int last_code;
     bool paused : 1;
@@ -109,7 +111,8 @@ static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
 /* NULL: that of a foreign future, or of a detached task. */
 static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
 {
-    return entry->is_foreign || entry->is_detached ? NULL : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
+    return entry->is_foreign || entry->is_detached ? NULL
+                                                   : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }
 
 static inline const hora_schedule *hora__scheduled_rules(const struct hora__scheduled *scheduled)
@@ -198,8 +201,8 @@ __attribute__((warn_unused_result)) int hora__scheduled_new(const hora_task *tas
                                                             struct hora__scheduled **ret_scheduled);
 
 /* The same of one that runs once, by the rules of the JDK's calls: it is born enqueued, and hora__timer_queue_insert_new follows. */
-__attribute__((warn_unused_result)) int hora__scheduled_new_once(const hora_task *task, struct hora_pool *pool,
-                                                                 hora_ns planned,
+__attribute__((warn_unused_result)) int hora__scheduled_new_once(const hora_task *task,
+                                                                 struct hora_pool *pool, hora_ns planned,
                                                                  struct hora__scheduled **ret_scheduled);
 
 #endif

@@ -32,11 +32,12 @@ static hora_task task_of(const hora_scheduled_function *function)
 }
 
 /* Understand all of them; how many there are. */
-static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
-                    hora_error *reason, int *ret_count)
+static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                    hora_registration **batch, hora_error *reason, int *ret_count)
 {
     int error = 0;
-    for (const hora_scheduled_function *const *at = functions->first; at < functions->end && error == 0; at++) {
+    for (const hora_scheduled_function *const *at = functions->first; at < functions->end && error == 0;
+         at++) {
         if (*at == NULL)
             continue; /* a linker may leave gaps */
         hora_task task = task_of(*at);
@@ -53,8 +54,8 @@ static int complain(hora_error *reason, int code)
     return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
 }
 
-static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions, hora_registration **batch,
-                   hora_error *reason)
+static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                   hora_registration **batch, hora_error *reason)
 {
     int count = 0;
     int error = read_all(registrar, functions, batch, reason, &count);
@@ -72,7 +73,8 @@ int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled
                                  hora_error *reason)
 {
     hora__reason_begin(reason);
-    int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL : hora__registrar_check(registrar);
+    int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL
+                                                                       : hora__registrar_check(registrar);
     if (error < 0)
         return complain(reason, error);
     size_t most = (size_t)(functions->end - functions->first);

@@ -17,15 +17,15 @@
 
 #include "base/build.h"
 #include "base/fault.h"
-#include "base/options.h"
 #include "base/ns.h"
+#include "base/options.h"
 #include "base/reason.h"
 #include "exec/extra.h"
 #include "exec/options.h"
 #include "exec/pool_admission.h"
-#include "sched/timer_queue_internal.h"
-#include "sched/overlap.h"
 #include "sched/detached.h"
+#include "sched/overlap.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/process.h"
@@ -98,7 +98,8 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
 /* After queueing: it may have to go again. If it is not there any more, somebody has dealt with it. */
 static int look_again(hora_pool *pool, hora_future *future)
 {
-    if (!HORA__FAULT(SCHEDULER_NO_RECHECK) && !hora__scheduler_lets_run(pool, future) && cancel_queued(pool, future))
+    if (!HORA__FAULT(SCHEDULER_NO_RECHECK) && !hora__scheduler_lets_run(pool, future) &&
+        cancel_queued(pool, future))
         return 0;
     int error = hora__scheduler_staff(pool);
     if (error == HORA_ESHUTDOWN) { /* the pool had ended before it saw this */
@@ -215,7 +216,8 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
 }
 
 /* Make a scheduled future, with what its terms and observation need. */
-static inline int make_scheduled(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
+static inline int make_scheduled(hora_pool *pool, const hora_task *task,
+                                 const struct hora__scheduled_plan *plan,
                                  struct hora__scheduled **ret_scheduled)
 {
     if (pool->observer != NULL && (plan->rules->options != NULL || pool->observer->needs_extras))
@@ -258,8 +260,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
     hora__timer_queue_absorb(queue); /* it may have been posted only */
-    hora_ns delay =
-        hora__ns_sub(hora__scheduled_due(scheduled), hora__timer_queue_now(queue, hora__scheduled_line(scheduled)));
+    hora_ns delay = hora__ns_sub(hora__scheduled_due(scheduled),
+                                 hora__timer_queue_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
         delay = 0;
     bool taken = delay <= 0 && queue->kind->find(queue, future, true);
@@ -380,18 +382,20 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
     };
 }
 
-static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own, const hora_pool_options *rest)
+static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own,
+                 const hora_pool_options *rest)
 {
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
     hora__atomic_init(&scheduler->watches, 0);
-    hora__atomic_init(&scheduler->pool.max_threads, INT_MAX); /* more than core_threads have no use, and no harm */
+    hora__atomic_init(&scheduler->pool.max_threads,
+                      INT_MAX); /* more than core_threads have no use, and no harm */
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.cancel_in_lane = cancel_in_lane;
     hora_ns ageing;
     if (hora__observer_admits(rest, &ageing))
-        scheduler->pool.admission =
-            hora__timer_queue_add_admission(scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
+        scheduler->pool.admission = hora__timer_queue_add_admission(
+            scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
     hora__timer_queue_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
@@ -402,7 +406,8 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__roster_add(&scheduler->roster);
 }
 
-static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret_scheduler, hora_error *reason)
+static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret_scheduler,
+                         hora_error *reason)
 {
     hora_pool_options rest;
     hora_queue *queue;
@@ -420,19 +425,22 @@ static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret
     return error;
 }
 
-int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler, hora_error *reason)
+int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
+                       hora_error *reason)
 {
     hora_scheduler_options own;
     hora__reason_begin(reason);
     if (ret_scheduler == NULL)
-        return hora__refuse(reason, HORA_EINVAL, NULL, "there is no place for the result: ret_scheduler is NULL");
+        return hora__refuse(reason, HORA_EINVAL, NULL,
+                            "there is no place for the result: ret_scheduler is NULL");
     int error = read_options(&own, options, reason);
     if (error == 0)
         error = new_scheduler(&own, ret_scheduler, reason);
     return hora__reason_end(reason, error);
 }
 
-int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler, hora_error *reason)
+int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
+                              hora_error *reason)
 {
     hora_scheduler_options own;
     hora__reason_begin(reason);
@@ -456,7 +464,8 @@ static bool is_plain(const struct hora__scheduled_plan *plan)
 }
 
 /* What runs more than once, or by rules of its own, may need more than a future. */
-static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled, const struct hora__scheduled_plan *plan)
+static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
+                          const struct hora__scheduled_plan *plan)
 {
     int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__overlap_new(scheduled) : 0;
     if (error == 0 && scheduled->series->extra != NULL)
@@ -470,8 +479,8 @@ static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled, co
 }
 
 /* Make a scheduled future and find its place. */
-static inline int make_and_place(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
-                                 hora_future **ret_future)
+static inline int make_and_place(hora_pool *pool, const hora_task *task,
+                                 const struct hora__scheduled_plan *plan, hora_future **ret_future)
 {
     struct hora__scheduled *scheduled;
     hora__shared_free_list_supply(&pool->shared_free_list);
@@ -564,7 +573,8 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, 
     return hora__scheduler_schedule(pool, task, &plan, ret_future);
 }
 
-int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay, hora_future **ret_future)
+int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
+                            hora_future **ret_future)
 {
     int error = hora__scheduler_check(scheduler, task);
     if (error < 0)
@@ -584,14 +594,14 @@ static int schedule_series(hora_pool *pool, const hora_task *task, hora_ns delay
     return schedule_as_jdk(pool, task, hora_clock_now(pool->object.clock), delay, trigger, every, ret_future);
 }
 
-int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
-                                          hora_ns period, hora_future **ret_future)
+int hora_scheduler_schedule_at_fixed_rate(hora_scheduler *scheduler, const hora_task *task,
+                                          hora_ns initial_delay, hora_ns period, hora_future **ret_future)
 {
     return schedule_series(scheduler, task, initial_delay, HORA__RATE, period, ret_future);
 }
 
-int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task, hora_ns initial_delay,
-                                             hora_ns delay, hora_future **ret_future)
+int hora_scheduler_schedule_with_fixed_delay(hora_scheduler *scheduler, const hora_task *task,
+                                             hora_ns initial_delay, hora_ns delay, hora_future **ret_future)
 {
     return schedule_series(scheduler, task, initial_delay, HORA__GAP, delay, ret_future);
 }

@@ -46,9 +46,10 @@ __attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool
 
 /* As hora_scheduler_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
  * `next` says so, or its end comes first. */
-__attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler, const hora_task *task,
-                                                              const hora_schedule *spec, hora_future **ret_future,
-                                                              hora_error *reason);
+__attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler,
+                                                              const hora_task *task,
+                                                              const hora_schedule *spec,
+                                                              hora_future **ret_future, hora_error *reason);
 
 /* ---- sweep.c ---- */
 
@@ -63,11 +64,12 @@ bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
 
 /* Put a task in, due at a time of the scheduler's clock, without a future; `now` is when the call that does so began. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
  * has to have one, since somebody looks, or nothing is accepted any more. */
-__attribute__((warn_unused_result)) int hora__scheduler_insert(hora_pool *pool, const hora_task *task, hora_ns now,
-                                                             hora_ns due);
+__attribute__((warn_unused_result)) int hora__scheduler_insert(hora_pool *pool, const hora_task *task,
+                                                               hora_ns now, hora_ns due);
 
 /* A detached task has come in, by this number: see to it that there is a worker. If none can be started, the task is taken back: returns why. */
-__attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number);
+__attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer,
+                                                                       uint64_t number);
 
 /* See struct hora__pool_kind. */
 int hora__scheduler_show(hora_pool *pool);
@@ -102,7 +104,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now);
 void hora__series_did_not_begin(struct hora__scheduled *scheduled);
 bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row);
-void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over, int64_t in_a_row);
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over,
+                       int64_t in_a_row);
 
 /* Whether a planned time, put off as it may be, lies after the end of the schedule. */
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,

@@ -25,10 +25,10 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool_admission.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/overlap.h"
 #include "sched/plan.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_internal.h"
 #include "sys/probe.h"
 
 static void lock(struct hora__scheduled *scheduled)
@@ -55,7 +55,8 @@ hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
         return HORA_FOREVER;
     if (series == NULL)
         return scheduled->planned;
-    return series->staleness != HORA__NOT_STALE ? INT64_MIN : hora__ns_add(scheduled->planned, series->offset);
+    return series->staleness != HORA__NOT_STALE ? INT64_MIN
+                                                : hora__ns_add(scheduled->planned, series->offset);
 }
 
 void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
@@ -64,8 +65,9 @@ void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     if (series == NULL)
         return;
-    if (series->refreshes != timer_queue_of(scheduled->queue)->refreshes && hora__scheduled_follows_zone(scheduled) &&
-        series->staleness == HORA__NOT_STALE && !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
+    if (series->refreshes != timer_queue_of(scheduled->queue)->refreshes &&
+        hora__scheduled_follows_zone(scheduled) && series->staleness == HORA__NOT_STALE &&
+        !HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_RUN))
         series->staleness = HORA__NEW_RULES;
     series->refreshes = timer_queue_of(scheduled->queue)->refreshes;
 }
@@ -76,8 +78,8 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
     if (series == NULL)
         return;
     hora__scheduled_check_rules(scheduled);
-    if (series->set_backs != timer_queue_of(scheduled->queue)->set_backs && hora__scheduled_follows_wall(scheduled) &&
-        !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
+    if (series->set_backs != timer_queue_of(scheduled->queue)->set_backs &&
+        hora__scheduled_follows_wall(scheduled) && !HORA__FAULT(CLOCK_SET_BACK_UNSEEN_BY_RUN))
         series->staleness = HORA__SET_BACK;
     series->set_backs = timer_queue_of(scheduled->queue)->set_backs;
 }
@@ -88,13 +90,15 @@ bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *que
     if (rules->end.ns == 0)
         return false;
     hora_ns distance = hora__ns_sub(planned, hora__timer_queue_now(queue, line));
-    return line == HORA__WALL ? planned > rules->end.ns
-                              : hora__ns_add(hora__timer_queue_now(queue, HORA__WALL), distance) > rules->end.ns;
+    return line == HORA__WALL
+               ? planned > rules->end.ns
+               : hora__ns_add(hora__timer_queue_now(queue, HORA__WALL), distance) > rules->end.ns;
 }
 
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
 {
-    return hora__series_is_after_end(scheduled->series->rules, scheduled->queue, hora__scheduled_line(scheduled),
+    return hora__series_is_after_end(scheduled->series->rules, scheduled->queue,
+                                     hora__scheduled_line(scheduled),
                                      hora__ns_add(planned, scheduled->series->offset));
 }
 
@@ -102,7 +106,8 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 {
     if (count <= 0)
         return;
-    const char *name = hora__future_lock_name(&scheduled->future); /* another thread may drop it at the same time */
+    const char *name =
+        hora__future_lock_name(&scheduled->future); /* another thread may drop it at the same time */
     HORA__PROBE(task_skipped, &scheduled->future, name, count);
     (void)name;
     hora__future_unlock_name(&scheduled->future);
@@ -186,7 +191,8 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
                             .every = series->every,
                             .staleness = series->staleness,
                             .has_skipped = series->has_skipped,
-                            .refreshed_at = hora__ns_sub(timer_queue_of(scheduled->queue)->refreshed_at, series->offset),
+                            .refreshed_at =
+                                hora__ns_sub(timer_queue_of(scheduled->queue)->refreshed_at, series->offset),
                             .context = hora__scheduled_context(scheduled, now)};
     series->staleness = HORA__NOT_STALE;
     return moment;
@@ -200,7 +206,7 @@ static bool has_given_first(const struct hora__series *series)
 
 /* What has been found anew may have passed. */
 static struct hora__decision decision_of_asked(const struct hora__series *series, const struct moment *moment,
-                                           hora_ns planned)
+                                               hora_ns planned)
 {
     if (planned > moment->now)
         return (struct hora__decision){.runs = false, .planned = planned};
@@ -263,7 +269,8 @@ static hora_ns start_by_of(const struct hora__series *series)
 }
 
 /* What the rules let run may come too late by its terms. Returns how many runs are dropped by that. */
-static int64_t drop_expired(const struct hora__series *series, const struct moment *moment, struct hora__decision *decision)
+static int64_t drop_expired(const struct hora__series *series, const struct moment *moment,
+                            struct hora__decision *decision)
 {
     hora_ns start_by = start_by_of(series);
     if (!decision->runs || start_by == 0 || HORA__FAULT(LIMIT_BEGINS_LATE))
@@ -280,7 +287,7 @@ struct next_step {
 
 /* Note what was decided; what others have asked for meanwhile goes first. */
 static struct next_step note_decision_locked(struct hora__scheduled *scheduled, const struct moment *moment,
-                                            const struct hora__decision *decision, int64_t expired)
+                                             const struct hora__decision *decision, int64_t expired)
 {
     struct hora__series *series = scheduled->series;
     assert(scheduled->entry.stage == HORA__TAKEN);
@@ -366,7 +373,8 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     struct hora__series *series = scheduled->series;
     hora_ns next = hora__ns_add(scheduled->planned, series->every);
     if (now <
-        scheduled->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
+        scheduled
+            ->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
         next = hora__plan_grid(next, series->every, now);
     if (not_before != HORA_NEVER && next < not_before) {
         int64_t passed = hora__plan_passed(next, series->every, not_before - 1);
@@ -416,8 +424,9 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     now = hora__ns_sub(now, series->offset);
     bool backs_off = code != 0 && series->rules->failure == HORA_FAILURE_BACK_OFF;
-    hora_ns not_before =
-        backs_off ? hora__ns_add(now, hora__plan_pause(series->rules, series->failures_in_a_row)) : HORA_NEVER;
+    hora_ns not_before = backs_off
+                             ? hora__ns_add(now, hora__plan_pause(series->rules, series->failures_in_a_row))
+                             : HORA_NEVER;
     hora_ns next = series->trigger == HORA__ASKED ? next_by_asking(scheduled, now, not_before)
                                                   : next_by_trigger(scheduled, now, not_before);
     if (series->is_retimed)
@@ -530,7 +539,8 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t 
 }
 
 /* Tell the listener of a run that has failed; so many in a row as there were when it ended: another run may have ended since then. */
-void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over, int64_t in_a_row)
+void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over,
+                       int64_t in_a_row)
 {
     if (code == 0 || pool->observer == NULL)
         return;
@@ -554,8 +564,8 @@ static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns mo
     bool is_simple = (series->trigger == HORA__RATE ? late < series->every : series->trigger == HORA__GAP) &&
                      series->overlap == NULL && series->extra == NULL;
     bool in_time = late >= 0 && (series->rules->grace == 0 || late <= series->rules->grace);
-    return is_simple && in_time && series->staleness == HORA__NOT_STALE && !series->is_retimed && !scheduled->paused &&
-           hora__future_state(&scheduled->future) == HORA__FUTURE_NEW;
+    return is_simple && in_time && series->staleness == HORA__NOT_STALE && !series->is_retimed &&
+           !scheduled->paused && hora__future_state(&scheduled->future) == HORA__FUTURE_NEW;
 }
 
 void hora__series_take_locked(struct hora__series_run *run, struct hora__scheduled *scheduled, hora_ns now)
@@ -596,7 +606,8 @@ static bool may_end_later(const struct hora__scheduled *scheduled, int code)
     const hora_schedule *rules = series->rules;
     const hora_future *future = &scheduled->future;
     return code == 0 && future->task.drop_result == NULL && rules->end.ns == 0 &&
-           rules->overlap != HORA_OVERLAP_QUEUE_ONE && (rules->count == 0 || !has_run_enough(scheduled, code)) &&
+           rules->overlap != HORA_OVERLAP_QUEUE_ONE &&
+           (rules->count == 0 || !has_run_enough(scheduled, code)) &&
            hora__future_state(future) == HORA__FUTURE_NEW;
 }
 
@@ -647,7 +658,8 @@ static void note_end_and_plan(struct hora__scheduled *scheduled)
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
-    bool is_called; /* of a run that has begun when the entry was taken: the body is about to be called, or has been, */
+    bool
+        is_called; /* of a run that has begun when the entry was taken: the body is about to be called, or has been, */
     bool ends_later; /* and the visit that puts the entry back notes the end */
 };
 

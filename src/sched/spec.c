@@ -14,8 +14,8 @@ enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000 };
 /* How many of those are given of which there can be one. */
 static int count_series(const hora_schedule *spec)
 {
-    return (spec->fixed_rate != 0) + (spec->fixed_delay != 0) + (spec->next != NULL) + (spec->trigger != NULL) +
-           (spec->cron != NULL);
+    return (spec->fixed_rate != 0) + (spec->fixed_delay != 0) + (spec->next != NULL) +
+           (spec->trigger != NULL) + (spec->cron != NULL);
 }
 
 /* Whether the planned times come from somebody who is asked for them. */
@@ -40,7 +40,8 @@ static int check_times(const hora_schedule *spec, hora_error *reason)
     if (spec->count < 0)
         return hora__refuse(reason, HORA_EINVAL, "count", "count is negative");
     if (count_series(spec) == 0 && (spec->count != 0 || spec->end.ns != 0))
-        return hora__refuse(reason, HORA_EINVAL, "count", "count and end have no effect on a task that runs once");
+        return hora__refuse(reason, HORA_EINVAL, "count",
+                            "count and end have no effect on a task that runs once");
     return 0;
 }
 
@@ -72,8 +73,9 @@ static int check_clock(const hora_schedule *spec, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "cron",
                             "cron means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
     if (spec->trigger != NULL && spec->trigger->needs_wall)
-        return hora__refuse(reason, HORA_EINVAL, "trigger",
-                            "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
+        return hora__refuse(
+            reason, HORA_EINVAL, "trigger",
+            "this trigger means times of the wall clock: it needs HORA_CLOCK_WALL, or no clock");
     return 0;
 }
 
@@ -82,9 +84,11 @@ static int check_missed(const hora_schedule *spec, hora_error *reason)
     if ((int)spec->missed < 0 || spec->missed > HORA_MISSED_AT_MOST)
         return hora__refuse(reason, HORA_EINVAL, "missed", "missed is none of the HORA_MISSED_ rules");
     if (spec->missed == HORA_MISSED_AT_MOST && spec->missed_max < 1)
-        return hora__refuse(reason, HORA_EINVAL, "missed", "HORA_MISSED_AT_MOST needs a missed_max of at least 1");
+        return hora__refuse(reason, HORA_EINVAL, "missed",
+                            "HORA_MISSED_AT_MOST needs a missed_max of at least 1");
     if (spec->missed != HORA_MISSED_AT_MOST && spec->missed_max != 0)
-        return hora__refuse(reason, HORA_EINVAL, "missed_max", "missed_max has no effect without HORA_MISSED_AT_MOST");
+        return hora__refuse(reason, HORA_EINVAL, "missed_max",
+                            "missed_max has no effect without HORA_MISSED_AT_MOST");
     if (spec->missed != HORA_MISSED_ONCE && spec->fixed_rate == 0 && !is_asked(spec))
         return hora__refuse(reason, HORA_EINVAL, "missed",
                             "missed has no effect without fixed_rate, next, trigger or cron");
@@ -98,14 +102,18 @@ static int check_overlap(const hora_schedule *spec, hora_error *reason)
     if ((int)spec->overlap < 0 || spec->overlap > HORA_OVERLAP_ALLOW)
         return hora__refuse(reason, HORA_EINVAL, "overlap", "overlap is none of the HORA_OVERLAP_ rules");
     if (spec->overlap == HORA_OVERLAP_QUEUE_ONE && spec->fixed_rate == 0)
-        return hora__refuse(reason, HORA_EINVAL, "overlap", "HORA_OVERLAP_QUEUE_ONE has no effect without fixed_rate");
+        return hora__refuse(reason, HORA_EINVAL, "overlap",
+                            "HORA_OVERLAP_QUEUE_ONE has no effect without fixed_rate");
     if (spec->overlap == HORA_OVERLAP_ALLOW && spec->fixed_rate == 0 && !is_asked(spec))
         return hora__refuse(reason, HORA_EINVAL, "overlap",
                             "HORA_OVERLAP_ALLOW has no effect without fixed_rate, next, trigger or cron");
-    if (spec->overlap == HORA_OVERLAP_ALLOW && (spec->overlap_max < OVERLAP_LEAST || spec->overlap_max > OVERLAP_MOST))
-        return hora__refuse(reason, HORA_EINVAL, "overlap", "HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000");
+    if (spec->overlap == HORA_OVERLAP_ALLOW &&
+        (spec->overlap_max < OVERLAP_LEAST || spec->overlap_max > OVERLAP_MOST))
+        return hora__refuse(reason, HORA_EINVAL, "overlap",
+                            "HORA_OVERLAP_ALLOW needs an overlap_max from 2 to 1000");
     if (spec->overlap != HORA_OVERLAP_ALLOW && spec->overlap_max != 0)
-        return hora__refuse(reason, HORA_EINVAL, "overlap_max", "overlap_max has no effect without HORA_OVERLAP_ALLOW");
+        return hora__refuse(reason, HORA_EINVAL, "overlap_max",
+                            "overlap_max has no effect without HORA_OVERLAP_ALLOW");
     return 0;
 }
 
@@ -117,10 +125,12 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
     if (spec->stop_after < 0)
         return hora__refuse(reason, HORA_EINVAL, "stop_after", "stop_after is negative");
     if (spec->stop_after > 0 && spec->failure == HORA_FAILURE_STOP)
-        return hora__refuse(reason, HORA_EINVAL, "stop_after", "stop_after has no effect with HORA_FAILURE_STOP");
+        return hora__refuse(reason, HORA_EINVAL, "stop_after",
+                            "stop_after has no effect with HORA_FAILURE_STOP");
     if (!backs_off && (spec->back_off != 0 || spec->back_off_max != 0 || spec->back_off_factor != 0))
-        return hora__refuse(reason, HORA_EINVAL, "back_off",
-                            "back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF");
+        return hora__refuse(
+            reason, HORA_EINVAL, "back_off",
+            "back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF");
     if (spec->back_off < 0 || spec->back_off_max < 0)
         return hora__refuse(reason, HORA_EINVAL, "back_off", "back_off or back_off_max is negative");
     if (spec->back_off_max > 0 && spec->back_off_max < spec->back_off)
@@ -128,8 +138,9 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
     if (spec->back_off_factor != 0 && !(spec->back_off_factor >= 1 && spec->back_off_factor <= 1e9))
         return hora__refuse(reason, HORA_EINVAL, "back_off_factor", "back_off_factor is not from 1 to 1e9");
     if (backs_off && spec->overlap == HORA_OVERLAP_ALLOW)
-        return hora__refuse(reason, HORA_EINVAL, "overlap",
-                            "HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way");
+        return hora__refuse(
+            reason, HORA_EINVAL, "overlap",
+            "HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way");
     return 0;
 }
 
@@ -141,8 +152,9 @@ static int check_terms(const hora_schedule *spec, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "options",
                             "options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
     if (terms.finish_within != 0 && count_series(spec) > 0)
-        return hora__refuse(reason, HORA_EINVAL, "finish_within",
-                            "finish_within is for a task that runs once; a series has start_within and run_limit");
+        return hora__refuse(
+            reason, HORA_EINVAL, "finish_within",
+            "finish_within is for a task that runs once; a series has start_within and run_limit");
     return 0;
 }
 
@@ -169,19 +181,21 @@ static int check(const hora_schedule *spec, hora_error *reason)
 }
 
 /* Which times that have passed are made up is decided by the schedule; so the trigger says all of them. */
-static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger, hora_error *reason)
+static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger,
+                        hora_error *reason)
 {
     const char *name = spec->zone != NULL ? spec->zone : "local";
     hora_cron *cron;
     hora_zone *zone;
-    int error =
-        hora_cron_parse(spec->cron, HORA_CRON_OPTIONS(.dialect = spec->dialect, .dst = spec->dst), &cron, reason);
+    int error = hora_cron_parse(spec->cron, HORA_CRON_OPTIONS(.dialect = spec->dialect, .dst = spec->dst),
+                                &cron, reason);
     if (error < 0)
         return error;
-    error = queue != NULL ? hora__zones_get(queue, name, &zone, reason) : hora_zone_new(name, NULL, &zone, reason);
+    error = queue != NULL ? hora__zones_get(queue, name, &zone, reason)
+                          : hora_zone_new(name, NULL, &zone, reason);
     if (error == 0) {
-        error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), ret_trigger,
-                                      reason);
+        error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED),
+                                      ret_trigger, reason);
         (void)hora_zone_unref(zone);
     }
     (void)hora_cron_unref(cron);

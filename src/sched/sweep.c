@@ -21,7 +21,8 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     if (scheduled != NULL && hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) == 0;
     hora_queue *queue = scheduler->pool.queue;
-    bool due = hora__timer_queue_due(queue, entry) <= hora__timer_queue_now(queue, hora__entry_line(queue, entry));
+    bool due =
+        hora__timer_queue_due(queue, entry) <= hora__timer_queue_now(queue, hora__entry_line(queue, entry));
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
@@ -108,17 +109,17 @@ static int check_setter(hora_pool *pool)
 int hora_scheduler_set_cancel_delayed(hora_scheduler *scheduler, bool cancel_delayed)
 {
     int error = check_setter(scheduler);
-    return error < 0
-               ? error
-               : set_rule(scheduler, &hora__scheduler_of(scheduler)->cancel_delayed, cancel_delayed, cancel_delayed);
+    return error < 0 ? error
+                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->cancel_delayed, cancel_delayed,
+                                cancel_delayed);
 }
 
 int hora_scheduler_set_continue_periodic(hora_scheduler *scheduler, bool continue_periodic)
 {
     int error = check_setter(scheduler);
     return error < 0 ? error
-                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->continue_periodic, continue_periodic,
-                                !continue_periodic);
+                     : set_rule(scheduler, &hora__scheduler_of(scheduler)->continue_periodic,
+                                continue_periodic, !continue_periodic);
 }
 
 int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cancelled)

@@ -14,8 +14,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "base/ns.h"
 #include "sched/detached.h"
 #include "sched/scheduler.h"
@@ -25,7 +25,8 @@
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
-    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL || pool->observer != NULL;
+    return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
+           pool->observer != NULL;
 }
 
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
@@ -39,7 +40,8 @@ int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
 
 bool hora_timer_is_pending(const hora_timer *timer)
 {
-    return timer != NULL && hora__atomic_load(&((const struct hora__timer *)(const void *)timer)->task.pending) != 0;
+    return timer != NULL &&
+           hora__atomic_load(&((const struct hora__timer *)(const void *)timer)->task.pending) != 0;
 }
 
 /* ---- running ---- */
@@ -53,7 +55,8 @@ static bool was_taken(const struct hora__timer *timer)
 static bool has_scheduler(const struct hora__timer *timer)
 {
     const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timer->task.pool;
-    return scheduler != NULL && (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
+    return scheduler != NULL &&
+           (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
 }
 
 /* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer queue.c - a kind of queue, ordered by time
+/* timer_queue.c - a kind of queue, ordered by time
  *
  * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by
  *                   the time from which they can be taken, and by the time at which they must be. Whoever waits, waits
@@ -85,7 +85,8 @@ void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entr
     entry->stage = HORA__WAITS;
     if (entry->by_due.sequence == 0)
         entry->by_due.sequence = hora__lanes_number(timer_queue->store.lanes); /* I3 */
-    else if (entry->by_due.sequence == timer_queue->base.queue.leader_element && !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
+    else if (entry->by_due.sequence == timer_queue->base.queue.leader_element &&
+             !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
         timer_queue->base.queue.leader_element = 0; /* I5 */
     hora__timer_queue_push(timer_queue, entry, due);
     hora__timer_queue_count(timer_queue, entry, 1); /* I1 */
@@ -123,7 +124,8 @@ void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct
 hora_ns hora__timer_queue_due(hora_queue *queue, const struct hora__entry *entry)
 {
     const struct hora__timer_heap *heap = heap_of(timer_queue_of(queue), entry);
-    return entry->in_admission ? hora__timer_queue_waiting_due(entry) : hora__timer_heap_due(heap, &entry->by_due);
+    return entry->in_admission ? hora__timer_queue_waiting_due(entry)
+                               : hora__timer_heap_due(heap, &entry->by_due);
 }
 
 void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
@@ -175,8 +177,8 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
     if (!reading->is_read[line]) {
         const hora_queue *queue = &reading->timer_queue->base.queue;
-        reading->now[line] =
-            line == reading->timer_queue->own ? hora_clock_now(queue->object.clock) : hora__timer_queue_now(queue, line);
+        reading->now[line] = line == reading->timer_queue->own ? hora_clock_now(queue->object.clock)
+                                                               : hora__timer_queue_now(queue, line);
         reading->is_read[line] = true;
     }
     return reading->now[line];
@@ -189,7 +191,8 @@ static hora_ns translate(struct reading *reading, enum hora__timeline line, hora
     if (line == own || time == HORA_FOREVER)
         return time;
     hora_ns now =
-        now_of(reading, line); /* first: what passes between the two readings makes the sum too early, not too late */
+        now_of(reading,
+               line); /* first: what passes between the two readings makes the sum too early, not too late */
     return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
 }
 
@@ -207,7 +210,8 @@ static bool is_before(struct reading *reading, const struct hora__entry *a, cons
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
 }
 
-static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best, struct hora__timer_node *timer)
+static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best,
+                                   struct hora__timer_node *timer)
 {
     if (timer == NULL)
         return best;
@@ -219,7 +223,8 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_queue)
 {
     const struct hora__timer_heap *heap = &timer_queue->lines[timer_queue->own].exact;
-    return heap->size + timer_queue->store.far.size == timer_queue->base.queue.size ? heap : NULL; /* I1, I7 */
+    return heap->size + timer_queue->store.far.size == timer_queue->base.queue.size ? heap
+                                                                                    : NULL; /* I1, I7 */
 }
 
 /* The first entry of all. */
@@ -240,7 +245,8 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
     hora_ns grace = HORA__FAULT(TIMER_QUEUE_GIVES_EARLY) ? 1 : 0;
     hora_ns due = due_of(reading, entry);
-    return due != HORA_FOREVER && hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
+    return due != HORA_FOREVER &&
+           hora__ns_sub(due, grace) <= now_of(reading, (enum hora__timeline)entry->line);
 }
 
 /* ---- the kind ---- */
@@ -271,8 +277,9 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     if (scheduled != NULL)
         hora__scheduled_check_rules(scheduled);
     hora__timer_queue_insert(timer_queue, entry,
-                        scheduled != NULL ? hora__scheduled_due(scheduled)
-                                          : hora__timer_queue_now(queue, (enum hora__timeline)entry->line));
+                             scheduled != NULL
+                                 ? hora__scheduled_due(scheduled)
+                                 : hora__timer_queue_now(queue, (enum hora__timeline)entry->line));
     if (timer_queue->store.lacking > 0)
         hora__timer_store_promise(&timer_queue->store);
     if (scheduled == NULL) {
@@ -286,7 +293,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 static bool is_held_up(const struct timer_queue *timer_queue)
 {
     const hora_queue *queue = &timer_queue->base.queue;
-    return timer_queue->base.watched != NULL && (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
+    return timer_queue->base.watched != NULL &&
+           (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
 }
 
 /* Read the clock, and then absorb the lanes: from then on nothing comes in by them that is due by that reading. */
@@ -309,8 +317,8 @@ static inline struct hora__entry *first_due(struct reading *reading)
     look(timer_queue, reading);
     only = only_heap(timer_queue);
     if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* as first_of and is_due */
-        bool is_due =
-            only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) && only->slots[0].due != HORA_FOREVER;
+        bool is_due = only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) &&
+                      only->slots[0].due != HORA_FOREVER;
         struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
         return first;
     }
@@ -352,19 +360,22 @@ hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struc
 
 static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken)
 {
-    hora__timer_queue_feed_admission(timer_queue); /* first: tasks that a set clock has made due begin only after that is told */
+    hora__timer_queue_feed_admission(
+        timer_queue); /* first: tasks that a set clock has made due begin only after that is told */
     return is_held_up(timer_queue) ? NULL : hora__timer_queue_take_admitted(timer_queue, begins, ret_taken);
 }
 
 /* Whether a worker that is on the short way takes the entry of a precise series on the queue's own line: see series.c. */
-static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry, const struct hora__taken *taken)
+static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
+                     const struct hora__taken *taken)
 {
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
 /* As hora__timer_queue_take_entry, of such an entry: its place stays promised, so no memory becomes free. The worker begins
  * the run in this visit, if it can. */
-static hora_future *take_series(struct reading *reading, struct hora__entry *entry, const struct hora__taken *taken)
+static hora_future *take_series(struct reading *reading, struct hora__entry *entry,
+                                const struct hora__taken *taken)
 {
     struct timer_queue *timer_queue = reading->timer_queue;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
@@ -397,7 +408,8 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
     struct hora__entry *first = first_due(&reading);
     if (first == NULL)
         ret_taken->now =
-            timer_queue->store.seen_now; /* for a worker that is about to sleep; HORA_NEVER: the clock may be set back */
+            timer_queue->store
+                .seen_now; /* for a worker that is about to sleep; HORA_NEVER: the clock may be set back */
     if (first == NULL || is_held_up(timer_queue))
         return NULL;
     if (is_short(timer_queue, first, ret_taken))
@@ -406,7 +418,7 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
     hora__timer_queue_remove(timer_queue, first);
     hora__prefetch(hora__timer_heap_first(own_heap(timer_queue))); /* likely the next to be taken */
     return first->is_detached ? (void *)hora__timer_queue_hand_out(timer_queue, first, due, ret_taken)
-                                          : taken(timer_queue, first);
+                              : taken(timer_queue, first);
 }
 
 /* Who has no place for a task has had the timer queue shown, so there is none but timers, which end here: what is taken by hand is lost to
@@ -417,7 +429,8 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     struct hora__taken timer = {.run = NULL};
     void *item;
     do {
-        item = timer_queue->admission != NULL ? take_admitted(timer_queue, false, &timer) : take(queue, &timer, wakes);
+        item = timer_queue->admission != NULL ? take_admitted(timer_queue, false, &timer)
+                                              : take(queue, &timer, wakes);
     } while (item == &timer);
     return item;
 }
@@ -435,7 +448,8 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
         return NULL;
     hora_ns due = first->is_detached ? hora__timer_queue_due(queue, first) : 0;
     hora__timer_queue_remove(timer_queue, first);
-    return first->is_detached ? (void *)hora__timer_queue_hand_out(timer_queue, first, due, ret_taken) : release(timer_queue, first);
+    return first->is_detached ? (void *)hora__timer_queue_hand_out(timer_queue, first, due, ret_taken)
+                              : release(timer_queue, first);
 }
 
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
@@ -458,7 +472,8 @@ static void *drain(hora_queue *queue)
     if (last == NULL)
         return NULL;
     hora__timer_queue_remove(timer_queue, last);
-    return last->is_timer ? (void *)hora__timer_queue_release_detached(timer_queue, last) : release(timer_queue, last);
+    return last->is_timer ? (void *)hora__timer_queue_release_detached(timer_queue, last)
+                          : release(timer_queue, last);
 }
 
 struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future *future)
@@ -548,8 +563,9 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     const struct hora__timer_heap *only = only_heap(timer_queue);
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_node(only->slots[0])->sequence;
-        return timer_queue->admission == NULL ? only->slots[0].due
-                                         : hora__timer_queue_next_admission(timer_queue, only->slots[0].due, ret_element);
+        return timer_queue->admission == NULL
+                   ? only->slots[0].due
+                   : hora__timer_queue_next_admission(timer_queue, only->slots[0].due, ret_element);
     }
     struct reading reading = {.timer_queue = timer_queue};
     for (int i = 0; i < LINES; i++) {
@@ -559,7 +575,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     if (timer_queue->admission == NULL)
         return until;
     if (!hora__ticket_waits(&timer_queue->timer_ticket)) /* else it is due */
-        limit(&reading, timer_queue->own, &timer_queue->lines[TIMERS_WITH_ADMISSION].exact, &until, ret_element);
+        limit(&reading, timer_queue->own, &timer_queue->lines[TIMERS_WITH_ADMISSION].exact, &until,
+              ret_element);
     return hora__timer_queue_next_admission(timer_queue, until, ret_element);
 }
 
@@ -597,8 +614,9 @@ static int hidden(hora_queue *queue)
     return timer_queue_of(queue)->hidden;
 }
 
-static const struct hora__queue_inbox inbox = {
-    .collect = hora__timer_queue_absorb, .seal = hora__timer_queue_seal, .is_free = hora__timer_queue_is_free};
+static const struct hora__queue_inbox inbox = {.collect = hora__timer_queue_absorb,
+                                               .seal = hora__timer_queue_seal,
+                                               .is_free = hora__timer_queue_is_free};
 
 static const struct hora__queue_kind timer_queue_kind = {
     .prepare = hora__timer_queue_prepare,
@@ -646,14 +664,15 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
     hora__list_init(&timer_queue->stoppers);
     timer_queue->own = hora__clock_timeline(clock);
     timer_queue->timer_line = (uint8_t)timer_queue->own;
-    int error = hora__timer_store_init(&timer_queue->store,
-                                       &(struct hora__timer_store_options){.clock = clock,
-                                                                           .lock = &timer_queue->base.queue.object.lock,
-                                                                           .heap = own_heap(timer_queue),
-                                                                           .lanes = HORA__LANES_MOST,
-                                                                           .least = sizeof(struct hora__detached)});
+    int error = hora__timer_store_init(
+        &timer_queue->store, &(struct hora__timer_store_options){.clock = clock,
+                                                                 .lock = &timer_queue->base.queue.object.lock,
+                                                                 .heap = own_heap(timer_queue),
+                                                                 .lanes = HORA__LANES_MOST,
+                                                                 .least = sizeof(struct hora__detached)});
     if (error == 0) {
-        error = hora__work_source_init(&timer_queue->base, &timer_queue_kind, &work_kind, HORA_UNBOUNDED, &options);
+        error = hora__work_source_init(&timer_queue->base, &timer_queue_kind, &work_kind, HORA_UNBOUNDED,
+                                       &options);
         if (error < 0)
             hora__timer_store_destroy(&timer_queue->store);
     }

@@ -28,9 +28,9 @@
 #include "base/ns.h"
 #include "exec/extra.h"
 #include "exec/pool.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/overlap.h"
 #include "sched/scheduled.h"
+#include "sched/timer_queue_internal.h"
 #include "sync/clock.h"
 
 #define ASSERT_LOCKED(timer_queue) assert(hora__mutex_held(&(timer_queue)->base.queue.object.lock))
@@ -49,12 +49,14 @@ static struct hora__ticket *own_ticket(const void *context, const void *item)
     return scheduled->queue == pool->queue ? scheduled->series->extra->ticket : NULL;
 }
 
-struct hora__admission_queue *hora__timer_queue_add_admission(hora_queue *queue, hora_ns ageing, int (*threads)(const void *context),
-                                                 const void *context)
+struct hora__admission_queue *hora__timer_queue_add_admission(hora_queue *queue, hora_ns ageing,
+                                                              int (*threads)(const void *context),
+                                                              const void *context)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
     assert(queue->size == 0 && timer_queue->admission == NULL);
-    hora__admission_queue_init(&timer_queue->own_admission, ageing, own_ticket, threads, context, &queue->object.lock);
+    hora__admission_queue_init(&timer_queue->own_admission, ageing, own_ticket, threads, context,
+                               &queue->object.lock);
     hora__ticket_init(&timer_queue->timer_ticket, NULL, 0, HORA__LEVEL_NORMAL);
     timer_queue->timer_line = TIMERS_WITH_ADMISSION;
     timer_queue->admission = &timer_queue->own_admission;
@@ -82,7 +84,8 @@ static struct hora__entry *entry_of(struct timer_queue *timer_queue, struct hora
     if (ticket == &timer_queue->timer_ticket)
         return entry_by_due(hora__timer_heap_first(timer_heap(timer_queue)));
     struct hora__scheduled *scheduled = hora__scheduled_of(ticket->item);
-    return scheduled != NULL ? &scheduled->entry : &((struct hora__foreign *)hora__ticket_holder(ticket))->entry;
+    return scheduled != NULL ? &scheduled->entry
+                             : &((struct hora__foreign *)hora__ticket_holder(ticket))->entry;
 }
 
 static hora_ns now_of(const struct timer_queue *timer_queue)
@@ -91,11 +94,13 @@ static hora_ns now_of(const struct timer_queue *timer_queue)
 }
 
 /* A time on an entry's timeline, translated to the clock of the timer queue. */
-static hora_ns on_own_line(const struct timer_queue *timer_queue, const struct hora__entry *entry, hora_ns due)
+static hora_ns on_own_line(const struct timer_queue *timer_queue, const struct hora__entry *entry,
+                           hora_ns due)
 {
     if ((enum hora__timeline)entry->line == timer_queue->own || due == HORA_FOREVER)
         return due;
-    hora_ns off = hora__ns_sub(due, hora__timer_queue_now(&timer_queue->base.queue, (enum hora__timeline)entry->line));
+    hora_ns off =
+        hora__ns_sub(due, hora__timer_queue_now(&timer_queue->base.queue, (enum hora__timeline)entry->line));
     return hora__ns_add(now_of(timer_queue), off);
 }
 
@@ -159,7 +164,7 @@ struct hora__entry *hora__timer_queue_first_waiting(struct timer_queue *timer_qu
 }
 
 void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__timeline line,
-                               void (*visit)(struct hora__entry *entry, void *arg), void *arg)
+                                    void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
     if (timer_queue->admission == NULL || HORA__FAULT(ADMISSION_HIDES_WAITING))
         return;
@@ -174,7 +179,8 @@ void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__
 
 /* Entries are told apart by their numbers; the times of tickets, which have the highest bit set, from those,
  * and from each other. */
-hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until, uint64_t *element)
+hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
+                                         uint64_t *element)
 {
     if (timer_queue->admission->admission.waiting == 0)
         return until;
@@ -204,7 +210,8 @@ void hora__timer_queue_offer_timer(struct timer_queue *timer_queue)
 
 /* The first timer leaves. Its run counts until it ends, see hora__timer_queue_ran, while the next timer waits by
  * the same ticket. */
-static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begins, hora_ns now, struct hora__taken *ret_taken)
+static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begins, hora_ns now,
+                                      struct hora__taken *ret_taken)
 {
     struct hora__entry *entry = entry_of(timer_queue, &timer_queue->timer_ticket);
     hora_ns due = timer_heap(timer_queue)->slots[0].due;
@@ -217,7 +224,8 @@ static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begi
 /* ---- taking ---- */
 
 /* A waiting entry leaves, after its ticket has begun, or without that. */
-static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__ticket *ticket, bool begins, hora_ns now)
+static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__ticket *ticket, bool begins,
+                               hora_ns now)
 {
     struct hora__entry *entry = entry_of(timer_queue, ticket);
     if (begins)
@@ -225,7 +233,8 @@ static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__tic
     return hora__timer_queue_take_entry(timer_queue, entry);
 }
 
-void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken)
+void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins,
+                                      struct hora__taken *ret_taken)
 {
     hora_ns now = now_of(timer_queue);
     struct hora__ticket *best = hora__admission_best(&timer_queue->admission->admission, now);
@@ -265,7 +274,8 @@ static hora_ns help(struct timer_queue *timer_queue, struct hora__entry *entry, 
     struct hora__entry *first_entry = waits ? entry_of(timer_queue, first) : NULL;
     if (waits && first_entry->comes_back)
         return HORA_FOREVER;
-    hora_ns from = hora__admission_help(&timer_queue->admission->admission, ticket_of(entry), now_of(timer_queue), &first);
+    hora_ns from = hora__admission_help(&timer_queue->admission->admission, ticket_of(entry),
+                                        now_of(timer_queue), &first);
     if (from == INT64_MIN)
         *ret_future = hora__timer_queue_take_entry(timer_queue, first_entry);
     return from;
@@ -293,8 +303,8 @@ hora_ns hora__timer_queue_help(hora_queue *queue, hora_future *future, hora_futu
 
 static void change_locked(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
-    hora__admission_change(&timer_queue_of(scheduled->queue)->admission->admission, scheduled->series->extra->ticket,
-                           change);
+    hora__admission_change(&timer_queue_of(scheduled->queue)->admission->admission,
+                           scheduled->series->extra->ticket, change);
     if (scheduled->series->overlap != NULL)
         hora__overlap_change(scheduled, change);
 }

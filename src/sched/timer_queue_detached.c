@@ -33,13 +33,13 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "exec/pool.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/detached.h"
 #include "sched/scheduled.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_internal.h"
 #include "sys/alloc.h"
 #include "timer/lanes.h"
 
@@ -82,7 +82,8 @@ static void end(struct hora__timer *timer)
     hora__atomic_publish(&timer->task.pending, 0);
 }
 
-struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue, struct hora__entry *entry)
+struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue,
+                                                       struct hora__entry *entry)
 {
     assert(entry->is_detached);
     hora__timer_queue_save_memory(timer_queue, entry);
@@ -99,8 +100,9 @@ struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer
 struct arrival {
     struct timer_queue *timer_queue;
     const struct hora__offer *offer; /* the task; NULL: a timer */
-    struct hora__timer *timer;           /* NULL: a task */
-    bool was_taken; /* of a timer, once: then it keeps its lane, and its function may start it while it is stopped */
+    struct hora__timer *timer;       /* NULL: a task */
+    bool
+        was_taken; /* of a timer, once: then it keeps its lane, and its function may start it while it is stopped */
     hora_ns now;
     hora_ns due;
 };
@@ -152,7 +154,8 @@ HORA__INLINE bool is_admitted(const struct arrival *arrival)
 }
 
 /* With the lane's lock: a copy of the task, in the lane's free list. NULL: no memory. */
-static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct hora__lane *lane, const hora_task *task)
+static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct hora__lane *lane,
+                                        const hora_task *task)
 {
     assert(hora__mutex_held(&lane->lock));
     struct hora__detached *detached = hora__detached_new(&lane->free_list, task, timer_queue->own);
@@ -168,7 +171,8 @@ HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *l
     struct timer_queue *timer_queue = arrival->timer_queue;
     struct hora__lanes *lanes = timer_queue->store.lanes;
     struct hora__timer *timer = arrival->timer;
-    struct hora__detached *detached = timer != NULL ? &timer->task : copy_task(timer_queue, lane, arrival->offer->task);
+    struct hora__detached *detached =
+        timer != NULL ? &timer->task : copy_task(timer_queue, lane, arrival->offer->task);
     if (detached == NULL)
         return HORA_ENOMEM;
     if (timer == NULL) {
@@ -190,7 +194,8 @@ HORA__INLINE int insert_by_lane(const struct arrival *arrival, uint64_t *ret_num
     struct hora__lanes *lanes = arrival->timer_queue->store.lanes;
     if (arrival->due <= hora__atomic64_load(&lanes->floor))
         return HORA_ENOTSUP; /* the lane would refuse it */
-    struct hora__lane *lane = &lanes->lanes[arrival->was_taken ? arrival->timer->task.lane : hora__lanes_mine(lanes)];
+    struct hora__lane *lane =
+        &lanes->lanes[arrival->was_taken ? arrival->timer->task.lane : hora__lanes_mine(lanes)];
     hora__mutex_lock(&lane->lock);
     hora__lane_mark_filled(lane);
     int error = lane->count == HORA__LANE_ROOM ? HORA_EFULL : HORA_ENOTSUP;
@@ -212,7 +217,8 @@ static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due
 }
 
 /* The same of a task. HORA_ENOMEM. */
-static int insert_task(struct timer_queue *timer_queue, const struct hora__offer *offer, hora_ns due, uint64_t *ret_number)
+static int insert_task(struct timer_queue *timer_queue, const struct hora__offer *offer, hora_ns due,
+                       uint64_t *ret_number)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     struct hora__lane *lane = hora__lanes_enter(timer_queue->store.lanes);
@@ -239,9 +245,9 @@ static int put(const struct arrival *arrival, uint64_t *ret_number)
     struct timer_queue *timer_queue = arrival->timer_queue;
     struct hora__timer *timer = arrival->timer;
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
-    int error = timer != NULL                           ? check_timer(timer->task.pool, timer)
+    int error = timer != NULL                              ? check_timer(timer->task.pool, timer)
                 : admits_task(timer_queue, arrival->offer) ? 0
-                                                        : HORA_ENOTSUP;
+                                                           : HORA_ENOTSUP;
     if (error == 0)
         error = make_place(timer_queue, timer != NULL ? timer_heap(timer_queue) : own_heap(timer_queue));
     if (error == 0 && timer != NULL)
@@ -254,7 +260,8 @@ static int put(const struct arrival *arrival, uint64_t *ret_number)
 }
 
 /* With the lock. A full lane is absorbed, for those to come. */
-__attribute__((noinline)) static int insert_with_lock(const struct arrival *arrival, bool is_full, uint64_t *ret_number)
+__attribute__((noinline)) static int insert_with_lock(const struct arrival *arrival, bool is_full,
+                                                      uint64_t *ret_number)
 {
     hora_queue *queue = &arrival->timer_queue->base.queue;
     struct hora__wakes wakes;
@@ -269,39 +276,44 @@ __attribute__((noinline)) static int insert_with_lock(const struct arrival *arri
     return error;
 }
 
-int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *offer, hora_ns now, hora_ns due,
-                           uint64_t *ret_number)
+int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *offer, hora_ns now,
+                                  hora_ns due, uint64_t *ret_number)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct arrival arrival = {.timer_queue = timer_queue, .offer = offer, .now = now, .due = due};
     int error = insert_by_lane(&arrival, ret_number);
     if (error == HORA_EFULL || error == HORA_ENOTSUP)
         return insert_with_lock(&arrival, error == HORA_EFULL, ret_number);
-    if (error == 0 && hora__lanes_is_ahead(timer_queue->store.lanes, due) && !HORA__FAULT(DETACHED_TELLS_NOBODY))
+    if (error == 0 && hora__lanes_is_ahead(timer_queue->store.lanes, due) &&
+        !HORA__FAULT(DETACHED_TELLS_NOBODY))
         hora__work_look(queue);
     return error;
 }
 
 /* Apart, so that most timers, which never run, do not pay for it. */
-__attribute__((noinline)) static int insert_taken(struct timer_queue *timer_queue, struct hora__timer *timer, hora_ns now,
-                                                hora_ns due, uint64_t *ret_number)
+__attribute__((noinline)) static int insert_taken(struct timer_queue *timer_queue, struct hora__timer *timer,
+                                                  hora_ns now, hora_ns due, uint64_t *ret_number)
 {
-    return insert_by_lane(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .was_taken = true, .now = now, .due = due},
-                        ret_number);
+    return insert_by_lane(
+        &(struct arrival){
+            .timer_queue = timer_queue, .timer = timer, .was_taken = true, .now = now, .due = due},
+        ret_number);
 }
 
-static inline int insert_shortly(struct timer_queue *timer_queue, struct hora__timer *timer, hora_ns now, hora_ns due,
-                               uint64_t *ret_number)
+static inline int insert_shortly(struct timer_queue *timer_queue, struct hora__timer *timer, hora_ns now,
+                                 hora_ns due, uint64_t *ret_number)
 {
     if (hora__atomic_load(&timer->taken) != 0) /* that does not change: it is not pending */
         return insert_taken(timer_queue, timer, now, due, ret_number);
-    return insert_by_lane(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .now = now, .due = due}, ret_number);
+    return insert_by_lane(
+        &(struct arrival){.timer_queue = timer_queue, .timer = timer, .now = now, .due = due}, ret_number);
 }
 
 /* A timer was inserted into a lane: wake a thread if none would look in time. */
 static inline void wake_for(const hora_pool *pool, hora_ns due)
 {
-    if (hora__lanes_is_ahead(timer_queue_of(pool->queue)->store.lanes, due) && !HORA__FAULT(TIMER_TELLS_NOBODY))
+    if (hora__lanes_is_ahead(timer_queue_of(pool->queue)->store.lanes, due) &&
+        !HORA__FAULT(TIMER_TELLS_NOBODY))
         hora__work_look(pool->queue);
 }
 
@@ -311,8 +323,8 @@ int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
     int error = insert_shortly(timer_queue, timer, now, due, ret_number);
     if (error < 0)
-        return insert_with_lock(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .due = due}, error == HORA_EFULL,
-                         ret_number);
+        return insert_with_lock(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .due = due},
+                                error == HORA_EFULL, ret_number);
     wake_for(pool, due);
     return 0;
 }
@@ -320,7 +332,8 @@ int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_
 int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
     struct timer_queue *timer_queue = timer_queue_of(timer->task.pool->queue);
-    return insert_with_lock(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .due = due}, false, ret_number);
+    return insert_with_lock(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .due = due}, false,
+                            ret_number);
 }
 
 /* ---- moving ---- */
@@ -334,7 +347,8 @@ static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora
     struct hora__lanes *lanes = timer_queue_of(pool->queue)->store.lanes;
     struct hora__lane *lane = &lanes->lanes[timer->task.lane];
     hora__mutex_lock(&lane->lock);
-    bool moves = timer->task.spot != 0 && due > hora__atomic64_load(&lanes->floor) && check_timer(pool, timer) == 0;
+    bool moves =
+        timer->task.spot != 0 && due > hora__atomic64_load(&lanes->floor) && check_timer(pool, timer) == 0;
     if (moves) {
         *ret_number = hora__lane_number_locked(lanes, lane, now);
         timer->task.entry.by_due.sequence = *ret_number;
@@ -354,24 +368,27 @@ struct times {
 
 /* With the lock, of a timer in the heap: move it to a lane if possible, else to another slot of the heap,
  * where one is free then. Returns whether it is in a lane now. */
-__attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *timer, const struct times *times,
-                                           struct hora__wakes *wakes, uint64_t *ret_number)
+__attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *timer,
+                                           const struct times *times, struct hora__wakes *wakes,
+                                           uint64_t *ret_number)
 {
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
     hora__timer_queue_remove(timer_queue, &timer->task.entry);
     hora__queue_serve_change(pool->queue, wakes);
-    bool is_in_lane = !times->is_long && insert_shortly(timer_queue, timer, times->now, times->due, ret_number) == 0;
+    bool is_in_lane =
+        !times->is_long && insert_shortly(timer_queue, timer, times->now, times->due, ret_number) == 0;
     if (!is_in_lane) {
         insert_timer(pool, timer, times->due, ret_number);
         hora__queue_serve_change(pool->queue, wakes);
     }
-    hora__counter_add_alone(&pool->books.cancelled, 1); /* after the one that has come, and before it is finished */
+    hora__counter_add_alone(&pool->books.cancelled,
+                            1); /* after the one that has come, and before it is finished */
     hora__counter_add_alone_publish(&pool->books.finished, 1);
     return is_in_lane;
 }
 
-__attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__timer *timer, const struct times *times,
-                                               uint64_t *ret_number)
+__attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__timer *timer,
+                                               const struct times *times, uint64_t *ret_number)
 {
     hora_queue *queue = pool->queue;
     struct hora__wakes wakes;
@@ -381,9 +398,11 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
         hora__timer_queue_absorb(queue); /* it may still be in a lane */
     bool was_pending = timer->task.entry.by_due.index != HORA__NODE_OUT;
     bool is_in_lane = false;
-    int error = was_pending
-                    ? check_timer(pool, timer)
-                    : put(&(struct arrival){.timer_queue = timer_queue_of(queue), .timer = timer, .due = times->due}, ret_number);
+    int error =
+        was_pending
+            ? check_timer(pool, timer)
+            : put(&(struct arrival){.timer_queue = timer_queue_of(queue), .timer = timer, .due = times->due},
+                  ret_number);
     if (error == 0 && was_pending)
         is_in_lane = move(pool, timer, times, &wakes, ret_number);
     else if (error == 0)
@@ -394,7 +413,8 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
     return error < 0 ? error : was_pending;
 }
 
-int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due, bool is_long, uint64_t *ret_number)
+int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due, bool is_long,
+                                 uint64_t *ret_number)
 {
     hora_pool *pool = timer->task.pool;
     if (is_long || !repost(pool, timer, now, due, ret_number))
@@ -450,8 +470,8 @@ int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64
 
 /* ---- going ---- */
 
-struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due,
-                                         struct hora__taken *ret_taken)
+struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
+                                               hora_ns due, struct hora__taken *ret_taken)
 {
     assert(entry->is_detached);
     struct hora__timer_run *run = ret_taken->run;
@@ -557,7 +577,8 @@ int hora__timer_queue_show(hora_queue *queue, const struct hora__timer_queue_mak
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    hora__atomic_store(&timer_queue_of(queue)->store.lanes->shown, 1); /* I4: before the last look at what has come */
+    hora__atomic_store(&timer_queue_of(queue)->store.lanes->shown,
+                       1); /* I4: before the last look at what has come */
     if (!HORA__FAULT(TIMER_QUEUE_SHOWS_HEAP_ONLY))
         hora__timer_queue_absorb(queue);
     int error = show(timer_queue_of(queue), maker);
@@ -573,7 +594,8 @@ static inline bool cancel_in_lane(const hora_pool *pool, struct hora__timer *tim
 {
     struct hora__lane *lane = &timer_queue_of(pool->queue)->store.lanes->lanes[timer->task.lane];
     hora__mutex_lock(&lane->lock);
-    bool is_there = timer->task.spot != 0 && (hora__pool_needs_no_news(pool) || HORA__FAULT(TIMER_GOES_UNHEARD));
+    bool is_there =
+        timer->task.spot != 0 && (hora__pool_needs_no_news(pool) || HORA__FAULT(TIMER_GOES_UNHEARD));
     if (is_there) {
         hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
         hora__lane_take_out(lane, &timer->task.entry.by_due);
@@ -589,7 +611,8 @@ static void book_cancelled(hora_queue *queue, struct hora__timer *timer, struct 
 {
     assert(hora__mutex_held(&queue->object.lock));
     discard(timer_queue_of(queue), &timer->task.entry);
-    hora__counter_add_alone(&books->cancelled, 1); /* first: a thread that sees all finished finds it counted */
+    hora__counter_add_alone(&books->cancelled,
+                            1); /* first: a thread that sees all finished finds it counted */
     hora__counter_add_alone_publish(&books->finished, 1);
     hora__queue_serve_change(queue, wakes);
 }
@@ -697,14 +720,16 @@ static bool stop_pending(hora_pool *pool, struct hora__timer *timer)
 
 /* If a worker has it, wait until a run of some timer has ended. Returns whether a worker had it: then the
  * caller looks again. */
-static bool await_run(hora_queue *queue, const struct hora__timer *timer, hora_thread *thread, bool *interrupted)
+static bool await_run(hora_queue *queue, const struct hora__timer *timer, hora_thread *thread,
+                      bool *interrupted)
 {
     hora__mutex_lock(&queue->object.lock);
     if (!is_with_worker(timer_queue_of(queue), timer) || HORA__FAULT(TIMER_STOP_DOES_NOT_WAIT)) {
         hora__mutex_unlock(&queue->object.lock);
         return false;
     }
-    int woken = hora__object_wait_locked(&queue->object, &timer_queue_of(queue)->stoppers, thread, HORA_FOREVER);
+    int woken =
+        hora__object_wait_locked(&queue->object, &timer_queue_of(queue)->stoppers, thread, HORA_FOREVER);
     *interrupted |= woken == HORA_EINTERRUPTED;
     return true;
 }
@@ -748,21 +773,24 @@ static bool drop_marked(struct hora__timer_node *node)
 }
 
 /* Timers are marked while the heap is unchanged, since `visit` asks when each is due. */
-int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                             struct hora__books *books)
+int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
+                                  void *arg, struct hora__books *books)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora__timer_queue_absorb(queue);
-    int count = timer_queue->hidden > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN) ? mark(timer_heap(timer_queue), visit, arg) : 0;
+    int count = timer_queue->hidden > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN)
+                    ? mark(timer_heap(timer_queue), visit, arg)
+                    : 0;
     if (count == 0)
         return 0;
     hora__timer_heap_sift_out(timer_heap(timer_queue), drop_marked);
     hora__timer_store_follow(&timer_queue->store); /* the first may have left */
     hora__timer_heap_save_room(timer_heap(timer_queue));
     queue->size -= count;
-    timer_queue->hidden -= count;                          /* I3 */
-    hora__counter_add_alone(&books->cancelled, count); /* first: a thread that sees all finished finds it counted */
+    timer_queue->hidden -= count; /* I3 */
+    hora__counter_add_alone(&books->cancelled,
+                            count); /* first: a thread that sees all finished finds it counted */
     hora__counter_add_alone_publish(&books->finished, count);
     if (timer_queue->timer_line == TIMERS_WITH_ADMISSION)
         hora__timer_queue_offer_timer(timer_queue);

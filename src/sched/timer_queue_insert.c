@@ -5,11 +5,12 @@
 
 #include "base/build.h"
 #include "base/fault.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/scheduled.h"
+#include "sched/timer_queue_internal.h"
 #include "timer/lanes.h"
 
-static_assert((int)HORA__LANES_MOST <= (int)HORA__BRANCHES_MOST, "the books of a pool have a branch for each lane");
+static_assert((int)HORA__LANES_MOST <= (int)HORA__BRANCHES_MOST,
+              "the books of a pool have a branch for each lane");
 static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
                   offsetof(struct hora__scheduled, entry.by_due),
               "see hora__node_spot");
@@ -22,8 +23,8 @@ static void came(void *context, struct hora__timer_node *node)
 
 bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue)
 {
-    return hora__timer_store_absorb(&timer_queue->store,
-                                    &(struct hora__timer_store_absorber){came, hora__timer_queue_give_back, timer_queue});
+    return hora__timer_store_absorb(&timer_queue->store, &(struct hora__timer_store_absorber){
+                                                             came, hora__timer_queue_give_back, timer_queue});
 }
 
 void hora__timer_queue_absorb(hora_queue *queue)
@@ -34,7 +35,8 @@ void hora__timer_queue_absorb(hora_queue *queue)
 bool hora__timer_queue_expect(hora_queue *queue, hora_ns until)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
-    return hora__timer_store_set_horizon(&timer_queue->store, until) && hora__timer_queue_take_all_in(timer_queue);
+    return hora__timer_store_set_horizon(&timer_queue->store, until) &&
+           hora__timer_queue_take_all_in(timer_queue);
 }
 
 void hora__timer_queue_seal(hora_queue *queue)
@@ -56,7 +58,7 @@ void hora__timer_queue_leave(hora_queue *queue)
  * future is due too soon, or the gate is closed. `now` is when the inserting call began. With `moves_in`, a future that gets in
  * starts to hold the timer queue. Any worker may take the future as soon as the lane's lock is free. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
-                       const struct hora__offer *offer, bool moves_in)
+                         const struct hora__offer *offer, bool moves_in)
 {
     struct hora__lanes *lanes = timer_queue->store.lanes;
     struct hora__lane *lane = &lanes->lanes[scheduled->lane];
@@ -79,16 +81,17 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
 }
 
 bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
-                       const struct hora__offer *offer)
+                                     const struct hora__offer *offer)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
-    if (!HORA__FAST || scheduled->series != NULL || scheduled->paused || scheduled->entry.line != timer_queue->own)
+    if (!HORA__FAST || scheduled->series != NULL || scheduled->paused ||
+        scheduled->entry.line != timer_queue->own)
         return false;
     return insert(timer_queue, scheduled, now, offer, false);
 }
 
 bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
-                        const struct hora__offer *offer)
+                                  const struct hora__offer *offer)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
     assert(scheduled->series == NULL && scheduled->entry.line == timer_queue->own);
@@ -98,7 +101,8 @@ bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *sch
     return false;
 }
 
-bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context), const void *context)
+bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context),
+                                      const void *context)
 {
     struct hora__lane *lane = &timer_queue_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);

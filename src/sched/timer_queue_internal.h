@@ -37,12 +37,14 @@ struct timer_queue {
     struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
     struct hora__list stoppers; /* threads that wait for one of these to end */
     int hidden;                 /* timers in the heap: users of the queue do not see them */
-    bool telling; /* a worker tells the observer that the clocks have parted; nothing can be taken meanwhile */
-    struct hora__clock_offsets seen; /* how far the timelines lay apart when a worker last looked; valid once watched */
-    uint32_t set_backs;              /* how often the wall clock was seen to be set back */
-    uint32_t refreshes;              /* how often a refresh of zones began or ended */
-    hora_ns refreshed_at;            /* when `refreshes` last grew, by the wall clock */
-    struct hora__list zones;         /* these three: see zones.c */
+    bool
+        telling; /* a worker tells the observer that the clocks have parted; nothing can be taken meanwhile */
+    struct hora__clock_offsets
+        seen;             /* how far the timelines lay apart when a worker last looked; valid once watched */
+    uint32_t set_backs;   /* how often the wall clock was seen to be set back */
+    uint32_t refreshes;   /* how often a refresh of zones began or ended */
+    hora_ns refreshed_at; /* when `refreshes` last grew, by the wall clock */
+    struct hora__list zones; /* these three: see zones.c */
     struct hora__list zoned;
     struct hora__list foreign;
 };
@@ -69,7 +71,8 @@ static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queu
 }
 
 /* Whose clock an entry follows. */
-static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue, const struct hora__entry *entry)
+static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue,
+                                                         const struct hora__entry *entry)
 {
     return entry->line == TIMERS_WITH_ADMISSION ? timer_queue->own : (enum hora__timeline)entry->line;
 }
@@ -77,7 +80,8 @@ static inline enum hora__timeline hora__timer_queue_line(const struct timer_queu
 /* All with the lock held. */
 
 /* So many entries of this kind more are in the heaps. */
-static inline void hora__timer_queue_count(struct timer_queue *timer_queue, const struct hora__entry *entry, int by)
+static inline void hora__timer_queue_count(struct timer_queue *timer_queue, const struct hora__entry *entry,
+                                           int by)
 {
     timer_queue->base.queue.size += by;
     timer_queue->hidden += entry->is_timer ? by : 0;
@@ -122,7 +126,8 @@ hora_ns hora__timer_queue_waiting_due(const struct hora__entry *entry);
 
 /* The entry that is next leaves, and its ticket begins if `begins`: its future, or ret_taken, see take of
  * struct hora__queue_kind. NULL: none may begin. */
-void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken);
+void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins,
+                                      struct hora__taken *ret_taken);
 
 /* A timer has come or gone, or time has passed: the first timer waits for admission if it is due. */
 void hora__timer_queue_offer_timer(struct timer_queue *timer_queue);
@@ -130,21 +135,24 @@ void hora__timer_queue_offer_timer(struct timer_queue *timer_queue);
 /* Of the entries in the admission queue: the first by arrival; that of a future; NULL: none. Also if there is
  * no admission. */
 struct hora__entry *hora__timer_queue_first_waiting(struct timer_queue *timer_queue);
-struct hora__entry *hora__timer_queue_find_waiting(struct timer_queue *timer_queue, const hora_future *future);
+struct hora__entry *hora__timer_queue_find_waiting(struct timer_queue *timer_queue,
+                                                   const hora_future *future);
 
 /* Call `visit` for every entry of a line in the admission queue, except timers; it must not change the
  * timer queue. */
 void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__timeline line,
-                               void (*visit)(struct hora__entry *entry, void *arg), void *arg);
+                                    void (*visit)(struct hora__entry *entry, void *arg), void *arg);
 
 /* `until`, or, if that is sooner, the time at which admission lets a due entry begin; and its number: see
  * next_due of struct hora__queue_kind. */
-hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until, uint64_t *element);
+hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
+                                         uint64_t *element);
 
 /* ---- timer_queue_picks.c ---- */
 
 /* The entry of a future from elsewhere; NULL: it is not here. */
-struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue, const hora_future *future);
+struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue,
+                                                   const hora_future *future);
 
 /* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never used.
  * Needs no lock. */
@@ -174,11 +182,12 @@ void hora__timer_queue_give_back(void *context, struct hora__lane *lane);
 
 /* A detached task that was removed leaves for good: its memory is free, or the caller's again. Returns its address, for callers that want to know
  * that there was one. */
-struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue, struct hora__entry *entry);
+struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue,
+                                                       struct hora__entry *entry);
 
 /* The same, for a thread that takes it: *ret_taken gets what is to run, and when that was due. If the taker is a worker, it notes a timer as
  * taken before that is the caller's again. */
-struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due,
-                                         struct hora__taken *ret_taken);
+struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
+                                               hora_ns due, struct hora__taken *ret_taken);
 
 #endif

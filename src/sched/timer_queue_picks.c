@@ -4,13 +4,14 @@
 #include <stddef.h>
 
 #include "base/ns.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/scheduled.h"
+#include "sched/timer_queue_internal.h"
 #include "sys/alloc.h"
 
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue, const hora_future *future)
 {
-    for (struct hora__list *link = timer_queue->foreign_futures.next; link != &timer_queue->foreign_futures; link = link->next)
+    for (struct hora__list *link = timer_queue->foreign_futures.next; link != &timer_queue->foreign_futures;
+         link = link->next)
         if (HORA__LIST_ENTRY(link, struct hora__foreign, link)->future == future)
             return &HORA__LIST_ENTRY(link, struct hora__foreign, link)->entry;
     return NULL;
@@ -35,7 +36,8 @@ int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put)
     hora__entry_init(&foreign->entry, hora__clock_timeline(queue->object.clock), false, false);
     foreign->entry.is_foreign = true;
     foreign->future = put->item;
-    if (admission != NULL && hora__admission_queue_claim(admission, put->item, foreign, &foreign->ticket) < 0) {
+    if (admission != NULL &&
+        hora__admission_queue_claim(admission, put->item, foreign, &foreign->ticket) < 0) {
         hora__free(foreign);
         return HORA_ENOMEM;
     }
@@ -55,15 +57,15 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
     return hora__timer_queue_line(timer_queue_of(queue), entry);
 }
 
-static void visit_heap(const struct hora__timer_heap *timers, void (*visit)(struct hora__entry *entry, void *arg),
-                       void *arg)
+static void visit_heap(const struct hora__timer_heap *timers,
+                       void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
     for (int i = 0; i < timers->size; i++)
         visit(entry_by_due(hora__slot_node(timers->slots[i])), arg);
 }
 
-void hora__timer_queue_each(hora_queue *queue, enum hora__timeline line, void (*visit)(struct hora__entry *entry, void *arg),
-                       void *arg)
+void hora__timer_queue_each(hora_queue *queue, enum hora__timeline line,
+                            void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
     hora__timer_store_gather(&timer_queue_of(queue)->store);
     visit_heap(&timer_queue_of(queue)->lines[line].exact, visit, arg);
@@ -87,7 +89,7 @@ static void mark(struct hora__entry *entry, void *arg)
 }
 
 void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                       struct hora__entries *ret_entries)
+                            struct hora__entries *ret_entries)
 {
     *ret_entries = (struct hora__entries){NULL, NULL};
     struct sweep sweep = {visit, arg, ret_entries};
@@ -96,8 +98,8 @@ void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry 
 }
 
 /* First all are found, then they are taken out: taking one out moves others. */
-void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
-                        struct hora__entries *ret_entries)
+void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
+                             void *arg, struct hora__entries *ret_entries)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora__timer_queue_absorb(queue);
@@ -150,7 +152,8 @@ hora_ns hora__timer_queue_overdue(hora_queue *queue)
         overdue = hora__ns_max(overdue, overdue_of(&timer_queue->lines[i].exact, now));
         overdue = hora__ns_max(overdue, overdue_of(&timer_queue->lines[i].lax, now));
         if (i == (int)timer_queue->own)
-            overdue = hora__ns_max(overdue, overdue_of(&timer_queue->lines[TIMERS_WITH_ADMISSION].exact, now));
+            overdue =
+                hora__ns_max(overdue, overdue_of(&timer_queue->lines[TIMERS_WITH_ADMISSION].exact, now));
     }
     return overdue;
 }

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "base/ns.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/selection.h"
+#include "sched/timer_queue_internal.h"
 
 void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queue *queue)
 {
@@ -19,14 +19,17 @@ void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queu
 
 hora_ns hora__timer_queue_view_off(const struct hora__timer_queue_view *view, const struct hora__entry *entry)
 {
-    return hora__ns_sub(hora__timer_queue_due(view->queue, entry), view->now[hora__entry_line(view->queue, entry)]);
+    return hora__ns_sub(hora__timer_queue_due(view->queue, entry),
+                        view->now[hora__entry_line(view->queue, entry)]);
 }
 
 static bool is_before(const void *a, const void *b, void *context)
 {
     const struct hora__entry *first = a, *second = b;
-    hora_ns first_off = hora__timer_queue_view_off(context, first), second_off = hora__timer_queue_view_off(context, second);
-    return first_off != second_off ? first_off < second_off : first->by_due.sequence < second->by_due.sequence;
+    hora_ns first_off = hora__timer_queue_view_off(context, first),
+            second_off = hora__timer_queue_view_off(context, second);
+    return first_off != second_off ? first_off < second_off
+                                   : first->by_due.sequence < second->by_due.sequence;
 }
 
 /* ---- counting ---- */
@@ -42,7 +45,8 @@ static void count(struct hora__entry *entry, void *arg)
 {
     struct rank *rank = arg;
     hora_ns off = hora__timer_queue_view_off(rank->view, entry);
-    bool is_before = off < rank->off || (off == rank->off && entry->by_due.sequence < rank->entry->by_due.sequence);
+    bool is_before =
+        off < rank->off || (off == rank->off && entry->by_due.sequence < rank->entry->by_due.sequence);
     rank->before += off <= 0 && is_before ? 1 : 0;
 }
 
@@ -73,8 +77,8 @@ static void pick(struct hora__entry *entry, void *arg)
     hora__selection_add(&search->selection, entry);
 }
 
-int hora__timer_queue_view_first(const struct hora__timer_queue_view *view, bool due, struct hora__entry **entries, int max,
-                            int *ret_all)
+int hora__timer_queue_view_first(const struct hora__timer_queue_view *view, bool due,
+                                 struct hora__entry **entries, int max, int *ret_all)
 {
     struct hora__timer_queue_view own = *view; /* for the comparison, whose context is not const */
     struct search search = {.view = view, .due = due};

@@ -35,7 +35,8 @@ static void end(struct hora__worker *worker, enum hora__ending ending)
 
 static bool comes_too_late(const hora_pool *pool)
 {
-    return hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP && !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
+    return hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
+           !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
 }
 
 /* ---- for those who want to see it ---- */

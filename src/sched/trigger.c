@@ -70,8 +70,8 @@ static hora_trigger_context context_from(const hora_trigger_context *context, ho
                                   .runs = context->runs};
 }
 
-hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context, hora_ns answer,
-                                hora_ns from)
+hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context,
+                                hora_ns answer, hora_ns from)
 {
     assert(answer < from);
     if (trigger->kind->next_from != NULL)

@@ -46,8 +46,8 @@ void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *
 
 /* The first time at or after `from`, of a trigger that has answered `answer` before it. One that only knows the way from time to
  * time answers with the next, which may still be before `from`. */
-hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context, hora_ns answer,
-                                hora_ns from);
+hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context,
+                                hora_ns answer, hora_ns from);
 
 /* The clock has been set back so far before `time`, which has passed, that what comes after it is no longer waited for. */
 static inline bool hora__trigger_is_set_back(const hora_trigger_context *context, hora_ns time)

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_internal.h"
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
@@ -59,7 +59,8 @@ void hora__zones_forget(hora_queue *queue)
 /* A reference, or NULL. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
-    for (struct hora__list *link = timer_queue_of(queue)->zones.next; link != &timer_queue_of(queue)->zones; link = link->next)
+    for (struct hora__list *link = timer_queue_of(queue)->zones.next; link != &timer_queue_of(queue)->zones;
+         link = link->next)
         if (strcmp(hora_zone_name(known_of(link)->zone), name) == 0)
             return hora_zone_ref(known_of(link)->zone);
     return NULL;
@@ -129,7 +130,8 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     struct hora__series *series = scheduled->series;
     series->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
-    hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->foreign, &series->zoned); /* Z2 */
+    hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->foreign,
+                        &series->zoned); /* Z2 */
     bool stale = series->refreshes != timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
@@ -160,11 +162,12 @@ static size_t length_of(const struct hora__list *list)
 static void take_locked(struct collection *collection, hora_queue *queue)
 {
     for (struct hora__list *link = timer_queue_of(queue)->zones.next;
-         link != &timer_queue_of(queue)->zones && collection->zone_count < collection->zone_capacity; link = link->next)
+         link != &timer_queue_of(queue)->zones && collection->zone_count < collection->zone_capacity;
+         link = link->next)
         collection->zones[collection->zone_count++] = hora_zone_ref(known_of(link)->zone);
     const hora_trigger *last = NULL;
-    for (struct hora__list *link = timer_queue_of(queue)->foreign.next; link != &timer_queue_of(queue)->foreign;
-         link = link->next) {
+    for (struct hora__list *link = timer_queue_of(queue)->foreign.next;
+         link != &timer_queue_of(queue)->foreign; link = link->next) {
         hora_trigger *trigger = series_of(link)->rules->trigger;
         bool is_over = hora_future_is_done(&series_of(link)->scheduled->future);
         if (trigger == last || is_over || collection->trigger_count == collection->trigger_capacity)
@@ -191,7 +194,8 @@ static int collect(hora_queue *queue, struct collection *collection)
 {
     for (;;) {
         hora__mutex_lock(&queue->object.lock);
-        size_t zones = length_of(&timer_queue_of(queue)->zones), triggers = length_of(&timer_queue_of(queue)->foreign);
+        size_t zones = length_of(&timer_queue_of(queue)->zones),
+               triggers = length_of(&timer_queue_of(queue)->foreign);
         bool fits = zones <= collection->zone_capacity && triggers <= collection->trigger_capacity;
         if (fits) {
             count_locked(queue);

@@ -10,8 +10,8 @@ void hora__zones_init(hora_queue *queue);
 void hora__zones_forget(hora_queue *queue);
 
 /* A reference to the zone of this name, which is read if the timer queue does not know it. HORA_ENOMEM, those of hora_zone_new. */
-__attribute__((warn_unused_result)) int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone,
-                                                        hora_error *reason);
+__attribute__((warn_unused_result)) int hora__zones_get(hora_queue *queue, const char *name,
+                                                        hora_zone **ret_zone, hora_error *reason);
 
 /* What the count of refreshes is before a trigger is made or asked; and, once it belongs to a task that is about to be
  * scheduled: see to its zones from now on. `known`: they come from hora__zones_get. */

@@ -23,8 +23,10 @@ struct hora__worker_observer;
 struct hora__worker_observer_kind {
     /* Returns 0, or the code with which the future fails instead. In that case the caller runs neither the
      * body nor `ended`. */
-    int (*begins)(struct hora__worker_observer *worker_observer, struct hora_future *future, const hora_task *task);
-    void (*ended)(struct hora__worker_observer *worker_observer, struct hora_future *future, const hora_task *task, int code);
+    int (*begins)(struct hora__worker_observer *worker_observer, struct hora_future *future,
+                  const hora_task *task);
+    void (*ended)(struct hora__worker_observer *worker_observer, struct hora_future *future,
+                  const hora_task *task, int code);
 };
 
 struct hora__worker_observer {
@@ -46,7 +48,7 @@ struct hora_thread {
     hora__atomic attached;
     /* NULL: not a worker of a pool. This and the fields down to `runs` belong to the thread itself */
     struct hora__worker *worker;
-    struct hora__worker_observer *worker_observer;               /* NULL: not observed */
+    struct hora__worker_observer *worker_observer;    /* NULL: not observed */
     struct hora__blocks free_blocks[HORA__KEEPSAKES]; /* free memory for futures */
     struct hora__list pending; /* futures that it has to conclude, see src/exec/conclude.c */
     bool concludes;            /* it is concluding futures now */

@@ -38,8 +38,8 @@ void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns
 
 /* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a reading of the
  * clock for the first check; HORA_NEVER: the clock is read for it. */
-static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now, hora_ns until,
-                                   const struct hora__clock_offsets *seen)
+static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
+                                   hora_ns until, const struct hora__clock_offsets *seen)
 {
     if (HORA__FAULT(WAIT_ENDS_EARLY) && until != HORA_FOREVER)
         until--;

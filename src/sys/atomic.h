@@ -295,7 +295,7 @@ HORA__INLINE void hora__counter_add_alone_publish(hora__counter *counter, int64_
 /* Counts of what came in by a place that has a lock of its own, and is written under that lock: a part of a pool's books, which are
  * the sum of all such places. */
 struct hora__branch {
-    hora__counter accepted;    /* accepted there */
+    hora__counter accepted;  /* accepted there */
     hora__counter cancelled; /* of these, removed because they were cancelled: they count as finished, too */
 };
 

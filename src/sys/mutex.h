@@ -44,13 +44,13 @@ typedef pthread_cond_t hora__native_cond;
 #endif
 
 enum hora__rank {
-    HORA__RANK_OBJECT = 1, /* a queue or a latch */
-    HORA__RANK_INBOX = 2,  /* an inbox lane, where threads insert without the queue's lock */
-    HORA__RANK_THREAD = 3, /* a thread record: interrupt flag, descriptor, idleness */
-    HORA__RANK_CLOCK = 4,  /* a virtual clock */
-    HORA__RANK_PARKER = 5, /* inside the portable parker */
-    HORA__RANK_FREE_LIST = 6,  /* the free list of a pool */
-    HORA__RANK_NAMES = 7,  /* names of tasks and the measurements under them */
+    HORA__RANK_OBJECT = 1,    /* a queue or a latch */
+    HORA__RANK_INBOX = 2,     /* an inbox lane, where threads insert without the queue's lock */
+    HORA__RANK_THREAD = 3,    /* a thread record: interrupt flag, descriptor, idleness */
+    HORA__RANK_CLOCK = 4,     /* a virtual clock */
+    HORA__RANK_PARKER = 5,    /* inside the portable parker */
+    HORA__RANK_FREE_LIST = 6, /* the free list of a pool */
+    HORA__RANK_NAMES = 7,     /* names of tasks and the measurements under them */
 };
 
 /* Without assertions, and with a lock of one word, locking is so short that it is inline. */

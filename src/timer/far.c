@@ -44,7 +44,8 @@
 
 enum { BITS = 3, FEWEST_ENTRANTS = 16, SHORT = 4, INDEX_BITS = 8, LOOKED_AT = 4 };
 
-static_assert(HORA__FAR_KEYS >= HORA__FAR_BATCH && HORA__FAR_KEYS % SHORT == 0 && HORA__FAR_KEYS <= 1 << INDEX_BITS,
+static_assert(HORA__FAR_KEYS >= HORA__FAR_BATCH && HORA__FAR_KEYS % SHORT == 0 &&
+                  HORA__FAR_KEYS <= 1 << INDEX_BITS,
               "an index fits, and the keys of a batch have room");
 
 /* ---- slots ---- */
@@ -188,7 +189,8 @@ static void add_head(struct hora__far_batches *far, struct hora__timer_slot *pla
 {
     assert(far->head_count < far->head_capacity); /* I5 */
     if (far->head_count == far->entrants)
-        begin_tournament(far, 2 * far->entrants < far->head_capacity ? 2 * far->entrants : far->head_capacity);
+        begin_tournament(far,
+                         2 * far->entrants < far->head_capacity ? 2 * far->entrants : far->head_capacity);
     play(far, far->head_count++, place);
 }
 
@@ -308,7 +310,8 @@ static uint64_t *sort_keys(uint64_t *here, uint64_t *there, int count)
     return here;
 }
 
-static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t least, uint64_t *here, uint64_t *there)
+static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t least, uint64_t *here,
+                                    uint64_t *there)
 {
     int rounded = SHORT;
     while (rounded < batch->count)
@@ -321,15 +324,16 @@ static const uint64_t *sort_by_keys(const struct hora__far_batch *batch, int64_t
 }
 
 /* Merge two sorted parts of indices. The right part may be shorter, or empty. */
-static void merge_indices(const struct hora__timer_slot *slots, const uint64_t *from, int left_count, int count,
-                          uint64_t *to)
+static void merge_indices(const struct hora__timer_slot *slots, const uint64_t *from, int left_count,
+                          int count, uint64_t *to)
 {
     int left = 0;
     int right = left_count < count ? left_count : count;
     int left_end = right;
     HORA__TOUCH(count);
     for (int i = 0; i < count; i++) {
-        bool is_right = left == left_end || (right < count && before(&slots[from[right]], &slots[from[left]]));
+        bool is_right =
+            left == left_end || (right < count && before(&slots[from[right]], &slots[from[left]]));
         to[i] = from[is_right ? right : left];
         right += is_right;
         left += !is_right;
@@ -397,8 +401,9 @@ static void close_open(struct hora__far_batches *far)
 bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot, uint64_t sequence)
 {
     if (far->open == NULL) {
-        struct hora__far_batch *batch =
-            hora__far_reserve(far, 0) == 0 ? hora__alloc_dirty(sizeof(struct hora__far_batch)) : NULL; /* I5 */
+        struct hora__far_batch *batch = hora__far_reserve(far, 0) == 0
+                                            ? hora__alloc_dirty(sizeof(struct hora__far_batch))
+                                            : NULL; /* I5 */
         if (batch == NULL)
             return false;
         hora__far_batch_init(batch);
@@ -531,7 +536,8 @@ static bool has_few(const struct hora__timer_slot *place)
     return !is_unsorted(place) && count <= HORA__FAR_FEW;
 }
 
-struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots, int *ret_count)
+struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots,
+                                       int *ret_count)
 {
     bool found = false;
     *ret_count = 0;
@@ -558,8 +564,8 @@ static void visit_stretch(struct stretch stretch, void (*visit)(void *context, s
         visit(context, stretch.begin[i]);
 }
 
-void hora__far_each(const struct hora__far_batches *far, void (*visit)(void *context, struct hora__timer_slot slot),
-                    void *context)
+void hora__far_each(const struct hora__far_batches *far,
+                    void (*visit)(void *context, struct hora__timer_slot slot), void *context)
 {
     for (int i = 0; i < far->head_count; i++)
         visit_stretch(stretch_of(far->heads[i].place), visit, context);
@@ -669,7 +675,8 @@ bool hora__far_check(const struct hora__far_batches *far)
         first = place->due < first ? place->due : first;
     }
     if (far->open != NULL) {
-        if (far->head_count >= far->head_capacity || !check_stretch(open_stretch(far), &far->open->first, false))
+        if (far->head_count >= far->head_capacity ||
+            !check_stretch(open_stretch(far), &far->open->first, false))
             return false; /* I5, I2 */
         size += far->open->count;
         first = far->open->first.due < first ? far->open->first.due : first;

@@ -56,12 +56,12 @@ struct hora__far_match {
 
 /* Empty and without memory when zero, but for `first`, which must be INT64_MAX. */
 struct hora__far_batches {
-    int64_t first;                 /* when the first slot of all is due; INT64_MAX if there is none */
-    int size;                      /* slots */
-    int head_count;                /* batches but for the open one */
-    int head_capacity;             /* an even number */
-    int entrants;                  /* heads that take part in the tournament, absent ones included; an even number */
-    int swept;                     /* the head that was tidied last */
+    int64_t first;     /* when the first slot of all is due; INT64_MAX if there is none */
+    int size;          /* slots */
+    int head_count;    /* batches but for the open one */
+    int head_capacity; /* an even number */
+    int entrants;      /* heads that take part in the tournament, absent ones included; an even number */
+    int swept;         /* the head that was tidied last */
     struct hora__far_match *heads; /* a tournament */
     struct hora__far_batch *open;  /* the batch that hora__far_add fills; NULL: none */
 };
@@ -110,8 +110,8 @@ void hora__far_add_batch(struct hora__far_batches *far, struct hora__far_batch *
 
 /* Add a slot to the open batch, which is made with hora__alloc if there is none. Returns false without
  * memory. */
-__attribute__((warn_unused_result)) bool hora__far_add(struct hora__far_batches *far, struct hora__timer_slot slot,
-                                                       uint64_t sequence);
+__attribute__((warn_unused_result)) bool hora__far_add(struct hora__far_batches *far,
+                                                       struct hora__timer_slot slot, uint64_t sequence);
 
 /* The first slot; there must be one. Sorts its batch, and closes the open batch if the slot is there. */
 struct hora__timer_slot hora__far_peek(struct hora__far_batches *far);
@@ -132,11 +132,12 @@ int hora__far_empty_open(struct hora__far_batches *far, struct hora__timer_slot 
 /* If the memory of all batches is for more than four times their slots, look at some batches. If one has at
  * most HORA__FAR_FEW slots, remove them all and return the batch; *ret_count slots are written. To be called
  * for each batch added, or every few removals. */
-struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots, int *ret_count);
+struct hora__far_batch *hora__far_tidy(struct hora__far_batches *far, struct hora__timer_slot *slots,
+                                       int *ret_count);
 
 /* Call `visit` for each slot, in no order. */
-void hora__far_each(const struct hora__far_batches *far, void (*visit)(void *context, struct hora__timer_slot slot),
-                    void *context);
+void hora__far_each(const struct hora__far_batches *far,
+                    void (*visit)(void *context, struct hora__timer_slot slot), void *context);
 
 /* Remove the slot with this mark, which must be there. Looks at all slots. */
 struct hora__far_batch *hora__far_remove(struct hora__far_batches *far, const char *mark);

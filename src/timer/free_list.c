@@ -20,7 +20,10 @@
 
 #include "sys/alloc.h"
 
-enum { CHUNK_BYTES = HORA__KEPT(64 * 1024 - 64, 1024), WORD = 8 }; /* with the header of malloc not more than 64 KB */
+enum {
+    CHUNK_BYTES = HORA__KEPT(64 * 1024 - 64, 1024),
+    WORD = 8
+}; /* with the header of malloc not more than 64 KB */
 
 struct hora__chunk {
     struct hora__list link; /* in the list of slabs with room */
@@ -116,8 +119,9 @@ static void *cut(const struct hora__free_list *list, struct hora__chunk *chunk)
 void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t *ret_offset)
 {
     const struct hora__list *room = &list->room[size_index];
-    struct hora__chunk *chunk =
-        hora__list_is_empty(room) ? new_chunk(list, size_index) : HORA__LIST_ENTRY(room->next, struct hora__chunk, link);
+    struct hora__chunk *chunk = hora__list_is_empty(room)
+                                    ? new_chunk(list, size_index)
+                                    : HORA__LIST_ENTRY(room->next, struct hora__chunk, link);
     if (chunk == NULL)
         return NULL;
     void *block = chunk->free;

@@ -19,7 +19,7 @@ struct hora__chunk;
 struct hora__free_list {
     size_t least; /* the smallest size, a multiple of 8; each of the others has 8 more */
     struct hora__list room[HORA__FREE_LIST_SIZES]; /* slabs with a free block, for each size */
-    struct hora__chunk *spare;                      /* an empty slab, kept for reuse; NULL: none */
+    struct hora__chunk *spare;                     /* an empty slab, kept for reuse; NULL: none */
 };
 
 void hora__free_list_init(struct hora__free_list *list, size_t least);

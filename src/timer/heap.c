@@ -171,7 +171,8 @@ void hora__timer_heap_push(struct hora__timer_heap *heap, struct hora__timer_nod
     sift_up(heap, heap->size++, hora__slot_tracked(node, due));
 }
 
-void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora__timer_node *node, int64_t due)
+void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora__timer_node *node,
+                                     int64_t due)
 {
     assert(!hora__timer_heap_is_full(heap));
     assert(node->index == HORA__NODE_OUT);

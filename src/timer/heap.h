@@ -23,8 +23,9 @@ enum {
 /* The part of a timed thing that the heap knows. There may be millions of nodes. Therefore only the heap
  * stores the due time, and the node has no padding: the enclosing struct uses those bytes. */
 struct __attribute__((packed, aligned(4))) hora__timer_node {
-    uint64_t sequence; /* of nodes due together the smaller leaves first; unique within a heap, constant while in one */
-    int index;         /* position in the heap, or HORA__NODE_OUT */
+    uint64_t
+        sequence; /* of nodes due together the smaller leaves first; unique within a heap, constant while in one */
+    int index; /* position in the heap, or HORA__NODE_OUT */
 };
 
 /* A node and its due time. Most comparisons need only the due time and do not follow the pointer. */
@@ -93,7 +94,8 @@ bool hora__timer_heap_is_full(const struct hora__timer_heap *heap);
 void hora__timer_heap_push(struct hora__timer_heap *heap, struct hora__timer_node *node, int64_t due);
 
 /* Insert an untracked node. */
-void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora__timer_node *node, int64_t due);
+void hora__timer_heap_push_untracked(struct hora__timer_heap *heap, struct hora__timer_node *node,
+                                     int64_t due);
 
 /* Turn all untracked nodes into tracked ones. */
 void hora__timer_heap_track_all(struct hora__timer_heap *heap);
@@ -122,7 +124,8 @@ void hora__timer_heap_replace(struct hora__timer_heap *heap, struct hora__timer_
                               struct hora__timer_node *other);
 
 /* Whether this heap holds the node. The node may be in another heap, or in none. */
-static inline bool hora__timer_heap_holds(const struct hora__timer_heap *heap, const struct hora__timer_node *node)
+static inline bool hora__timer_heap_holds(const struct hora__timer_heap *heap,
+                                          const struct hora__timer_node *node)
 {
     return node->index >= 0 && node->index < heap->size && hora__slot_node(heap->slots[node->index]) == node;
 }

@@ -12,8 +12,8 @@
 
 #include <assert.h>
 
-#include "base/fault.h"
 #include "base/build.h"
+#include "base/fault.h"
 #include "sys/alloc.h"
 #include "sys/atomic.h"
 #include "sys/mutex.h"
@@ -29,13 +29,14 @@ enum { HORA__LANES_MOST = 16, HORA__LANE_ROOM = 128, HORA__CLOCK_RUNS = 1 };
 #endif
 
 struct hora__lane {
-    hora__mutex lock;           /* rank INBOX */
-    hora__atomic filled;        /* 0: the lane has nothing for the store, which need not lock it; see lanes.c */
-    int count;                  /* slots in use */
-    uint64_t last_number;       /* the last sequence number given out here */
-    struct hora__branch branch; /* this lane's part of the pool's books; written under the lock */
-    int64_t inserted_references;             /* references that insertions have taken; guarded by the lock */
-    hora__atomic64 other_references;     /* other references taken, less all references dropped: see hora__lanes_unref */
+    hora__mutex lock;     /* rank INBOX */
+    hora__atomic filled;  /* 0: the lane has nothing for the store, which need not lock it; see lanes.c */
+    int count;            /* slots in use */
+    uint64_t last_number; /* the last sequence number given out here */
+    struct hora__branch branch;  /* this lane's part of the pool's books; written under the lock */
+    int64_t inserted_references; /* references that insertions have taken; guarded by the lock */
+    hora__atomic64
+        other_references; /* other references taken, less all references dropped: see hora__lanes_unref */
     struct hora__timer_slot slots[HORA__LANE_ROOM]; /* in no order */
     struct hora__free_list free_list;               /* memory of detached tasks; guarded by the lock */
     char apart[HORA__CACHE_LINE];
@@ -43,11 +44,12 @@ struct hora__lane {
 
 struct hora__lanes {
     /* The owner writes both under the lock of the store, before it goes through the locks of the lanes. */
-    hora__atomic64 floor;   /* lanes refuse nodes that are due by then: the store's lock keeps their order */
-    hora__atomic64 horizon; /* the inserting thread reports nodes due before this: the leader would not look in time */
-    int count;              /* number of lanes, a power of two; immutable */
-    bool by_clock;          /* sequence numbers come from the clock: see lanes.c; immutable */
-    hora__atomic shown;     /* lanes take no detached task any more; written like the two above */
+    hora__atomic64 floor; /* lanes refuse nodes that are due by then: the store's lock keeps their order */
+    hora__atomic64
+        horizon;   /* the inserting thread reports nodes due before this: the leader would not look in time */
+    int count;     /* number of lanes, a power of two; immutable */
+    bool by_clock; /* sequence numbers come from the clock: see lanes.c; immutable */
+    hora__atomic shown; /* lanes take no detached task any more; written like the two above */
     char apart[HORA__CACHE_LINE];
     hora__counter last_number; /* the last sequence number, unless by_clock or with one lane */
     char apart_too[HORA__CACHE_LINE];
@@ -93,8 +95,8 @@ bool hora__lanes_close(struct hora__lanes *lanes, int lane);
 
 /* The clock's reading, and the lane, so that two lanes never give the same number. Numbers of a lane rise
  * even if the clock does not. */
-HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes *lanes, struct hora__lane *lane,
-                                                        hora_ns now)
+HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes *lanes,
+                                                        struct hora__lane *lane, hora_ns now)
 {
     uint64_t number = (uint64_t)now * HORA__LANES_MOST + (uint64_t)(lane - lanes->lanes);
     if (number <= lane->last_number)
@@ -103,7 +105,8 @@ HORA__INLINE uint64_t hora__lane_number_by_clock_locked(const struct hora__lanes
     return number;
 }
 
-HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct hora__lane *lane, hora_ns now)
+HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct hora__lane *lane,
+                                               hora_ns now)
 {
     assert(hora__mutex_held(&lane->lock));
     if (!lanes->by_clock && lanes->count == 1)
@@ -131,7 +134,8 @@ HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
 }
 
 /* Whether the lane takes a node with this due time. */
-HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struct hora__lane *lane, hora_ns due)
+HORA__INLINE bool hora__lane_admits(const struct hora__lanes *lanes, const struct hora__lane *lane,
+                                    hora_ns due)
 {
     assert(hora__mutex_held(&lane->lock));
     if (lane->count == HORA__LANE_ROOM)
@@ -150,8 +154,8 @@ HORA__INLINE void hora__lane_add_untracked(struct hora__lanes *lanes, struct hor
     hora__counter_add_alone(&lane->branch.accepted, 1);
 }
 
-HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *lane, struct hora__timer_node *node,
-                                 hora_ns due, hora_ns now)
+HORA__INLINE void hora__lane_add(struct hora__lanes *lanes, struct hora__lane *lane,
+                                 struct hora__timer_node *node, hora_ns due, hora_ns now)
 {
     assert(lane->count < HORA__LANE_ROOM && node->index == HORA__NODE_OUT);
     node->sequence = hora__lane_number_locked(lanes, lane, now);

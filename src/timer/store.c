@@ -77,7 +77,8 @@ bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns unti
 static inline bool goes_far(struct hora__timer_store *store, struct hora__timer_slot slot)
 {
     return hora__slot_is_untracked(slot) && hora__timer_store_size(store) >= HORA__FAR_IS_WORTH_IT &&
-           slot.due > store->heap->slots[0].due && hora__far_add(&store->far, slot, hora__slot_node(slot)->sequence);
+           slot.due > store->heap->slots[0].due &&
+           hora__far_add(&store->far, slot, hora__slot_node(slot)->sequence);
 }
 
 static void take_in(struct hora__timer_store *store, struct hora__timer_slot slot)
@@ -114,7 +115,8 @@ static bool absorb_lane(struct hora__timer_store *store, struct hora__lane *lane
     return ahead;
 }
 
-bool hora__timer_store_absorb(struct hora__timer_store *store, const struct hora__timer_store_absorber *absorber)
+bool hora__timer_store_absorb(struct hora__timer_store *store,
+                              const struct hora__timer_store_absorber *absorber)
 {
     ASSERT_LOCKED(store);
     hora_ns horizon = hora__atomic64_peek(&store->lanes->horizon);
@@ -184,7 +186,8 @@ void hora__timer_store_gather(struct hora__timer_store *store)
 bool hora__timer_store_check(const struct hora__timer_store *store)
 {
     const struct hora__timer_heap *heap = store->heap;
-    bool follows = store->far.size == 0 || (heap->size > 0 && heap->slots[0].due < store->far.first);    /* I1 */
-    bool reserves = heap->reserved >= store->far.size + hora__lanes_room(store->lanes) - store->lacking; /* I2 */
+    bool follows = store->far.size == 0 || (heap->size > 0 && heap->slots[0].due < store->far.first); /* I1 */
+    bool reserves =
+        heap->reserved >= store->far.size + hora__lanes_room(store->lanes) - store->lacking; /* I2 */
     return follows && reserves && hora__timer_heap_check(heap) && hora__far_check(&store->far);
 }

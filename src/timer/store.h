@@ -23,9 +23,10 @@ struct hora__timer_store {
     struct hora__timer_heap *heap; /* the owner's; immutable */
     struct hora__lanes *lanes;     /* immutable */
     struct hora__far_batches far;
-    int lacking;      /* slots of the heap that are to be reserved for the lanes, and are not yet */
-    bool sealed;      /* the lanes take nothing any more */
-    hora_ns seen_now; /* the last reading of the clock by which the owner has absorbed the lanes: their floor */
+    int lacking; /* slots of the heap that are to be reserved for the lanes, and are not yet */
+    bool sealed; /* the lanes take nothing any more */
+    hora_ns
+        seen_now; /* the last reading of the clock by which the owner has absorbed the lanes: their floor */
 };
 
 /* Set up a store over a heap of its owner, with at most so many lanes; `least` is the smallest block of their
@@ -38,8 +39,8 @@ struct hora__timer_store_options {
     int lanes;
     size_t least;
 };
-__attribute__((warn_unused_result)) int hora__timer_store_init(struct hora__timer_store *store,
-                                                               const struct hora__timer_store_options *options);
+__attribute__((warn_unused_result)) int hora__timer_store_init(
+    struct hora__timer_store *store, const struct hora__timer_store_options *options);
 
 /* Release the reserved slots and all memory but the heap's. The store is empty. */
 void hora__timer_store_destroy(struct hora__timer_store *store);
@@ -71,7 +72,8 @@ struct hora__timer_store_absorber {
     void (*visit)(void *context, struct hora__lane *lane);
     void *context;
 };
-bool hora__timer_store_absorb(struct hora__timer_store *store, const struct hora__timer_store_absorber *absorber);
+bool hora__timer_store_absorb(struct hora__timer_store *store,
+                              const struct hora__timer_store_absorber *absorber);
 
 /* The first node of the heap has left: fetch the far nodes that are due before the one that is first now. */
 void hora__timer_store_follow(struct hora__timer_store *store);

@@ -109,17 +109,20 @@ static void use_pool(void)
     hora_error error;
     hora_class *class;
     EXPECT(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .before = before, .after = after,
-                                           .metrics = HORA_METRICS(.max_names = 9), .admission = HORA_ADMISSION(),
+                                           .metrics = HORA_METRICS(.max_names = 9),
+                                           .admission = HORA_ADMISSION(),
                                            .watchdog = HORA_WATCHDOG(.stuck_after = HORA_HOURS(1)),
                                            .listener = HORA_LISTENER(.done = told, .arg = &done)),
                          &pool, &error) == 0);
     EXPECT(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "some", .limit = 7), &class, &error) == 0);
     run_one(pool);
     EXPECT(runs_before == 1 && runs_after == 1 && done == 1);
-    FILL(hora_pool_stats, output->done == 1 && output->core_threads == 2 && output->state == HORA_POOL_RUNNING,
+    FILL(hora_pool_stats,
+         output->done == 1 && output->core_threads == 2 && output->state == HORA_POOL_RUNNING,
          hora_pool_get_stats(pool, output));
     FILL(hora_counts, output->done == 1, hora_pool_get_counts(pool, "work", output));
-    FILL(hora_distribution, output->count == 1, hora_pool_get_distribution(pool, "work", HORA_METRIC_RUN, output));
+    FILL(hora_distribution, output->count == 1,
+         hora_pool_get_distribution(pool, "work", HORA_METRIC_RUN, output));
     FILL(hora_class_info, output->limit == 7, hora_class_get_info(class, output));
     EXPECT(hora_pool_close(pool) == 0 && hora_pool_free(pool) == 0);
 }
@@ -157,8 +160,8 @@ static void use_scheduler(void)
     context.last_planned = context.last_start = context.last_end = HORA_NEVER;
     EXPECT(hora_trigger_next(trigger, &context) == 77);
     EXPECT(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, &error) == 0);
-    EXPECT(hora_scheduler_schedule_with(scheduler, HORA_TASK(succeed, NULL), HORA_SCHEDULE(.trigger = trigger), &future,
-                                        &error) == 0);
+    EXPECT(hora_scheduler_schedule_with(scheduler, HORA_TASK(succeed, NULL),
+                                        HORA_SCHEDULE(.trigger = trigger), &future, &error) == 0);
     EXPECT(hora_future_get(future, NULL) == 0);
     FILL(hora_schedule_info, output->runs == 1, hora_future_get_schedule_info(future, output));
     (void)hora_future_unref(future);
@@ -175,7 +178,8 @@ static void use_registrar(void)
     EXPECT(hora_registrar_add(registrar, HORA_TASK(succeed, NULL, .name = "x"),
                               HORA_DECLARATION(.fixed_rate = HORA_HOURS(1), .initial_delay = HORA_HOURS(1)),
                               &registration, &error) == 0);
-    FILL(hora_outcome, output->state == HORA_OUTCOME_NONE, hora_registration_get_outcome(registration, output));
+    FILL(hora_outcome, output->state == HORA_OUTCOME_NONE,
+         hora_registration_get_outcome(registration, output));
     EXPECT(hora_registrar_free(registrar) == 0);
 }
 
@@ -186,10 +190,11 @@ static void say_too_much(void)
     hora_pool *pool;
     hora_latch *latch;
     hora_error error;
-    EXPECT(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .added_later = {0, 1}), &pool, &error) == HORA_EINVAL);
+    EXPECT(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .added_later = {0, 1}), &pool, &error) ==
+           HORA_EINVAL);
     EXPECT(strcmp(error.field, "struct_size") == 0);
-    EXPECT(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG(.added_later = {1})), &pool,
-                         &error) == HORA_EINVAL);
+    EXPECT(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG(.added_later = {1})),
+                         &pool, &error) == HORA_EINVAL);
     EXPECT(hora_latch_new(1, HORA_LATCH_OPTIONS(.added_later = {0, 0, 0, 1}), &latch, &error) == HORA_EINVAL);
 #endif
 }

@@ -11,10 +11,11 @@ static void take_down(struct diary *diary, char what, hora_pool *pool, const hor
     CHECK_INT(event->struct_size, sizeof(hora_event));
     CHECK(pool != NULL);
     if (i < MOST_NOTES)
-        diary->notes[i] = (struct note){.what = what,
-                                        .event = *event,
-                                        .future_done = event->future != NULL && hora_future_is_done(event->future),
-                                        .inside = hora_pool_current()};
+        diary->notes[i] =
+            (struct note){.what = what,
+                          .event = *event,
+                          .future_done = event->future != NULL && hora_future_is_done(event->future),
+                          .inside = hora_pool_current()};
     if (i < MOST_NOTES && event->task != NULL && event->task->name != NULL)
         (void)snprintf(diary->notes[i].name, sizeof diary->notes[i].name, "%s", event->task->name);
     if (diary->then != NULL)
@@ -58,8 +59,9 @@ hora_listener diary_listener(struct diary *diary)
 hora_listener diary_listener_for(struct diary *diary, const char *whats)
 {
     hora_listener l = diary_listener(diary);
-    hora_event_fn *const all[] = {&l.started, &l.done,    &l.failed,        &l.rejected,  &l.expired,      &l.skipped,
-                                  &l.stuck,   &l.resized, &l.thread_failed, &l.woke_late, &l.clock_stepped};
+    hora_event_fn *const all[] = {&l.started,       &l.done,      &l.failed,       &l.rejected,
+                                  &l.expired,       &l.skipped,   &l.stuck,        &l.resized,
+                                  &l.thread_failed, &l.woke_late, &l.clock_stepped};
     static const char letters[] = "SDFRXKUZTLC";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strchr(whats, letters[i]) == NULL)

@@ -12,8 +12,9 @@
 enum { MOST_NOTES = 64 };
 
 struct note {
-    char what; /* S started, D done, F failed, R rejected, X expired, K skipped, U stuck, Z resized, T thread_failed, */
-               /* L woke_late, C clock_stepped */
+    char
+        what; /* S started, D done, F failed, R rejected, X expired, K skipped, U stuck, Z resized, T thread_failed, */
+              /* L woke_late, C clock_stepped */
     hora_event event;  /* its pointers are only compared */
     char name[32];     /* of the task; "": none */
     bool future_done;  /* whether its future was done at that moment */
@@ -23,7 +24,8 @@ struct note {
 struct diary {
     atomic_int count;
     struct note notes[MOST_NOTES];
-    void (*then)(hora_pool *pool, char what, const hora_event *event, void *context); /* called after a note, if any */
+    void (*then)(hora_pool *pool, char what, const hora_event *event,
+                 void *context); /* called after a note, if any */
     void *then_context;
 };
 

@@ -19,7 +19,8 @@ void check_says(const char *file, int line, hora_future *future, const char *wan
     test_check_int(file, line, "length", got, (long long)length);
     for (size_t size = 0; size <= length; size += 7) {
         memset(text, '#', sizeof(text));
-        test_check_int(file, line, "length of a part", hora_future_explain(future, text, size), (long long)length);
+        test_check_int(file, line, "length of a part", hora_future_explain(future, text, size),
+                       (long long)length);
         if (size > 0 && (strncmp(text, want, size - 1) != 0 || text[size - 1] != '\0'))
             test_fail(file, line, "cut to %zu bytes", size);
         test_check_int(file, line, "what is behind it", text[size], '#');

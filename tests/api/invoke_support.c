@@ -41,22 +41,24 @@ int venue_all(struct venue *v, const hora_task *const *tasks, int count, hora_fu
     return hora_executor_invoke_all(&v->executor, tasks, count, ret_futures);
 }
 
-int venue_all_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout, hora_future **ret_futures)
+int venue_all_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout,
+                  hora_future **ret_futures)
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_all_for(v->r.pool, tasks, count, timeout, ret_futures);
     return hora_executor_invoke_all_for(&v->executor, tasks, count, timeout, ret_futures);
 }
 
-int venue_any(struct venue *v, const hora_task *const *tasks, int count, void **ret_result, int *reterr_failure)
+int venue_any(struct venue *v, const hora_task *const *tasks, int count, void **ret_result,
+              int *reterr_failure)
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_any(v->r.pool, tasks, count, ret_result, reterr_failure);
     return hora_executor_invoke_any(&v->executor, tasks, count, ret_result, reterr_failure);
 }
 
-int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout, void **ret_result,
-                  int *reterr_failure)
+int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout,
+                  void **ret_result, int *reterr_failure)
 {
     if (v->r.pool != NULL)
         return hora_pool_invoke_any_for(v->r.pool, tasks, count, timeout, ret_result, reterr_failure);
@@ -102,7 +104,8 @@ void start_invoke_all(struct invocation *i, struct venue *v, struct job *jobs, i
 void start_invoke_any(struct invocation *i, struct venue *v, struct job *jobs, int count, hora_ns timeout)
 {
     prepare(i, v, jobs, count);
-    i->call = (struct call){.run = run_any, .object = i, .timeout = timeout, .item = untouched, .takes = true};
+    i->call =
+        (struct call){.run = run_any, .object = i, .timeout = timeout, .item = untouched, .takes = true};
     start_call(&i->call, &v->r.f);
 }
 

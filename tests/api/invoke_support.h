@@ -57,9 +57,10 @@ void venue_close(struct venue *v);
 int venue_all(struct venue *v, const hora_task *const *tasks, int count, hora_future **ret_futures);
 int venue_all_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout,
                   hora_future **ret_futures);
-int venue_any(struct venue *v, const hora_task *const *tasks, int count, void **ret_result, int *reterr_failure);
-int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout, void **ret_result,
-                  int *reterr_failure);
+int venue_any(struct venue *v, const hora_task *const *tasks, int count, void **ret_result,
+              int *reterr_failure);
+int venue_any_for(struct venue *v, const hora_task *const *tasks, int count, hora_ns timeout,
+                  void **ret_result, int *reterr_failure);
 
 enum { MOST_INVOKED = 4 };
 

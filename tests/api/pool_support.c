@@ -172,7 +172,8 @@ void rig_finish(struct rig *r)
     rig_open_gate(r);
     CHECK_OK(hora_pool_shutdown(r->pool));
     if (rig_stats(r).threads == 0)
-        CHECK_OK(hora_pool_shutdown_now(r->pool, NULL)); /* a pool without threads never gets through its queue */
+        CHECK_OK(
+            hora_pool_shutdown_now(r->pool, NULL)); /* a pool without threads never gets through its queue */
     CHECK_OK(hora_pool_await_termination_for(r->pool, HORA_FOREVER));
     CHECK_BOOKS(r->pool);
 }
@@ -211,7 +212,8 @@ void check_books(const char *file, int line, hora_pool *pool)
 
     test_check_error(file, line, "stats", hora_pool_get_stats(pool, &s), 0);
     test_check_int(file, line, "sum of all ends",
-                   s.done + s.failed + s.cancelled + s.rejected + s.abandoned + s.handed_back + s.expired, s.accepted);
+                   s.done + s.failed + s.cancelled + s.rejected + s.abandoned + s.handed_back + s.expired,
+                   s.accepted);
 }
 
 /* ---- jobs ---- */
@@ -318,7 +320,8 @@ void start_get(struct call *call, struct fixture *f, hora_future *future)
 
 void start_get_for(struct call *call, struct fixture *f, hora_future *future, hora_ns timeout)
 {
-    *call = (struct call){.run = run_get_for, .object = future, .timeout = timeout, .item = untouched, .takes = true};
+    *call = (struct call){
+        .run = run_get_for, .object = future, .timeout = timeout, .item = untouched, .takes = true};
     start_call(call, f);
 }
 
@@ -385,6 +388,7 @@ void check_not_done(const char *file, int line, hora_future *future)
     test_check_int(file, line, "failure", hora_future_failure(future), 0);
     test_check_error(file, line, "take", hora_future_take_result(future, &got), HORA_EAGAIN);
     for (int i = 0; i < 3; i++)
-        test_check_error(file, line, "get without time", hora_future_get_for(future, expired[i], &got), HORA_ETIMEDOUT);
+        test_check_error(file, line, "get without time", hora_future_get_for(future, expired[i], &got),
+                         HORA_ETIMEDOUT);
     test_check_pointer(file, line, "result", got, untouched);
 }

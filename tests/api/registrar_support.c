@@ -48,7 +48,8 @@ void check_outcome(const char *file, int line, struct office *o, hora_registrati
 
     CHECK_OK(hora_registration_get_outcome(registration, &outcome));
     test_check_int(file, line, "state", outcome.state, state);
-    test_check_int(file, line, "start", outcome.start.ns, start < 0 ? 0 : o->s.zero[HORA_CLOCK_WALL] + SEC(start));
+    test_check_int(file, line, "start", outcome.start.ns,
+                   start < 0 ? 0 : o->s.zero[HORA_CLOCK_WALL] + SEC(start));
     test_check_int(file, line, "code", outcome.code, code);
     test_check_int(file, line, "runs", outcome.runs, runs);
     test_check_int(file, line, "failures", outcome.failures, failures);

@@ -94,7 +94,8 @@ void stage_open_unheard(struct stage *stage, const hora_scheduler_options *optio
 void stage_open(struct stage *stage, const hora_scheduler_options *options)
 {
     hora_scheduler_options own = *options;
-    const hora_listener told = options->listener != NULL ? *options->listener : (hora_listener)HORA_INIT(hora_listener);
+    const hora_listener told =
+        options->listener != NULL ? *options->listener : (hora_listener)HORA_INIT(hora_listener);
     const hora_listener listener = stage_listener(stage, &told);
 
     own.listener = &listener;
@@ -198,7 +199,8 @@ void tick_drop_result(void *arg)
     atomic_fetch_add(&tick->result_drops, 1);
 }
 
-hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick, const hora_schedule *spec)
+hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
+                        const hora_schedule *spec)
 {
     hora_future *future = NULL;
     hora_error reason;
@@ -252,7 +254,8 @@ hora_ns timetable_next(const hora_trigger_context *context, void *arg)
     atomic_fetch_add(&table->calls, 1);
     CHECK_INT(context->clock, table->line == HORA_CLOCK_DEFAULT ? HORA_CLOCK_MONOTONIC : table->line);
     table->last = *context;
-    while (*second >= 0 && context->last_planned != HORA_NEVER && zero + SEC(*second) <= context->last_planned)
+    while (*second >= 0 && context->last_planned != HORA_NEVER &&
+           zero + SEC(*second) <= context->last_planned)
         second++;
     atomic_fetch_sub(&table->going, 1);
     return *second < 0 ? HORA_NEVER : zero + SEC(*second);

@@ -80,11 +80,13 @@ int tick_run(void *tick, void **ret_result);
 void tick_drop(void *tick);
 void tick_drop_result(void *tick);
 
-#define TICK(tick) HORA_TASK(tick_run, (tick), .drop = tick_drop, .drop_result = tick_drop_result, .name = "tick")
-#define A_TICK(s)  {.stage = (s)}
+#define TICK(tick) \
+    HORA_TASK(tick_run, (tick), .drop = tick_drop, .drop_result = tick_drop_result, .name = "tick")
+#define A_TICK(s) {.stage = (s)}
 
 /* Schedule a tick. NULL only after a failed check. */
-hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick, const hora_schedule *spec);
+hora_future *start_tick(const char *file, int line, struct stage *stage, struct tick *tick,
+                        const hora_schedule *spec);
 #define START(stage, tick, ...) start_tick(__FILE__, __LINE__, (stage), (tick), HORA_SCHEDULE(__VA_ARGS__))
 /* Cancel it, let go of it, and see that the task is dropped once no run is going. */
 void end_tick(const char *file, int line, struct tick *tick, hora_future *future);
@@ -92,8 +94,9 @@ void end_tick(const char *file, int line, struct tick *tick, hora_future *future
 
 /* It has run as often as that, and run i began in second starts[i], exactly. */
 void check_starts(const char *file, int line, struct tick *tick, int runs, const int *starts);
-#define CHECK_STARTS(tick, ...) \
-    check_starts(__FILE__, __LINE__, (tick), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define CHECK_STARTS(tick, ...)                                                                 \
+    check_starts(__FILE__, __LINE__, (tick), (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
+                 (int[]){__VA_ARGS__})
 #define CHECK_NO_START(tick) check_starts(__FILE__, __LINE__, (tick), 0, NULL)
 
 /* hora_future_get_schedule_info, which must succeed. */

@@ -41,8 +41,8 @@ void fixture_open(struct fixture *f)
     *f = (struct fixture){0};
     for (int i = 0; i < ELEMENTS; i++)
         elements[i] = (struct element){.value = i, .due = i};
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1), .wall = wall), &f->clock,
-                                    NULL));
+    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1), .wall = wall),
+                                    &f->clock, NULL));
     f->view = hora_virtual_clock_view(f->clock, HORA_CLOCK_MONOTONIC);
 }
 
@@ -70,8 +70,8 @@ hora_ns element_remaining(const void *element, void *context)
     return e->due - hora_clock_now(f->view);
 }
 
-int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item), const hora_clock *clock,
-               hora_queue **ret_queue)
+int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item),
+               const hora_clock *clock, hora_queue **ret_queue)
 {
     hora_queue_options options = HORA_INIT(hora_queue_options);
 
@@ -242,8 +242,8 @@ void start_take(struct call *call, struct fixture *f)
 
 void start_poll_for(struct call *call, struct fixture *f, hora_ns timeout)
 {
-    *call =
-        (struct call){.run = run_poll_for, .object = f->queue, .item = untouched, .takes = true, .timeout = timeout};
+    *call = (struct call){
+        .run = run_poll_for, .object = f->queue, .item = untouched, .takes = true, .timeout = timeout};
     start_call(call, f);
 }
 
@@ -374,7 +374,8 @@ void check_empty(const char *file, int line, hora_queue *queue)
     test_check_error(file, line, "peek", hora_queue_peek(queue, &got), HORA_EEMPTY);
     check_poll_fails(file, line, queue, HORA_EEMPTY);
     for (int i = 0; i < 3; i++)
-        test_check_error(file, line, "poll_for", hora_queue_poll_for(queue, expired[i], &got), HORA_ETIMEDOUT);
+        test_check_error(file, line, "poll_for", hora_queue_poll_for(queue, expired[i], &got),
+                         HORA_ETIMEDOUT);
     test_check_pointer(file, line, "output of calls that failed", got, untouched);
     test_check_int(file, line, "snapshot of an empty queue", hora_queue_snapshot(queue, some, 2), 0);
     test_check_pointer(file, line, "end of the snapshot", some[0], NULL);
@@ -429,7 +430,8 @@ void check_no_order(const char *file, int line, hora_future *a, hora_future *b)
     test_check_int(file, line, "order", order, -7);
 }
 
-void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field, const char *words)
+void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field,
+                   const char *words)
 {
     test_check_error(file, line, "code of the reason", error->code, code);
     if (memchr(error->message, '\0', sizeof(error->message)) == NULL || error->message[0] == '\0')
@@ -437,7 +439,8 @@ void check_refusal(const char *file, int line, const hora_error *error, int code
     else if (strstr(error->message, words) == NULL)
         test_fail(file, line, "the reason is \"%s\", not \"%s\"", error->message, words);
     if (field != NULL && (error->field == NULL || strcmp(error->field, field) != 0))
-        test_fail(file, line, "it is about %s, not %s", error->field != NULL ? error->field : "nothing", field);
+        test_fail(file, line, "it is about %s, not %s", error->field != NULL ? error->field : "nothing",
+                  field);
 }
 
 bool is_readable(int fd)

@@ -78,8 +78,8 @@ void fixture_open_queue(struct fixture *f, enum kind kind, int capacity);
 void fixture_close(struct fixture *f);
 
 /* A queue of the fixture's kind on some clock, for tests that need another destructor or clock than the fixture's. */
-int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item), const hora_clock *clock,
-               hora_queue **ret_queue);
+int make_queue(struct fixture *f, enum kind kind, int capacity, void (*drop)(void *item),
+               const hora_clock *clock, hora_queue **ret_queue);
 
 /* The remaining callback of DELAY_ASKED; its context is the fixture. */
 hora_ns element_remaining(const void *element, void *context);
@@ -196,8 +196,10 @@ void check_no_order(const char *file, int line, hora_future *a, hora_future *b);
 
 /* A call that was refused has written all of its hora_error: this code, this field (NULL: it is not looked at), and a sentence with
  * these words in it. */
-void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field, const char *words);
-#define CHECK_REFUSAL(error, code, field, words) check_refusal(__FILE__, __LINE__, (error), (code), (field), (words))
+void check_refusal(const char *file, int line, const hora_error *error, int code, const char *field,
+                   const char *words);
+#define CHECK_REFUSAL(error, code, field, words) \
+    check_refusal(__FILE__, __LINE__, (error), (code), (field), (words))
 
 /* Whether a descriptor polls readable now. */
 bool is_readable(int fd);

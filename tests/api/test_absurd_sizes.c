@@ -37,7 +37,8 @@ static int try_absurd_sizes(void)
         return 1;
     if (hora_queue_new_array(INT_MAX, NULL, &queue, NULL) != HORA_ENOMEM || (void *)queue != untouched)
         return 2;
-    if (hora_queue_new_priority(INT_MAX, HORA_QUEUE_OPTIONS(.compare = compare_nothing), &queue, NULL) != HORA_ENOMEM ||
+    if (hora_queue_new_priority(INT_MAX, HORA_QUEUE_OPTIONS(.compare = compare_nothing), &queue, NULL) !=
+            HORA_ENOMEM ||
         (void *)queue != untouched)
         return 3;
     if (hora_queue_new_linked(INT_MAX, NULL, &queue, NULL) != 0 || hora_queue_offer(queue, untouched) != 0 ||

@@ -13,8 +13,8 @@ static void open_scheduler(struct trial *t, int threads)
     hora_error reason;
 
     trial_prepare(t);
-    if (try_scheduler(&t->r, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()), &reason) <
-        0)
+    if (try_scheduler(&t->r, HORA_SCHEDULER_OPTIONS(.core_threads = threads, .admission = HORA_ADMISSION()),
+                      &reason) < 0)
         test_fail(__FILE__, __LINE__, "the scheduler is refused: %s", reason.message);
 }
 
@@ -24,7 +24,8 @@ static struct act *act_in(struct trial *t, hora_ns delay, const hora_task_option
     struct act *act = act_new(t, true);
 
     CHECK_OK(hora_scheduler_schedule_with(t->r.pool, HORA_TASK(act_run, act),
-                                          HORA_SCHEDULE(.initial_delay = delay, .options = terms), &act->future, NULL));
+                                          HORA_SCHEDULE(.initial_delay = delay, .options = terms),
+                                          &act->future, NULL));
     return act;
 }
 
@@ -104,7 +105,8 @@ TEST(admission_scheduler_keeps_the_rate_of_a_class, "")
         struct act *act = act_new(&t, false);
         CHECK_OK(hora_scheduler_schedule_with(
             t.r.pool, HORA_TASK(act_run, act),
-            HORA_SCHEDULE(.initial_delay = S(1), .options = HORA_TASK_OPTIONS(.task_class = polite)), NULL, NULL));
+            HORA_SCHEDULE(.initial_delay = S(1), .options = HORA_TASK_OPTIONS(.task_class = polite)), NULL,
+            NULL));
     }
     (void)act_in(&t, S(12), NULL);
     time_passes(&t, S(1));
@@ -129,10 +131,10 @@ TEST(admission_series_waits_for_admission, "")
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct beat beat = A_BEAT(&t.r, 0);
     hora_future *series;
-    CHECK_OK(hora_scheduler_schedule_with(
-        t.r.pool, BEAT(&beat),
-        HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1), .options = HORA_TASK_OPTIONS(.task_class = one)),
-        &series, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(t.r.pool, BEAT(&beat),
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_rate = S(1),
+                                                        .options = HORA_TASK_OPTIONS(.task_class = one)),
+                                          &series, NULL));
     time_passes(&t, S(1));
     time_passes(&t, S(1));
     struct act *act = act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
@@ -261,8 +263,8 @@ TEST(admission_series_that_runs_is_moved_to_another_class, "")
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
     struct act *series = act_new(&t, true);
     CHECK_OK(hora_scheduler_schedule_with(t.r.pool, HORA_TASK(act_run, series),
-                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_delay = S(1)), &series->future,
-                                          NULL));
+                                          HORA_SCHEDULE(.initial_delay = S(1), .fixed_delay = S(1)),
+                                          &series->future, NULL));
     CHECK_OK(hora_future_set_class(series->future, one)); /* before it is due */
     CHECK_OK(hora_future_set_class(series->future, NULL));
     time_passes(&t, S(1));
@@ -356,12 +358,13 @@ TEST(admission_scheduler_runs_what_is_awaited_in_its_time, "")
         struct act *act = act_new(&t, false);
         CHECK_OK(hora_scheduler_schedule_with(
             t.r.pool, HORA_TASK(act_run, act),
-            HORA_SCHEDULE(.initial_delay = S(1 + i), .options = HORA_TASK_OPTIONS(.task_class = one, .key = 6)),
+            HORA_SCHEDULE(.initial_delay = S(1 + i),
+                          .options = HORA_TASK_OPTIONS(.task_class = one, .key = 6)),
             &act->future, NULL));
     }
     awaits.future = t.acts[1].future;
-    CHECK_OK(
-        hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TASK_OPTIONS(.task_class = one), &outer, NULL));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(await, &awaits), HORA_TASK_OPTIONS(.task_class = one),
+                                   &outer, NULL));
     time_passes(&t, S(2) - 1);
     CHECK_INT(t.begun, 0); /* it waits for the second, and is too early for that */
     time_passes(&t, 1);
@@ -402,28 +405,33 @@ TEST(schedule_with_terms_that_cannot_work_is_refused, "")
     open_scheduler(&t, 1);
     hora_pool *pool = t.r.pool;
     CHECK_ERROR(
-        hora_schedule_check(HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &reason),
+        hora_schedule_check(HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)),
+                            &reason),
         HORA_EINVAL);
     CHECK_REFUSAL(&reason, HORA_EINVAL, "finish_within", "finish_within");
-    CHECK_ERROR(hora_schedule_check(
-                    HORA_SCHEDULE(.initial_delay = 1, .options = &(hora_task_options){.struct_size = 1}), &reason),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_schedule_check(
+            HORA_SCHEDULE(.initial_delay = 1, .options = &(hora_task_options){.struct_size = 1}), &reason),
+        HORA_EINVAL);
     CHECK_REFUSAL(&reason, HORA_EINVAL, "options", "struct_size");
-    CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.initial_delay = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)),
-                                 &reason));
+    CHECK_OK(hora_schedule_check(
+        HORA_SCHEDULE(.initial_delay = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &reason));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     pool, HORA_TASK(act_run, NULL),
-                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &future, NULL),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.finish_within = 1)), &future,
+                    NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(
                     pool, HORA_TASK(act_run, NULL),
-                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.run_limit = -1)), &future, NULL),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.run_limit = -1)), &future,
+                    NULL),
                 HORA_EINVAL);
     rig_prepare(&plain, false);
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = plain.f.view), &plain.pool, NULL));
-    CHECK_ERROR(hora_scheduler_schedule_with(plain.pool, HORA_TASK(act_run, NULL),
-                                             HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.key = 1)),
-                                             &future, NULL),
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = plain.f.view), &plain.pool,
+                                NULL));
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    plain.pool, HORA_TASK(act_run, NULL),
+                    HORA_SCHEDULE(.fixed_rate = 1, .options = HORA_TASK_OPTIONS(.key = 1)), &future, NULL),
                 HORA_ENOTSUP);
     CHECK_POINTER(future, untouched);
     rig_close(&plain);

@@ -56,8 +56,10 @@ TEST(array_capacity_must_be_positive, "ArrayBlockingQueueTest.testConstructor_no
 
     for (int i = 0; i < 3; i++) {
         CHECK_ERROR(hora_queue_new_array(capacities[i], NULL, &queue, NULL), HORA_EINVAL);
-        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = false), &queue, NULL), HORA_EINVAL);
-        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = true), &queue, NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = false), &queue, NULL),
+                    HORA_EINVAL);
+        CHECK_ERROR(hora_queue_new_array(capacities[i], HORA_QUEUE_OPTIONS(.fair = true), &queue, NULL),
+                    HORA_EINVAL);
     }
     CHECK_POINTER(queue, untouched);
 }

@@ -159,7 +159,8 @@ TEST(queue_constructors_refuse_a_null_output, "")
     CHECK_ERROR(hora_queue_new_array(1, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_queue_new_linked(1, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_queue_new_synchronous(NULL, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_nothing), NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_nothing), NULL, NULL),
+                HORA_EINVAL);
     CHECK_ERROR(hora_queue_new_delay(NULL, NULL, NULL), HORA_EINVAL);
 }
 

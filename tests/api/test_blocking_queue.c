@@ -50,7 +50,8 @@ static void refuses_to_drain_to_nowhere(enum kind kind)
     CHECK_INT(hora_queue_size(f.queue), size);
     fixture_close(&f);
 }
-EVERY_KIND(refuses_to_drain_to_nowhere, "BlockingQueueTest.testDrainToNull BlockingQueueTest.testDrainToNullN")
+EVERY_KIND(refuses_to_drain_to_nowhere,
+           "BlockingQueueTest.testDrainToNull BlockingQueueTest.testDrainToNullN")
 
 static void refuses_to_drain_to_itself(enum kind kind)
 {

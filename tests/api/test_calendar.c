@@ -39,7 +39,8 @@ TEST(calendar_of_nothing_excludes_nothing, "")
 TEST(calendar_excludes_dates_of_one_year_and_of_all, "")
 {
     const hora_date dates[] = {{0, 12, 25}, {2026, 5, 1}, {0, 2, 29}};
-    hora_calendar *calendar = a_calendar("Europe/Berlin", HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 3));
+    hora_calendar *calendar =
+        a_calendar("Europe/Berlin", HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 3));
     FREE(calendar, "2026-12-24T23:59:59.999999999+01:00");
     EXCLUDED(calendar, "2026-12-25T00:00:00+01:00");
     EXCLUDED(calendar, "2026-12-25T23:59:59.999999999+01:00");
@@ -103,7 +104,8 @@ TEST(calendar_window_may_last_a_day, "")
 TEST(calendar_window_follows_the_clocks_on_the_wall, "")
 {
     const hora_calendar_window window = {2 * HOUR, 3 * HOUR, 0};
-    hora_calendar *calendar = a_calendar("Europe/Berlin", HORA_CALENDAR_OPTIONS(.windows = &window, .window_count = 1));
+    hora_calendar *calendar =
+        a_calendar("Europe/Berlin", HORA_CALENDAR_OPTIONS(.windows = &window, .window_count = 1));
     FREE(calendar, "2026-03-29T00:59:59Z"); /* 01:59:59, then 03:00 */
     FREE(calendar, "2026-03-29T01:00:00Z");
     FREE(calendar, "2026-10-24T23:59:59Z");
@@ -122,7 +124,8 @@ static bool walk_excludes(const hora_calendar_options *options, const hora_zone 
         return true;
     for (size_t i = 0; i < options->date_count; i++) {
         const hora_date *date = &options->dates[i];
-        if (date->month == local.month && date->day == local.day && (date->year == 0 || date->year == local.year))
+        if (date->month == local.month && date->day == local.day &&
+            (date->year == 0 || date->year == local.year))
             return true;
     }
     int second = (local.hour * 60 + local.minute) * 60 + local.second;
@@ -131,7 +134,8 @@ static bool walk_excludes(const hora_calendar_options *options, const hora_zone 
         const hora_calendar_window *window = &options->windows[i];
         unsigned days = window->weekdays == 0 ? 0xfe : window->weekdays;
         bool over_midnight = window->to <= window->from;
-        if ((days >> local.weekday & 1) != 0 && second >= window->from && (over_midnight || second < window->to))
+        if ((days >> local.weekday & 1) != 0 && second >= window->from &&
+            (over_midnight || second < window->to))
             return true;
         if (over_midnight && (days >> yesterday & 1) != 0 && second < window->to)
             return true;
@@ -140,7 +144,8 @@ static bool walk_excludes(const hora_calendar_options *options, const hora_zone 
 }
 
 /* The first minute that is free, found by a walk, and by a trigger of every minute. */
-static void compare_with_walk(const char *name, const hora_calendar_options *options, const char *from, int minutes)
+static void compare_with_walk(const char *name, const hora_calendar_options *options, const char *from,
+                              int minutes)
 {
     hora_calendar *calendar = a_calendar(name, options);
     hora_zone *zone = a_zone(name);
@@ -154,7 +159,8 @@ static void compare_with_walk(const char *name, const hora_calendar_options *opt
         hora_ns at = begin + HORA_MINUTES(i);
         bool excluded = walk_excludes(options, zone, at);
         if (excluded != hora_calendar_excludes(calendar, (hora_instant){at}))
-            test_fail(__FILE__, __LINE__, "%s, minute %d from %s is %sexcluded", name, i, from, excluded ? "not " : "");
+            test_fail(__FILE__, __LINE__, "%s, minute %d from %s is %sexcluded", name, i, from,
+                      excluded ? "not " : "");
         if (excluded)
             continue;
         if (hora_trigger_next(trigger, &context) != at)
@@ -171,9 +177,11 @@ static void compare_with_walk(const char *name, const hora_calendar_options *opt
 TEST(calendar_agrees_with_a_walk_through_changes_of_the_clocks, "")
 {
     const hora_date dates[] = {{0, 11, 7}, {2011, 12, 31}, {0, 3, 14}};
-    const hora_calendar_window windows[] = {{22 * HOUR + 1800, 2 * HOUR + 1800, 0}, {12 * HOUR, 13 * HOUR, 1 << 3}};
-    const hora_calendar_options *options = HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 3, .weekdays = 1 << 4,
-                                                                 .windows = windows, .window_count = 2);
+    const hora_calendar_window windows[] = {{22 * HOUR + 1800, 2 * HOUR + 1800, 0},
+                                            {12 * HOUR, 13 * HOUR, 1 << 3}};
+    const hora_calendar_options *options =
+        HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 3, .weekdays = 1 << 4, .windows = windows,
+                              .window_count = 2);
     int minutes = test_simulated() ? 1500 : 6 * 1440;
     compare_with_walk("Pacific/Apia", options, "2011-12-29T00:00:00Z", minutes);
     compare_with_walk("America/Sao_Paulo", options, "2018-11-03T00:00:00Z", minutes);
@@ -191,17 +199,21 @@ TEST(calendar_refuses_bad_input, "")
     hora_calendar *calendar = (hora_calendar *)untouched;
 
     for (size_t i = 0; i < sizeof(bad_dates) / sizeof(*bad_dates); i++)
-        CHECK_ERROR(
-            hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = &bad_dates[i], .date_count = 1), &calendar, NULL),
-            HORA_EINVAL);
+        CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = &bad_dates[i], .date_count = 1),
+                                      &calendar, NULL),
+                    HORA_EINVAL);
     for (size_t i = 0; i < sizeof(bad_windows) / sizeof(*bad_windows); i++)
-        CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &bad_windows[i], .window_count = 1),
+        CHECK_ERROR(hora_calendar_new(NULL,
+                                      HORA_CALENDAR_OPTIONS(.windows = &bad_windows[i], .window_count = 1),
                                       &calendar, NULL),
                     HORA_EINVAL);
     CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1), &calendar, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 8), &calendar, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.date_count = 1), &calendar, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.window_count = 1), &calendar, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 1 << 8), &calendar, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.date_count = 1), &calendar, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.window_count = 1), &calendar, NULL),
+                HORA_EINVAL);
     CHECK_ERROR(hora_calendar_new(NULL, &(hora_calendar_options){0}, &calendar, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_calendar_new(NULL, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(calendar, untouched);
@@ -218,25 +230,32 @@ TEST(calendar_that_excludes_everything_is_refused, "")
     hora_date dates[366];
     int count = 0;
 
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 0xfe), &calendar, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &all_day, .window_count = 1), &calendar, NULL),
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.weekdays = 0xfe), &calendar, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &all_day, .window_count = 1),
+                                  &calendar, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &from_noon, .window_count = 1),
+                                  &calendar, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(
-        hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = &from_noon, .window_count = 1), &calendar, NULL),
-        HORA_EINVAL);
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2, .weekdays = 0xc0),
-                                  &calendar, NULL),
-                HORA_EINVAL); /* the weekend, and two parts of each other day */
+        hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2, .weekdays = 0xc0),
+                          &calendar, NULL),
+        HORA_EINVAL); /* the weekend, and two parts of each other day */
     for (int month = 0; month < 12; month++)
         for (int day = 1; day <= month_days[month]; day++)
             dates[count++] = (hora_date){0, month + 1, day};
-    CHECK_ERROR(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 366), &calendar, NULL),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 366), &calendar, NULL),
+        HORA_EINVAL);
     CHECK_POINTER(calendar, untouched);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2), &calendar, NULL));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = in_two, .window_count = 2), &calendar,
+                               NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = almost, .window_count = 2), &calendar, NULL));
+    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.windows = almost, .window_count = 2), &calendar,
+                               NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
-    CHECK_OK(hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 365), &calendar, NULL));
+    CHECK_OK(
+        hora_calendar_new(NULL, HORA_CALENDAR_OPTIONS(.dates = dates, .date_count = 365), &calendar, NULL));
     CHECK_POINTER(hora_calendar_unref(calendar), NULL);
 }

@@ -162,8 +162,8 @@ TEST(carry_what_the_terms_say, "")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, CARRYING(own)));
     struct baggage mine = {.what = "mine"};
     struct look look = {.runs = 0};
-    CHECK_OK(
-        hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TASK_OPTIONS(.context = &mine), NULL, NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &look), HORA_TASK_OPTIONS(.context = &mine),
+                                   NULL, NULL));
     settle(&r.f);
     CHECK_INT(strcmp(look.what, "mine"), 0);
     CHECK_POINTER(look.carried, &mine);
@@ -178,8 +178,8 @@ TEST(carry_without_hooks, "")
     struct rig r;
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
     struct look looks[2] = {{.runs = 0}};
-    CHECK_OK(
-        hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]), HORA_TASK_OPTIONS(.context = &r), NULL, NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, HORA_TASK(look_around, &looks[0]),
+                                   HORA_TASK_OPTIONS(.context = &r), NULL, NULL));
     CHECK_OK(hora_pool_execute(r.pool, HORA_TASK(look_around, &looks[1])));
     settle(&r.f);
     CHECK_POINTER(looks[0].carried, &r);
@@ -228,9 +228,9 @@ TEST(carry_nothing_if_the_caller_runs_it, "")
     struct rig r;
     struct journal journal;
     struct carrying own = carrying(&journal);
-    rig_open(
-        &r, false,
-        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS, CARRYING(own)));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS,
+                               CARRYING(own)));
     struct job first = A_WAITING_JOB(&r);
     struct look look = {.runs = 0};
     execute_job(&r, &first);

@@ -135,7 +135,8 @@ TEST(chain_of_cancels, "")
 
     chain_open(&chain);
     for (int i = 0; i < chain.length; i++)
-        CHECK_OK(hora_future_new(HORA_TASK(never, &chain.links[i], .drop = cancel_next), &chain.links[i].future));
+        CHECK_OK(
+            hora_future_new(HORA_TASK(never, &chain.links[i], .drop = cancel_next), &chain.links[i].future));
     CHECK_INT(hora_future_cancel(chain.links[0].future, true), HORA_CANCEL_REMOVED);
     release(&chain);
     chain_close(&chain);
@@ -150,8 +151,8 @@ TEST(chain_of_cancels_in_a_pool, "")
     rig_open_occupied(&r);
     chain_open(&chain);
     for (int i = 0; i < chain.length; i++)
-        CHECK_OK(
-            hora_pool_submit(r.pool, HORA_TASK(never, &chain.links[i], .drop = cancel_next), &chain.links[i].future));
+        CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(never, &chain.links[i], .drop = cancel_next),
+                                  &chain.links[i].future));
     CHECK_INT(hora_future_cancel(chain.links[0].future, true), HORA_CANCEL_REMOVED);
     release(&chain);
     chain_close(&chain);
@@ -173,7 +174,8 @@ TEST(chain_of_last_references, "")
 
     chain_open(&chain);
     for (int i = 0; i < chain.length; i++)
-        CHECK_OK(hora_future_new(HORA_TASK(never, &chain.links[i], .drop = unref_next), &chain.links[i].future));
+        CHECK_OK(
+            hora_future_new(HORA_TASK(never, &chain.links[i], .drop = unref_next), &chain.links[i].future));
     (void)hora_future_unref(chain.links[0].future);
     chain_close(&chain);
 }
@@ -201,8 +203,8 @@ TEST(chain_of_last_references_to_scheduled_futures, "")
     chain_open(&chain);
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &scheduler, NULL));
     for (int i = 0; i < chain.length; i++) {
-        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(never, &chain.links[i], .drop = unref_next), HORA_FOREVER,
-                                         &chain.links[i].future));
+        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(never, &chain.links[i], .drop = unref_next),
+                                         HORA_FOREVER, &chain.links[i].future));
         CHECK_INT(hora_pool_remove(scheduler, chain.links[i].future), 1);
     }
     (void)hora_future_unref(chain.links[0].future);

@@ -27,7 +27,8 @@ TEST(class_that_cannot_work_is_refused_with_a_reason, "")
     (void)trial_class(&t, HORA_CLASS_OPTIONS(.name = "a", .reserve = 1));
     CHECK_ERROR(refused(NULL, HORA_CLASS_OPTIONS(.name = "b"), "NULL"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, NULL, "struct_size"), HORA_EINVAL);
-    CHECK_ERROR(refused(pool, &(hora_class_options){.struct_size = 3, .name = "b"}, "struct_size"), HORA_EINVAL);
+    CHECK_ERROR(refused(pool, &(hora_class_options){.struct_size = 3, .name = "b"}, "struct_size"),
+                HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.limit = 1), "name"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = ""), "name"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = long_name), "63"), HORA_EINVAL);
@@ -38,9 +39,12 @@ TEST(class_that_cannot_work_is_refused_with_a_reason, "")
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .per = -1), "negative"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .rate = 1), "per is 0"), HORA_EINVAL);
     CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .per = 1), "without a rate"), HORA_EINVAL);
-    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .rate = 65537, .per = 1), "65536"), HORA_EINVAL);
-    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .limit = 1, .reserve = 2), "limit"), HORA_EINVAL);
-    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .reserve = 2), "reserves together"), HORA_EINVAL);
+    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .rate = 65537, .per = 1), "65536"),
+                HORA_EINVAL);
+    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .limit = 1, .reserve = 2), "limit"),
+                HORA_EINVAL);
+    CHECK_ERROR(refused(pool, HORA_CLASS_OPTIONS(.name = "b", .reserve = 2), "reserves together"),
+                HORA_EINVAL);
     CHECK_ERROR(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "b"), NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(hora_pool_find_class(pool, "b"), NULL);
     trial_close(&t);
@@ -65,7 +69,8 @@ TEST(class_is_found_by_its_name_and_shows_what_it_is, "")
     char name[8] = "slow";
 
     trial_open(&t, 2, 0);
-    hora_class *slow = trial_class(&t, HORA_CLASS_OPTIONS(.name = name, .limit = 2, .reserve = 1, .rate = 5, .per = 7));
+    hora_class *slow =
+        trial_class(&t, HORA_CLASS_OPTIONS(.name = name, .limit = 2, .reserve = 1, .rate = 5, .per = 7));
     name[0] = 'X'; /* it was copied */
     CHECK_POINTER(hora_pool_find_class(t.r.pool, "slow"), slow);
     CHECK_POINTER(hora_pool_find_class(t.r.pool, "slo"), NULL);
@@ -151,7 +156,8 @@ TEST(class_begins_no_more_than_its_rate, "")
     enum { N = 7 };
 
     trial_open(&t, 4, 0);
-    hora_class *polite = trial_class(&t, HORA_CLASS_OPTIONS(.name = "polite", .rate = 3, .per = HORA_SECONDS(1)));
+    hora_class *polite =
+        trial_class(&t, HORA_CLASS_OPTIONS(.name = "polite", .rate = 3, .per = HORA_SECONDS(1)));
     for (int i = 0; i < N; i++)
         (void)act_quick(&t, HORA_TASK_OPTIONS(.task_class = polite));
     settle(&t.r.f);
@@ -203,7 +209,8 @@ TEST(class_that_is_changed_lets_begin_what_may, "")
     CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.limit = 3), NULL));
     settle(&t.r.f);
     CHECK_INT(t.begun, 3);
-    CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), NULL)); /* what runs goes on */
+    CHECK_OK(
+        hora_class_set(slow, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), NULL)); /* what runs goes on */
     act_let_end(&t.acts[0]);
     CHECK_INT(t.begun, 3);
     CHECK_OK(hora_class_set(slow, HORA_CLASS_OPTIONS(.rate = 1, .per = HORA_SECONDS(1)), NULL));
@@ -285,7 +292,8 @@ TEST(worker_that_is_written_off_leaves_its_place_to_others, "")
 
     trial_open(&t, 1, 0);
     hora_class *one = trial_class(&t, HORA_CLASS_OPTIONS(.name = "one", .limit = 1));
-    (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one, .stuck_after = HORA_SECONDS(1), .replace_stuck = true));
+    (void)act_waiting(
+        &t, HORA_TASK_OPTIONS(.task_class = one, .stuck_after = HORA_SECONDS(1), .replace_stuck = true));
     (void)act_waiting(&t, HORA_TASK_OPTIONS(.task_class = one));
     (void)act_waiting(&t, NULL);
     CHECK_BEGUN(&t, 0);
@@ -311,9 +319,9 @@ TEST(full_admission_queue_starts_a_thread_only_for_what_may_begin, "")
     (void)act_waiting(&t, NULL);
     CHECK_BEGUN(&t, 0);
     struct act *no = act_new(&t, false);
-    CHECK_ERROR(
-        hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, no), HORA_TASK_OPTIONS(.task_class = one), &future, NULL),
-        HORA_EREJECTED);
+    CHECK_ERROR(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, no), HORA_TASK_OPTIONS(.task_class = one),
+                                      &future, NULL),
+                HORA_EREJECTED);
     CHECK_INT(class_info(one).running, 1);
     CHECK_INT(class_info(one).waiting, 0);
     (void)act_waiting(&t, NULL);

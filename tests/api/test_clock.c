@@ -145,7 +145,8 @@ static void do_nothing(int signal)
 /* Handlers run while the thread waits; the wait goes on. */
 TEST_REAL(waits_are_not_shortened_by_signals, "")
 {
-    const struct sigaction action = {.sa_handler = do_nothing}; /* stays: valgrind may deliver a last one late */
+    const struct sigaction action = {.sa_handler =
+                                         do_nothing}; /* stays: valgrind may deliver a last one late */
     const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
 
     CHECK_INT(sigaction(SIGALRM, &action, NULL), 0);
@@ -194,7 +195,8 @@ TEST(waits_on_every_system_clock_can_be_woken, "")
 {
     for (int i = 0; i < 3; i++) {
         hora_latch *latch;
-        CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_clock_system(timelines[i])), &latch, NULL));
+        CHECK_OK(
+            hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_clock_system(timelines[i])), &latch, NULL));
         test_thread *thread = test_thread_start(NULL, count_down, latch);
         int error = hora_latch_await_for(latch, HORA_HOURS(1));
         CHECK(error == 0 || (error == HORA_ETIMEDOUT && may_be_late()));

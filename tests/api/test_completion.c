@@ -53,8 +53,11 @@ static void start_service_take(struct call *call, struct desk *d)
 
 static void start_service_poll_for(struct call *call, struct desk *d, hora_ns timeout)
 {
-    *call = (struct call){
-        .run = run_service_poll_for, .object = d->service, .timeout = timeout, .item = untouched, .takes = true};
+    *call = (struct call){.run = run_service_poll_for,
+                          .object = d->service,
+                          .timeout = timeout,
+                          .item = untouched,
+                          .takes = true};
     start_call(call, &d->v.r.f);
 }
 
@@ -76,8 +79,8 @@ static void check_polls_nothing(const char *file, int line, struct desk *d)
 
     test_check_error(file, line, "poll", hora_completion_service_poll(d->service, &got), HORA_EEMPTY);
     for (int i = 0; i < 3; i++)
-        test_check_error(file, line, "poll_for", hora_completion_service_poll_for(d->service, expired[i], &got),
-                         HORA_ETIMEDOUT);
+        test_check_error(file, line, "poll_for",
+                         hora_completion_service_poll_for(d->service, expired[i], &got), HORA_ETIMEDOUT);
     test_check_pointer(file, line, "output", got, untouched);
 }
 #define CHECK_POLLS_NOTHING(d) check_polls_nothing(__FILE__, __LINE__, (d))
@@ -117,8 +120,8 @@ TEST(completion_makes_its_own_queue, "ExecutorCompletionServiceTest.testConstruc
     CHECK_OK(hora_queue_free(synchronous));
 }
 
-TEST(completion_submit_refuses_null,
-     "ExecutorCompletionServiceTest.testSubmitNullCallable ExecutorCompletionServiceTest.testSubmitNullRunnable")
+TEST(completion_submit_refuses_null, "ExecutorCompletionServiceTest.testSubmitNullCallable "
+                                     "ExecutorCompletionServiceTest.testSubmitNullRunnable")
 {
     struct desk d;
     hora_future *future = (hora_future *)untouched;
@@ -196,7 +199,8 @@ TEST(completion_timed_poll_waits_for_its_time, "ExecutorCompletionServiceTest.te
     desk_close(&d);
 }
 
-TEST(completion_gives_nothing_before_it_is_done, "ExecutorCompletionServiceTest.testPollReturnsNullBeforeCompletion")
+TEST(completion_gives_nothing_before_it_is_done,
+     "ExecutorCompletionServiceTest.testPollReturnsNullBeforeCompletion")
 {
     struct desk d;
     struct job job = A_WAITING_JOB(&d.v.r);
@@ -258,8 +262,8 @@ static int do_nothing(void *arg, void **ret_result)
 }
 
 /* The future that submit returned is the one that is taken; whoever asked to be told has been. */
-TEST(completion_takes_a_future_with_a_callback,
-     "ExecutorCompletionServiceTest.testNewTaskForCallable ExecutorCompletionServiceTest.testNewTaskForRunnable")
+TEST(completion_takes_a_future_with_a_callback, "ExecutorCompletionServiceTest.testNewTaskForCallable "
+                                                "ExecutorCompletionServiceTest.testNewTaskForRunnable")
 {
     for (int with_result = 0; with_result < 2; with_result++) {
         struct desk d;
@@ -297,7 +301,8 @@ TEST(completion_collects_all_results, "ExecutorCompletionService9Test.testSolveA
 
     desk_open(&d);
     for (int i = 0; i < 5; i++)
-        CHECK_OK(hora_completion_service_submit(d.service, HORA_TASK(give_arg, i % 4 == 0 ? NULL : item(i)), NULL));
+        CHECK_OK(hora_completion_service_submit(d.service, HORA_TASK(give_arg, i % 4 == 0 ? NULL : item(i)),
+                                                NULL));
     for (int i = 0; i < 5; i++) {
         hora_future *future;
         void *result;
@@ -325,7 +330,8 @@ TEST(completion_finds_the_first_result, "ExecutorCompletionService9Test.testSolv
     desk_open(&d);
     CHECK_OK(hora_completion_service_submit(d.service, JOB(&failing), &futures[0]));
     for (int i = 1; i < 4; i++)
-        CHECK_OK(hora_completion_service_submit(d.service, HORA_TASK(give_arg, i == 1 ? NULL : item(i)), &futures[i]));
+        CHECK_OK(hora_completion_service_submit(d.service, HORA_TASK(give_arg, i == 1 ? NULL : item(i)),
+                                                &futures[i]));
     for (int i = 0; i < 4 && result == NULL; i++) {
         hora_future *future;
 
@@ -375,7 +381,8 @@ TEST(completion_gives_discarded_and_abandoned_futures, "CP-ECS1")
     struct job jobs[3] = {A_WAITING_JOB(&d.v.r), A_JOB(&d.v.r), A_JOB(&d.v.r)};
     hora_future *futures[3];
 
-    desk_open_with(&d, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD), NULL);
+    desk_open_with(
+        &d, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD), NULL);
     for (int i = 0; i < 3; i++)
         futures[i] = submit(&d, &jobs[i]);
     settle(&d.v.r.f);
@@ -426,7 +433,8 @@ TEST(completion_take_reports_an_interrupt_first, "")
     settle(&d.v.r.f);
     CHECK_INTERRUPTED(hora_completion_service_take(d.service, &output), (void **)&output);
     for (int i = 0; i < 5; i++)
-        CHECK_INTERRUPTED(hora_completion_service_poll_for(d.service, any_timeout[i], &output), (void **)&output);
+        CHECK_INTERRUPTED(hora_completion_service_poll_for(d.service, any_timeout[i], &output),
+                          (void **)&output);
     CHECK_POLLS(&d, future);
     start_service_take(&call, &d);
     CHECK_INTERRUPTIBLE(&call);

@@ -15,8 +15,8 @@ static int drop_in_silence(hora_pool *pool, hora_future *future, void *context)
 static void open_without_room(struct rig *r, hora_reject rule, hora_completion_service **ret_service)
 {
     rig_open(r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = rule == HORA_REJECT_DISCARD_OLDEST ? 1 : -1,
-                               .reject = rule,
+             HORA_POOL_OPTIONS(.core_threads = 1,
+                               .queue_capacity = rule == HORA_REJECT_DISCARD_OLDEST ? 1 : -1, .reject = rule,
                                .reject_handler = rule == HORA_REJECT_CALLBACK ? drop_in_silence : NULL));
     hora_executor executor = hora_pool_executor(r->pool);
     CHECK_OK(hora_completion_service_new(&executor, NULL, ret_service));

@@ -140,8 +140,10 @@ TEST(cron_equality_looks_at_dialect_and_rule, "")
     hora_cron *interval = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_ONCE);
     hora_cron *same = parse("0 0 3-3 * * *", HORA_CRON_SPRING, HORA_DST_LITERAL);
     hora_cron *reboot = parse("@reboot", HORA_CRON_UNIX, HORA_DST_LITERAL);
-    CHECK(hora_cron_equal(spring, spring) && hora_cron_equal(spring, same) && hora_cron_equal(reboot, reboot));
-    CHECK(!hora_cron_equal(spring, crontab) && !hora_cron_equal(spring, times) && !hora_cron_equal(times, interval));
+    CHECK(hora_cron_equal(spring, spring) && hora_cron_equal(spring, same) &&
+          hora_cron_equal(reboot, reboot));
+    CHECK(!hora_cron_equal(spring, crontab) && !hora_cron_equal(spring, times) &&
+          !hora_cron_equal(times, interval));
     CHECK(!hora_cron_equal(reboot, crontab));
     hora_cron *const all[] = {spring, crontab, times, interval, same, reboot};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -53,8 +53,8 @@ struct row {
 };
 
 /* What comes before x comes before it: none of the times in between is missed, none is made up. */
-static void check_mirror(const struct row *row, const hora_cron *cron, const hora_zone *zone, hora_instant from,
-                         hora_instant x)
+static void check_mirror(const struct row *row, const hora_cron *cron, const hora_zone *zone,
+                         hora_instant from, hora_instant x)
 {
     hora_instant before;
     hora_instant again;
@@ -81,8 +81,8 @@ static void check_row(const struct row *row, const char *want)
         if (is != 0)
             test_fail(row->file, row->line, "%s: got %s, not never", row->columns[0], shown(got, zone));
     } else if (is != 1 || got.ns != instant_of(want).ns) {
-        test_fail(row->file, row->line, "%s: got %s, not %s", row->columns[0], is == 1 ? shown(got, zone) : "never",
-                  want);
+        test_fail(row->file, row->line, "%s: got %s, not %s", row->columns[0],
+                  is == 1 ? shown(got, zone) : "never", want);
     } else {
         check_mirror(row, cron, zone, from, got);
     }
@@ -173,7 +173,8 @@ static void check_change(const struct change *change, int line)
             test_fail(__FILE__, line, "%s: got %s, not %s", change->text, shown(at, zone), change->times[i]);
         CHECK(hora_cron_matches(cron, zone, at));
         if (i > 1 && (hora_cron_previous(cron, zone, at, &again) != 1 || again.ns != before.ns))
-            test_fail(__FILE__, line, "%s: before %s comes %s", change->text, change->times[i], shown(again, zone));
+            test_fail(__FILE__, line, "%s: before %s comes %s", change->text, change->times[i],
+                      shown(again, zone));
     }
     hora_cron_unref(cron);
     hora_zone_unref(zone);

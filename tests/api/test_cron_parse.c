@@ -36,8 +36,8 @@ static void check_refusals(const struct refusal *rows, size_t count, const hora_
         CHECK_POINTER(cron, NULL);
         (void)snprintf(want, sizeof want, "%s, in \"%s\"", row->text, row->expression);
         CHECK_INT(error.code, HORA_EINVAL);
-        if (strcmp(error.field, row->field) != 0 || error.offset != row->offset || error.length != row->length ||
-            strcmp(error.message, want) != 0)
+        if (strcmp(error.field, row->field) != 0 || error.offset != row->offset ||
+            error.length != row->length || strcmp(error.message, want) != 0)
             test_fail(__FILE__, __LINE__, "field %s, %d+%d, %s", error.field, error.offset, error.length,
                       error.message);
     }
@@ -61,11 +61,13 @@ TEST(cron_refusals_say_what_and_where, "")
         {"*/ * * * * *", "second", 2, 0, "second: a step is missing: 1 to 2147483647"},
         {"1,,2 * * * * *", "second", 2, 0, "second: a value is missing: 0-59"},
         {"* * * L, * *", "day", 8, 0, "day: a value is missing: 1-31"},
-        {"? * * * * *", "second", 0, 1, "second: ? is refused: ? is for the day fields only, here allowed: 0-59"},
+        {"? * * * * *", "second", 0, 1,
+         "second: ? is refused: ? is for the day fields only, here allowed: 0-59"},
         {"* * * ?,L * *", "day", 6, 1, "day: ? is refused: ? stands alone in its field"},
         {"* * * L-31 * *", "day", 6, 4, "day: L-31 is none of L, L-1 to L-30, LW and 1W to 31W"},
         {"* * * 15w * *", "day", 6, 3, "day: 15w is not in 1-31; L and W are written in capitals here"},
-        {"* * * * * L", "weekday", 10, 1, "weekday: L lacks the day before it, 0-7 or MON-SUN (as in FRIL, MON#2)"},
+        {"* * * * * L", "weekday", 10, 1,
+         "weekday: L lacks the day before it, 0-7 or MON-SUN (as in FRIL, MON#2)"},
         {"* * * * * MON#6", "weekday", 14, 1, "weekday: 6 is not in 1-5 (as in MON#2)"},
         {"* * * * * MON#", "weekday", 14, 0, "weekday: a number is missing after #: 1-5"},
         {"* * * * * 1-5L", "weekday", 10, 3, "weekday: 1-5 is no single day: 0-7 or MON-SUN"},
@@ -73,7 +75,8 @@ TEST(cron_refusals_say_what_and_where, "")
         {"* * * *", "cron", 7, 0, "fields are missing, six are needed: second minute hour day month weekday"},
         {"* * * * * * 2025", "cron", 12, 4,
          "2025 is too much, six fields are needed: second minute hour day month weekday"},
-        {" 0 3 * * *", "cron", 1, 0, "five fields are the Unix dialect's; six are needed, the first being second"},
+        {" 0 3 * * *", "cron", 1, 0,
+         "five fields are the Unix dialect's; six are needed, the first being second"},
         {"@year", "cron", 0, 5,
          "@year is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly"},
         {"@daily * *", "cron", 7, 3, "* * is too much: a macro stands alone"},
@@ -91,10 +94,12 @@ TEST(crontab_refusals_say_what_and_where, "")
         {"* * 1,LW * *", "day", 6, 2, "day: LW is not in 1-31; ?, L, W and # are the Spring dialect's"},
         {"* * * * FRIL", "weekday", 8, 4,
          "weekday: FRIL is not in 0-7 or MON-SUN; ?, L, W and # are the Spring dialect's"},
-        {"* * * * FRI-MON", "weekday", 8, 7, "weekday: FRI-MON runs backwards: a range ends with its largest value"},
+        {"* * * * FRI-MON", "weekday", 8, 7,
+         "weekday: FRI-MON runs backwards: a range ends with its largest value"},
         {"0 0 3 * * *", "cron", 0, 0, "six fields are the Spring dialect's; five are needed, without second"},
         {"* * *", "cron", 5, 0, "fields are missing, five are needed: minute hour day month weekday"},
-        {"* * * * * * x", "cron", 10, 3, "* x is too much, five fields are needed: minute hour day month weekday"},
+        {"* * * * * * x", "cron", 10, 3,
+         "* x is too much, five fields are needed: minute hour day month weekday"},
         {"5~10 * * * *", "minute", 0, 4, "minute: 5~10 is not in 0-59"},
         {"%5 * * * *", "minute", 0, 2, "minute: %5 is not in 0-59"},
         {"H * * * *", "minute", 0, 1, "minute: H is not in 0-59"},
@@ -170,7 +175,8 @@ TEST(cron_refusals_shorten_long_expressions, "")
 {
     char expression[700] = "";
     for (int i = 0; i < 150; i++)
-        (void)snprintf(expression + strlen(expression), sizeof expression - strlen(expression), "%d,", i % 60);
+        (void)snprintf(expression + strlen(expression), sizeof expression - strlen(expression), "%d,",
+                       i % 60);
     (void)snprintf(expression + strlen(expression), sizeof expression - strlen(expression), "77,5 * * * * *");
     hora_cron *cron = NULL;
     hora_error error;
@@ -193,7 +199,8 @@ TEST(cron_calls_refuse_bad_input, "")
     CHECK_ERROR(hora_cron_parse("@daily", HORA_CRON_OPTIONS(.dialect = (hora_cron_dialect)2), &cron, &error),
                 HORA_EINVAL);
     CHECK_ERROR(hora_cron_parse("@daily", HORA_CRON_OPTIONS(.dst = (hora_dst)-1), &cron, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_cron_parse("@daily", &(hora_cron_options){.struct_size = 1}, &cron, &error), HORA_EINVAL);
+    CHECK_ERROR(hora_cron_parse("@daily", &(hora_cron_options){.struct_size = 1}, &cron, &error),
+                HORA_EINVAL);
     CHECK_POINTER(cron, NULL);
     CHECK_POINTER(hora_cron_ref(NULL), NULL);
     CHECK_POINTER(hora_cron_unref(NULL), NULL);

@@ -78,7 +78,8 @@ static const struct row spring_rows[] = {
     {"0 0 0 15W * *", "at 00:00 on the weekday nearest to the 15th of the month"},
     {"0 0 0 1,15 * *", "at 00:00 on the 1st and 15th of the month"},
     {"0 0 0 1,15,L * *", "at 00:00 on the 1st, the 15th and the last day of the month"},
-    {"0 0 0 1W,15,LW * ?", "at 00:00 on the 15th, the last weekday and the weekday nearest to the 1st of the month"},
+    {"0 0 0 1W,15,LW * ?",
+     "at 00:00 on the 15th, the last weekday and the weekday nearest to the 1st of the month"},
     {"0 0 0 1-7 * *", "at 00:00 on the 1st to 7th of the month"},
     {"0 0 0 */2 * *", "at 00:00 on every 2nd day from the 1st to the 31st of the month"},
     {"0 0 0 11,12,13,21,22,23 * *", "at 00:00 on the 11th, 12th, 13th, 21st, 22nd and 23rd of the month"},
@@ -123,7 +124,8 @@ TEST(crontab_in_words, "")
         {"*/5 * * * *", "every 5 minutes"},
         {"30 4 1,15 * 5", "at 04:30 on the 1st and 15th of the month or on Fridays"},
         {"30 4 1,15 6 5", "at 04:30 on the 1st and 15th or on Fridays, in June"},
-        {"0 0 1-7 6-8 1-5", "at 00:00 on the 1st to 7th or from Monday to Friday, in the months from June to August"},
+        {"0 0 1-7 6-8 1-5",
+         "at 00:00 on the 1st to 7th or from Monday to Friday, in the months from June to August"},
         {"*/2 * */2 * MON",
          "every 2 minutes on every 2nd day from the 1st to the 31st of the month, if that is a Monday"},
         {"0 0 * * */2", "at 00:00 on Tuesdays, Thursdays, Saturdays and Sundays"},
@@ -144,7 +146,8 @@ struct field_row {
 TEST(cron_fields_in_words, "")
 {
     static const struct field_row rows[] = {
-        {"* * * * * *", {"every second", "every minute", "every hour", "every day", "every month", "every day"}},
+        {"* * * * * *",
+         {"every second", "every minute", "every hour", "every day", "every month", "every day"}},
         {"1 2 3 4 5 6", {"second 1", "minute 2", "3 o'clock", "the 4th", "May", "Saturday"}},
         {"*/10 5/10 */2 1,15 6-9 MON-FRI",
          {"every 10 seconds", "every 10 minutes from minute 5", "every 2 hours", "the 1st and 15th",
@@ -154,7 +157,8 @@ TEST(cron_fields_in_words, "")
           "every month", "the last Friday"}},
         {"10-20 10-20 9-17 1-7,LW */3 MON,FRI#2",
          {"every second from second 10 to 20", "every minute from minute 10 to 20", "9 to 17 o'clock",
-          "the 1st to 7th and the last weekday", "January, April, July and October", "Monday and the second Friday"}},
+          "the 1st to 7th and the last weekday", "January, April, July and October",
+          "Monday and the second Friday"}},
         {"0 15,45 7/3 */2 1,2 SAT,SUN",
          {"second 0", "minutes 15 and 45", "every 3 hours from 7 to 22 o'clock",
           "every 2nd day from the 1st to the 31st", "January and February", "Saturday and Sunday"}},
@@ -165,9 +169,11 @@ TEST(cron_fields_in_words, "")
         for (int field = HORA_CRON_FIELD_SECOND; field <= HORA_CRON_FIELD_WEEKDAY; field++) {
             char words[256];
             const char *want = rows[i].words[field - 1];
-            CHECK_INT(hora_cron_describe_field(cron, (hora_cron_field)field, words, sizeof words), strlen(want));
+            CHECK_INT(hora_cron_describe_field(cron, (hora_cron_field)field, words, sizeof words),
+                      strlen(want));
             if (strcmp(words, want) != 0)
-                test_fail(__FILE__, __LINE__, "%s: \"%s\" instead of \"%s\"", rows[i].expression, words, want);
+                test_fail(__FILE__, __LINE__, "%s: \"%s\" instead of \"%s\"", rows[i].expression, words,
+                          want);
         }
         hora_cron_unref(cron);
     }

@@ -135,8 +135,9 @@ static int run_task(void *arg, void **ret_result)
     CHECK_OK(hora_future_get_schedule_info(task->future, &info));
     bool as_expected = task->next < task->count && info.last_planned == task->times[task->next];
     if (!as_expected)
-        test_fail(__FILE__, __LINE__, "%s, %s: run %d is planned for %" PRId64 ", not %" PRId64, task->expression->text,
-                  hora_zone_name(task->year->zone), task->next, info.last_planned / HORA_SECONDS(1),
+        test_fail(__FILE__, __LINE__, "%s, %s: run %d is planned for %" PRId64 ", not %" PRId64,
+                  task->expression->text, hora_zone_name(task->year->zone), task->next,
+                  info.last_planned / HORA_SECONDS(1),
                   task->next < task->count ? task->times[task->next] / HORA_SECONDS(1) : -1);
     bool is_late = info.last_planned <= task->year->late_until && info.last_start == task->year->late_until;
     task->late += is_late && info.last_start != info.last_planned;
@@ -210,8 +211,9 @@ static void start(struct year *year, hora_scheduler *scheduler, const char *zone
     CHECK_OK(hora_cron_parse(task->expression->text, HORA_CRON_OPTIONS(.dst = year->dst), &task->cron, NULL));
     expect_year(year, task);
     CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(run_task, task),
-                                          HORA_SCHEDULE(.cron = task->expression->text, .zone = zone, .dst = year->dst,
-                                                        .missed = HORA_MISSED_BURST, .failure = HORA_FAILURE_STOP),
+                                          HORA_SCHEDULE(.cron = task->expression->text, .zone = zone,
+                                                        .dst = year->dst, .missed = HORA_MISSED_BURST,
+                                                        .failure = HORA_FAILURE_STOP),
                                           &task->future, NULL));
 }
 
@@ -220,10 +222,11 @@ static void live(const char *zone, const char *begin, hora_dst dst)
     struct year year = {.dst = dst, .begin = moment(begin), .late_until = HORA_NEVER, .zone = a_zone(zone)};
     hora_scheduler *scheduler = NULL;
     year.end = year.begin + HORA_HOURS(24 * 370);
-    CHECK_OK(
-        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {year.begin}), &year.clock, NULL));
+    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 5, .wall = {year.begin}),
+                                    &year.clock, NULL));
     CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(year.clock, HORA_CLOCK_MONOTONIC)),
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                               .clock = hora_virtual_clock_view(year.clock, HORA_CLOCK_MONOTONIC)),
         &scheduler, NULL));
     for (int i = 0; i < EXPRESSIONS; i++)
         start(&year, scheduler, zone, i);

@@ -57,9 +57,9 @@ static hora_registrar *new_registrar(bool resolves)
 {
     hora_registrar *registrar = NULL;
 
-    CHECK_OK(hora_registrar_new(resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .arg = (void *)(uintptr_t)values)
-                                         : NULL,
-                                &registrar, NULL));
+    CHECK_OK(hora_registrar_new(
+        resolves ? HORA_REGISTRAR_OPTIONS(.resolve = resolve, .arg = (void *)(uintptr_t)values) : NULL,
+        &registrar, NULL));
     atomic_store(&drops, 0);
     return registrar;
 }
@@ -67,7 +67,8 @@ static hora_registrar *new_registrar(bool resolves)
 /* ---- checks ---- */
 
 /* It is refused with this error, and the sentence is that, or begins so. */
-static void check_refused(int line, bool resolves, const hora_declaration *declaration, int want, const char *sentence)
+static void check_refused(int line, bool resolves, const hora_declaration *declaration, int want,
+                          const char *sentence)
 {
     hora_registrar *registrar = new_registrar(resolves);
     hora_registration *registration = (hora_registration *)untouched;
@@ -80,16 +81,18 @@ static void check_refused(int line, bool resolves, const hora_declaration *decla
     test_check_error(__FILE__, line, sentence, error.code, want);
     if (strncmp(error.message, whole, strlen(whole)) != 0)
         test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.message, whole);
-    test_check_error(__FILE__, line, "without a text", hora_registrar_add(registrar, &job, declaration, NULL, NULL),
-                     want);
+    test_check_error(__FILE__, line, "without a text",
+                     hora_registrar_add(registrar, &job, declaration, NULL, NULL), want);
     test_check_pointer(__FILE__, line, "registration", registration, untouched);
     test_check_int(__FILE__, line, "count", hora_registrar_count(registrar), 0);
     CHECK_OK(hora_registrar_free(registrar));
     test_check_int(__FILE__, line, "drops", drops, 0); /* arg is still the caller's */
 }
 
-#define REFUSED(sentence, ...)            check_refused(__LINE__, true, HORA_DECLARATION(__VA_ARGS__), HORA_EINVAL, sentence)
-#define REFUSED_WITH(want, sentence, ...) check_refused(__LINE__, true, HORA_DECLARATION(__VA_ARGS__), want, sentence)
+#define REFUSED(sentence, ...) \
+    check_refused(__LINE__, true, HORA_DECLARATION(__VA_ARGS__), HORA_EINVAL, sentence)
+#define REFUSED_WITH(want, sentence, ...) \
+    check_refused(__LINE__, true, HORA_DECLARATION(__VA_ARGS__), want, sentence)
 #define REFUSED_UNRESOLVED(sentence, ...) \
     check_refused(__LINE__, false, HORA_DECLARATION(__VA_ARGS__), HORA_EINVAL, sentence)
 
@@ -140,7 +143,8 @@ TEST(declaration_has_one_schedule, "")
 /* Spring: emptyAnnotation, and fixedRate missing with initialDelay given. */
 TEST(declaration_without_schedule_runs_once_after_its_initial_delay, "")
 {
-    static const char none[] = "one of cron, fixed rate, fixed delay, trigger and initial delay must be given";
+    static const char none[] =
+        "one of cron, fixed rate, fixed delay, trigger and initial delay must be given";
 
     check_refused(__LINE__, true, NULL, HORA_EINVAL, none);
     REFUSED(none, .zone = NULL);
@@ -202,7 +206,8 @@ TEST(declaration_has_an_expression_and_a_zone_that_exist, "")
     REFUSED("cron: ", .cron = "0 0 3 * * *", .dialect = HORA_CRON_UNIX);
     REFUSED("cron: ", .cron = "@daily", .dialect = (hora_cron_dialect)77);
     REFUSED("cron \"0 0 0 31 6 *\": there is no such time", .cron = "0 0 0 31 6 *", .zone = "UTC");
-    REFUSED_WITH(HORA_ENOENT, "zone \"Europe/Entenhausen\": ", .cron = "@daily", .zone = "Europe/Entenhausen");
+    REFUSED_WITH(HORA_ENOENT, "zone \"Europe/Entenhausen\": ", .cron = "@daily",
+                 .zone = "Europe/Entenhausen");
     REFUSED("zone \"/etc/passwd\": ", .cron = "@daily", .zone = "/etc/passwd");
 }
 
@@ -224,10 +229,12 @@ TEST(declaration_of_rate_and_delay, "")
     TAKEN("job: every 3 s", .fixed_rate_text = "PT3S");
     TAKEN("job: every 90 min", .fixed_rate_text = "1h30m");
     TAKEN("job: every 3 min", .fixed_rate_text = "3", .unit = HORA_MINUTES(1));
-    TAKEN("job: every 3 s", .fixed_rate_text = "3s", .unit = HORA_MINUTES(1)); /* a text that names its unit */
+    TAKEN("job: every 3 s", .fixed_rate_text = "3s",
+          .unit = HORA_MINUTES(1)); /* a text that names its unit */
     TAKEN("job: every 3 s, first after 1 s", .fixed_rate_text = "3s", .initial_delay_text = "PT1S");
     TAKEN("job: 3 s after each run", .fixed_delay = HORA_SECONDS(3));
-    TAKEN("job: 250 ms after each run, first after 10 ms", .fixed_delay_text = "250", .initial_delay = HORA_MS(10));
+    TAKEN("job: 250 ms after each run, first after 10 ms", .fixed_delay_text = "250",
+          .initial_delay = HORA_MS(10));
     REFUSED("fixed rate: duration \"5 parsecs\": ", .fixed_rate_text = "5 parsecs");
     REFUSED("fixed delay: duration \"-\": ", .fixed_delay_text = "-");
     REFUSED_WITH(HORA_ERANGE, "initial delay: duration \"999999999999d\": ", .fixed_rate = 1,
@@ -274,7 +281,8 @@ TEST(declaration_with_placeholders, "")
     TAKEN("job: every 5 s", .fixed_rate_text = "${${key}}");
     TAKEN("job: every 5 s", .fixed_rate_text = "${unknown:${other:${rate}}}");
     TAKEN("job: every 7 s", .fixed_rate_text = "${unknown:${other:7}s}");
-    TAKEN("job: every 3 s, first after 5 s", .fixed_rate_text = "${unknown:PT3S}", .initial_delay_text = "${rate}");
+    TAKEN("job: every 3 s, first after 5 s", .fixed_rate_text = "${unknown:PT3S}",
+          .initial_delay_text = "${rate}");
     TAKEN("job: 5 s after each run", .fixed_delay_text = "${rate}");
     TAKEN("job: at 03:00 every day, UTC", .cron = "${nightly}", .zone = "${zone:UTC}");
     TAKEN("job: at 03:00 every day, UTC", .cron = "0 0 ${hour:3} * * *", .zone = "UTC");
@@ -283,16 +291,20 @@ TEST(declaration_with_placeholders, "")
 /* Spring: a value that resolves to the empty text counts as absent. */
 TEST(declaration_with_placeholders_that_come_to_nothing, "")
 {
-    TAKEN("job: every 5 s", .fixed_rate_text = "${rate}", .fixed_delay_text = "${nothing}", .cron = "${unknown:}");
+    TAKEN("job: every 5 s", .fixed_rate_text = "${rate}", .fixed_delay_text = "${nothing}",
+          .cron = "${unknown:}");
     TAKEN("job: once, after 5 s", .fixed_rate_text = "${nothing}", .initial_delay_text = "${rate}");
-    REFUSED("one of cron, fixed rate, fixed delay, trigger and initial delay must be given", .cron = "${nothing}");
+    REFUSED("one of cron, fixed rate, fixed delay, trigger and initial delay must be given",
+            .cron = "${nothing}");
     REFUSED("only one of cron, fixed rate", .fixed_rate_text = "${rate}", .fixed_delay_text = "${rate}");
 }
 
 TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
 {
-    REFUSED("fixed rate \"${unknown}\": a placeholder has no value and no default", .fixed_rate_text = "${unknown}");
-    REFUSED("cron \"0 0 ${hour} * * *\": a placeholder has no value and no default", .cron = "0 0 ${hour} * * *");
+    REFUSED("fixed rate \"${unknown}\": a placeholder has no value and no default",
+            .fixed_rate_text = "${unknown}");
+    REFUSED("cron \"0 0 ${hour} * * *\": a placeholder has no value and no default",
+            .cron = "0 0 ${hour} * * *");
     REFUSED("zone \"${}\": a placeholder has no value and no default", .cron = "@daily", .zone = "${}");
     REFUSED("fixed rate \"${rate\": a placeholder has no \"}\"", .fixed_rate_text = "${rate");
     REFUSED("fixed rate \"${a:${rate}\": a placeholder has no \"}\"", .fixed_rate_text = "${a:${rate}");
@@ -313,7 +325,8 @@ TEST(declaration_with_rules, "")
     TAKEN("job: every 1 s", .fixed_rate = HORA_SECONDS(1),
           .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_SKIP, .count = 3));
     TAKEN("job: at 03:00 every day, UTC", .cron = "0 0 3 * * *", .zone = "UTC",
-          .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 2, .spread = HORA_SECONDS(1)));
+          .schedule =
+              HORA_SCHEDULE(.missed = HORA_MISSED_AT_MOST, .missed_max = 2, .spread = HORA_SECONDS(1)));
     REFUSED("schedule: missed_max has no effect without HORA_MISSED_AT_MOST", .fixed_rate = 1,
             .schedule = HORA_SCHEDULE(.missed_max = 2));
     REFUSED("schedule: count and end have no effect on a task that runs once", .initial_delay = 1,
@@ -337,7 +350,8 @@ static void check_text(int line, const hora_task *task, const hora_declaration *
     hora_registrar *registrar = new_registrar(false);
     hora_error error = {.code = 1};
 
-    test_check_error(__FILE__, line, want, hora_registrar_add(registrar, task, declaration, NULL, &error), HORA_EINVAL);
+    test_check_error(__FILE__, line, want, hora_registrar_add(registrar, task, declaration, NULL, &error),
+                     HORA_EINVAL);
     if (strcmp(error.message, want) != 0)
         test_fail(__FILE__, line, "it says \"%s\", not \"%s\"", error.message, want);
     CHECK_OK(hora_registrar_free(registrar));
@@ -351,7 +365,8 @@ TEST(declaration_errors_say_which_task_and_where, "")
     const hora_declaration *bad = HORA_DECLARATION(.unit = -1);
 
     check_text(__LINE__, &job, bad, "job (jobs.c:12): unit is negative");
-    check_text(__LINE__, &job, HORA_DECLARATION(.name = "other", .unit = -1), "other (jobs.c:12): unit is negative");
+    check_text(__LINE__, &job, HORA_DECLARATION(.name = "other", .unit = -1),
+               "other (jobs.c:12): unit is negative");
     check_text(__LINE__, &(hora_task){.run = run, .name = "job"}, bad, "job: unit is negative");
     check_text(__LINE__, &(hora_task){.run = run, .file = "jobs.c", .line = 3}, bad,
                "a task without name (jobs.c:3): unit is negative");
@@ -362,10 +377,12 @@ TEST(declaration_errors_say_which_task_and_where, "")
                HORA_DECLARATION(.fixed_rate = 1, .schedule = HORA_SCHEDULE(.spread = 1)),
                "a task without name: schedule: spread needs a name");
     hora_declaration wrong = {.struct_size = 3};
-    check_text(__LINE__, &job, &wrong, "job (jobs.c:12): struct_size is wrong: start from HORA_INIT(hora_declaration)");
+    check_text(__LINE__, &job, &wrong,
+               "job (jobs.c:12): struct_size is wrong: start from HORA_INIT(hora_declaration)");
 
     memset(name, 'n', sizeof name - 1); /* of a name only so much is shown that there is room for the rest */
-    CHECK_ERROR(hora_registrar_add(registrar, &(hora_task){.run = run, .name = name}, bad, NULL, &error), HORA_EINVAL);
+    CHECK_ERROR(hora_registrar_add(registrar, &(hora_task){.run = run, .name = name}, bad, NULL, &error),
+                HORA_EINVAL);
     CHECK(strlen(error.message) < sizeof error.message);
     CHECK_INT(strncmp(error.message, name, 40), 0);
     CHECK_INT(strcmp(error.message + 40, ": unit is negative"), 0);
@@ -380,14 +397,17 @@ TEST(declaration_gives_a_task_its_name, "")
     const hora_schedule *rules = HORA_SCHEDULE(.name = "of the rules");
     hora_registration *r[5];
 
-    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate_text = rate, .name = name), &r[0], NULL));
+    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate_text = rate, .name = name),
+                                &r[0], NULL));
     memset(name, 'x', sizeof name - 1);
     memset(rate, 'x', sizeof rate - 1);
-    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules), &r[1], NULL));
-    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules, .name = "mine"),
-                                &r[2], NULL));
+    CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules), &r[1],
+                                NULL));
+    CHECK_OK(hora_registrar_add(
+        registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .schedule = rules, .name = "mine"), &r[2], NULL));
     CHECK_OK(hora_registrar_add(registrar, &job, HORA_DECLARATION(.fixed_rate = 1, .name = ""), &r[3], NULL));
-    CHECK_OK(hora_registrar_add(registrar, HORA_TASK(run, NULL), HORA_DECLARATION(.fixed_rate = 1), &r[4], NULL));
+    CHECK_OK(
+        hora_registrar_add(registrar, HORA_TASK(run, NULL), HORA_DECLARATION(.fixed_rate = 1), &r[4], NULL));
     static const char *const names[] = {"mine", "of the rules", "mine", "job", ""};
     for (int i = 0; i < 5; i++)
         CHECK_INT(strcmp(hora_registration_name(r[i]), names[i]), 0);

@@ -13,7 +13,8 @@ static struct one_of_many elements[MANY];
 
 static void check_follows(const struct one_of_many *last, const struct one_of_many *element)
 {
-    CHECK(last == NULL || last->due < element->due || (last->due == element->due && last->number < element->number));
+    CHECK(last == NULL || last->due < element->due ||
+          (last->due == element->due && last->number < element->number));
 }
 
 /* Put at once, with many that are due at the same time; some are taken or removed on the way. */

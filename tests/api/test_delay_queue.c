@@ -133,7 +133,8 @@ TEST_REAL(delay_never_gives_an_element_early, "DelayQueueTest.testDelay")
 }
 
 /* Due in the longest time there is: seen by peek, never given out; nothing overflows. */
-TEST(delay_peek_sees_what_is_never_due, "DelayQueueTest.testPeekDelayed DelayQueueTest.testPollDelayed CP-DQ6")
+TEST(delay_peek_sees_what_is_never_due,
+     "DelayQueueTest.testPeekDelayed DelayQueueTest.testPollDelayed CP-DQ6")
 {
     struct fixture f;
 
@@ -155,13 +156,15 @@ static hora_ns remaining_forever(const void *element, void *context)
     return INT64_MAX;
 }
 
-TEST(asked_delay_peek_sees_what_is_never_due, "DelayQueueTest.testPeekDelayed DelayQueueTest.testPollDelayed CP-DQ6")
+TEST(asked_delay_peek_sees_what_is_never_due,
+     "DelayQueueTest.testPeekDelayed DelayQueueTest.testPollDelayed CP-DQ6")
 {
     struct fixture f;
     struct call call;
 
     fixture_open(&f);
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view), &f.queue, NULL));
+    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = remaining_forever, .clock = f.view),
+                                  &f.queue, NULL));
     CHECK_OK(hora_queue_put(f.queue, item(0)));
     CHECK_PEEK(f.queue, item(0));
     CHECK_POLL_FAILS(f.queue, HORA_EEMPTY);
@@ -263,8 +266,8 @@ TEST(asked_delay_without_compare_orders_by_due_time, "")
 
     fixture_open(&f);
     f.kind = DELAY_ASKED;
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = element_remaining, .arg = &f, .clock = f.view),
-                                  &f.queue, NULL));
+    CHECK_OK(hora_queue_new_delay(
+        HORA_QUEUE_OPTIONS(.remaining = element_remaining, .arg = &f, .clock = f.view), &f.queue, NULL));
     fill(&f, SIZE);
     CHECK_OK(insert(&f, due_in(&f, SIZE, 1)));
     CHECK_POLLS_RANGE(f.queue, 0, SIZE - 1);

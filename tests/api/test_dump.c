@@ -43,8 +43,8 @@ static const char *dump(hora_pool *pool)
 
 TEST_REAL(json_is_read_strictly, "")
 {
-    static const char *const valid[] = {"{}", " [1, -0.5e+3, \"a\\u00e9\xC3\xA9\\n\", {\"a\":{\"a\":null}}, true] ",
-                                        "0"};
+    static const char *const valid[] = {
+        "{}", " [1, -0.5e+3, \"a\\u00e9\xC3\xA9\\n\", {\"a\":{\"a\":null}}, true] ", "0"};
     static const char *const invalid[] = {"",        "{",
                                           "[1,]",    "{\"a\":1,}",
                                           "01",      "1.",
@@ -77,8 +77,9 @@ TEST(dump_of_a_pool_shows_its_settings, "")
 {
     struct rig r;
     rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 5, .keep_alive = HORA_MS(1500), .queue_capacity = 7,
-                               .reject = HORA_REJECT_DISCARD_OLDEST, .name = "a \"pool\""));
+             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 5, .keep_alive = HORA_MS(1500),
+                               .queue_capacity = 7, .reject = HORA_REJECT_DISCARD_OLDEST,
+                               .name = "a \"pool\""));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "name", "a \"pool\"-"); /* as hora_pool_describe: what its threads are called */
     CHECK_JSON(text, "state", "Running");
@@ -107,7 +108,8 @@ TEST(dump_of_a_pool_shows_its_observability, "")
     struct rig r;
     rig_open(&r, false,
              HORA_POOL_OPTIONS(.core_threads = 2, .queue_capacity = -1, .reject = HORA_REJECT_CALLER_RUNS,
-                               .watchdog = HORA_WATCHDOG(.stuck_after = HORA_SECONDS(30), .late_after = HORA_MS(250))));
+                               .watchdog = HORA_WATCHDOG(.stuck_after = HORA_SECONDS(30),
+                                                         .late_after = HORA_MS(250))));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "settings/queue_capacity", "0");
     CHECK_JSON(text, "settings/reject", "caller runs");
@@ -123,7 +125,8 @@ TEST(dump_of_a_pool_shows_its_counts, "")
 {
     struct rig r;
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
-    struct job done = A_JOB(&r), failed = {.rig = &r, .code = 5}, blocker = A_WAITING_JOB(&r), cancelled = A_JOB(&r);
+    struct job done = A_JOB(&r), failed = {.rig = &r, .code = 5}, blocker = A_WAITING_JOB(&r),
+               cancelled = A_JOB(&r);
 
     execute_job(&r, &done);
     execute_job(&r, &failed);
@@ -275,7 +278,8 @@ TEST(dump_knows_queues_of_the_user, "")
     struct rig r;
     hora_queue *queue = NULL;
     rig_prepare(&r, false);
-    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue, NULL));
+    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue,
+                                     NULL));
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
     struct job blocker = A_WAITING_JOB(&r), jobs[2] = {A_JOB(&r), A_JOB(&r)};
     execute_job(&r, &blocker);
@@ -299,15 +303,19 @@ TEST(dump_shows_classes_and_keys, "")
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 3, .admission = HORA_ADMISSION()));
     struct job job = A_WAITING_JOB(&r);
     hora_class *slow = NULL, *mail = NULL;
-    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1, .reserve = 1), &slow, NULL));
-    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "m\"l", .rate = 5, .per = HORA_MS(500)), &mail, NULL));
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow, .key = 7), NULL,
-                                   NULL));
+    CHECK_OK(
+        hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1, .reserve = 1), &slow, NULL));
+    CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "m\"l", .rate = 5, .per = HORA_MS(500)), &mail,
+                            NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job),
+                                   HORA_TASK_OPTIONS(.task_class = slow, .key = 7), NULL, NULL));
     settle(&r.f);
-    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow), NULL, NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, SCALE(job_run, &job), HORA_TASK_OPTIONS(.task_class = slow), NULL,
+                                   NULL));
     CHECK_OK(hora_pool_submit_with(
         r.pool, RESIZE(job_run, &job),
-        HORA_TASK_OPTIONS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT), NULL, NULL));
+        HORA_TASK_OPTIONS(.task_class = slow, .key = UINT64_MAX, .priority = HORA_PRIORITY_URGENT), NULL,
+        NULL));
     advance(&r.f, HORA_SECONDS(2));
     const char *text = dump(r.pool);
     CHECK_JSON(text, "settings/observability/admission", "true");
@@ -384,7 +392,8 @@ TEST(dump_is_valid_whatever_tasks_are_called, "")
         hora_future *future = NULL;
         make_name(name, (int)test_random(40));
         make_name(file, (int)test_random(40));
-        const hora_task task = {.run = job_run, .arg = &job, .drop = job_drop, .name = name, .file = file, .line = -1};
+        const hora_task task = {
+            .run = job_run, .arg = &job, .drop = job_drop, .name = name, .file = file, .line = -1};
         CHECK_OK(hora_pool_submit(r.pool, &task, &future));
         const char *text = dump(r.pool);
         expect_name(name, want);
@@ -432,7 +441,8 @@ TEST(dump_of_a_scheduler_shows_what_comes_next, "")
     futures[2] = START(&s, &ticks[2], .initial_delay = SEC(2));
     futures[3] = START(&s, &ticks[3], .initial_delay = SEC(1));
     CHECK_INT(hora_future_pause(futures[2]), 1);
-    CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(job_run, NULL), HORA_MS(2500), NULL)); /* without a future */
+    CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(job_run, NULL), HORA_MS(2500),
+                                     NULL)); /* without a future */
     const char *text = dump(s.scheduler);
     CHECK_JSON(text, "queue/size", "0");
     CHECK_JSON(text, "planned", "4");

@@ -24,7 +24,8 @@ static void read_all(void *arg)
     struct reader *reader = arg;
     size_t got = 0;
     ssize_t more;
-    while ((more = read(reader->fd, reader->text + got, reader->slowly ? 1 : sizeof(reader->text) - got - 1)) > 0)
+    while ((more = read(reader->fd, reader->text + got,
+                        reader->slowly ? 1 : sizeof(reader->text) - got - 1)) > 0)
         got += (size_t)more;
     reader->text[got] = '\0';
 }
@@ -90,7 +91,8 @@ TEST_REAL(dump_fd_waits_for_room_where_others_do_not, "")
     settle(&r.f);
     for (int i = 0; i < 25; i++) {
         jobs[i] = (struct job)A_JOB(&r);
-        const hora_task task = {.run = job_run, .arg = &jobs[i], .drop = job_drop, .name = name, .file = name};
+        const hora_task task = {
+            .run = job_run, .arg = &jobs[i], .drop = job_drop, .name = name, .file = name};
         CHECK_OK(hora_pool_execute(r.pool, &task));
     }
     const char *text = dump_to_pipe(r.pool, true);
@@ -187,8 +189,8 @@ TEST_REAL(dump_fd_does_not_wait_for_locks, "")
     struct comparison comparison = {.dumps = true};
     hora_queue *queue = NULL;
     rig_prepare(&r, false);
-    CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = compare, .arg = &comparison),
-                                     &queue, NULL));
+    CHECK_OK(hora_queue_new_priority(
+        4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = compare, .arg = &comparison), &queue, NULL));
     rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
     comparison.pool = r.pool;
     struct job blocker = A_WAITING_JOB(&r), jobs[3] = {A_JOB(&r), A_JOB(&r), A_JOB(&r)};

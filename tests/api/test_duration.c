@@ -81,9 +81,9 @@ TEST(duration_ends_are_exact, "")
     check_value("9223372036854775807", 1, INT64_MAX);
     check_value("1", INT64_MAX, INT64_MAX);
     check_value("-1", INT64_MAX, -INT64_MAX);
-    static const char *const shortest[] = {"-9223372036854775808ns", "-(106751d 23h 47m 16s 854ms 775us 808ns)",
-                                           "PT-2562047H-47M-16.854775808S", "-P106751DT23H47M16.854775808S",
-                                           "PT-2562047H-48M43.145224192S"};
+    static const char *const shortest[] = {
+        "-9223372036854775808ns", "-(106751d 23h 47m 16s 854ms 775us 808ns)", "PT-2562047H-47M-16.854775808S",
+        "-P106751DT23H47M16.854775808S", "PT-2562047H-48M43.145224192S"};
     for (size_t i = 0; i < sizeof shortest / sizeof shortest[0]; i++)
         check_value(shortest[i], 0, INT64_MIN);
     static const char *const beyond[] = {"9223372036854775808ns",

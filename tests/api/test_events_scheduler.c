@@ -57,14 +57,15 @@ TEST(events_tell_of_planned_times_after_a_failure_and_of_those_that_overlap, "")
     struct tick queues = {.stage = &s, .lasts_first = 7}, overlaps = {.stage = &s, .lasts = 5};
     hora_future *futures[3];
 
-    futures[0] = START(&s, &fails, .fixed_rate = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(4));
+    futures[0] =
+        START(&s, &fails, .fixed_rate = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(4));
     stage_pass(&s, 6);
     int64_t first = info_of(futures[0]).skipped;
     CHECK_INT(told_skips(&diary), first);
     CHECK(first > 0);
     END(&fails, futures[0]);
-    futures[1] =
-        START(&s, &queues, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE, .missed = HORA_MISSED_BURST);
+    futures[1] = START(&s, &queues, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE,
+                       .missed = HORA_MISSED_BURST);
     stage_pass(&s, 10);
     int64_t second = info_of(futures[1]).skipped;
     CHECK_INT(second, 2);
@@ -213,8 +214,8 @@ TEST(events_of_clocks_need_nobody_else_who_watches, "")
 
     fixture_open(&f);
     memset(&diary, 0, sizeof(diary));
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view, .listener = &listener),
-                                &scheduler, NULL));
+    CHECK_OK(hora_scheduler_new(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view, .listener = &listener), &scheduler, NULL));
     CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(nothing, NULL), SEC(100), &future));
     settle(&f);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, -SEC(5)));
@@ -242,7 +243,8 @@ TEST(events_tell_of_what_a_scheduler_refuses, "")
     CHECK_ERROR(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), NULL), HORA_EREJECTED);
     CHECK_ERROR(hora_scheduler_schedule(s.scheduler, TICK(&tick), SEC(1), &future), HORA_EREJECTED);
     CHECK_ERROR(hora_pool_execute(s.scheduler, TICK(&tick)), HORA_EREJECTED);
-    CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future), HORA_EREJECTED);
+    CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(s.scheduler, TICK(&tick), 0, SEC(1), &future),
+                HORA_EREJECTED);
     CHECK_DIARY(&diary, "RRRR");
     stage_close(&s);
 }

@@ -73,7 +73,8 @@ TEST(executor_submit_refuses_null, "AbstractExecutorServiceTest.testNullTaskSubm
     CHECK_POINTER(future, untouched);
 }
 
-TEST(executor_wait_for_what_was_submitted_is_interruptible, "AbstractExecutorServiceTest.testInterruptedSubmit")
+TEST(executor_wait_for_what_was_submitted_is_interruptible,
+     "AbstractExecutorServiceTest.testInterruptedSubmit")
 {
     struct venue v;
     struct job job = A_WAITING_JOB(&v.r);

@@ -81,7 +81,8 @@ TEST(cached_pool_runs_tasks_on_threads_of_a_factory, "ExecutorsTest.testNewCache
     runs_three_with_factory(CACHED);
 }
 
-TEST(single_pool_runs_tasks, "ExecutorsTest.testNewSingleThreadExecutor1 ExecutorsTest.testNewSingleThreadExecutor3")
+TEST(single_pool_runs_tasks,
+     "ExecutorsTest.testNewSingleThreadExecutor1 ExecutorsTest.testNewSingleThreadExecutor3")
 {
     runs_three_plain(SINGLE);
 }
@@ -341,8 +342,9 @@ TEST(pool_names_count_pools_and_threads, "CP-EX3")
 /* A name that is too long for the system is no reason not to run. */
 TEST(pool_name_may_be_long, "CP-EX3")
 {
-    runs_three(FIXED,
-               HORA_POOL_OPTIONS(.name = "a name that is much longer than any system would ever allow it to be"));
+    runs_three(
+        FIXED,
+        HORA_POOL_OPTIONS(.name = "a name that is much longer than any system would ever allow it to be"));
 }
 
 struct thread_look {

@@ -36,7 +36,8 @@ TEST(explain_names_what_has_a_name, "")
     static const struct {
         const char *name, *file, *want;
     } cases[] = {
-        {"resize", "img.c", "resize (img.c:88) is in no queue: it has not been executed, or has been removed"},
+        {"resize", "img.c",
+         "resize (img.c:88) is in no queue: it has not been executed, or has been removed"},
         {NULL, "img.c", "a task (img.c:88) is in no queue: it has not been executed, or has been removed"},
         {"resize", NULL, "resize is in no queue: it has not been executed, or has been removed"},
         {NULL, NULL, "a task is in no queue: it has not been executed, or has been removed"},
@@ -87,9 +88,10 @@ TEST(explain_says_who_refused_it, "")
     hora_future *oldest = submit(&r, RESIZE(job_run, &job));
     hora_future *next = submit(&r, RESIZE(job_run, &job));
     settle(&r.f);
-    CHECK_SAYS(oldest,
-               "resize (img.c:88) was rejected: its pool had neither a thread nor room for it, or had been shut "
-               "down");
+    CHECK_SAYS(
+        oldest,
+        "resize (img.c:88) was rejected: its pool had neither a thread nor room for it, or had been shut "
+        "down");
     CHECK_OK(hora_pool_shutdown_now(r.pool, NULL));
     CHECK_SAYS(next, "resize (img.c:88) was abandoned: its pool was stopped, or it ended its thread");
     settle(&r.f);
@@ -246,9 +248,11 @@ TEST(explain_says_how_far_it_is, "")
     hora_future *two = submit(&r, SCALE(run_step, &uncounted));
     settle(&r.f);
     advance(&r.f, HORA_SECONDS(2));
-    CHECK_SAYS(one, "resize (img.c:88) is running: worker 1 has been running it for 2 s; it has done 40 of 100, as "
-                    "reported 2 s ago");
-    CHECK_SAYS(two, "scale (img.c:99) is running: worker 2 has been running it for 2 s; it made progress 2 s ago");
+    CHECK_SAYS(
+        one, "resize (img.c:88) is running: worker 1 has been running it for 2 s; it has done 40 of 100, as "
+             "reported 2 s ago");
+    CHECK_SAYS(two,
+               "scale (img.c:99) is running: worker 2 has been running it for 2 s; it made progress 2 s ago");
     rig_finish(&r);
     end(one);
     end(two);
@@ -271,13 +275,16 @@ TEST(explain_counts_what_is_before_it, "")
     execute_job(&r, &jobs[4]);
     hora_future *last = submit(&r, RESIZE(job_run, &jobs[3]));
     CHECK_SAYS(first, "resize (img.c:88) is the first in the queue; its pool's only worker is busy");
-    CHECK_SAYS(second,
-               "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker is busy");
-    CHECK_SAYS(last,
-               "resize (img.c:88) is the 5th in the queue: 4 tasks are ahead of it; its pool's only worker is busy");
+    CHECK_SAYS(
+        second,
+        "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker is busy");
+    CHECK_SAYS(
+        last,
+        "resize (img.c:88) is the 5th in the queue: 4 tasks are ahead of it; its pool's only worker is busy");
     CHECK_INT(hora_future_cancel(second, false), HORA_CANCEL_REMOVED);
-    CHECK_SAYS(last,
-               "resize (img.c:88) is the 4th in the queue: 3 tasks are ahead of it; its pool's only worker is busy");
+    CHECK_SAYS(
+        last,
+        "resize (img.c:88) is the 4th in the queue: 3 tasks are ahead of it; its pool's only worker is busy");
     rig_finish(&r);
     end(first);
     end(second);
@@ -299,9 +306,10 @@ TEST(explain_says_who_is_busy_for_longest, "")
     settle(&r.f);
     hora_future *future = submit(&r, RESIZE(job_run, &job));
     advance(&r.f, HORA_SECONDS(3));
-    CHECK_SAYS(future,
-               "resize (img.c:88) is the first in the queue; all 3 workers are busy: worker 1 has been busy with "
-               "resize (img.c:88) for 9 s");
+    CHECK_SAYS(
+        future,
+        "resize (img.c:88) is the first in the queue; all 3 workers are busy: worker 1 has been busy with "
+        "resize (img.c:88) for 9 s");
     rig_finish(&r);
     end(future);
     rig_close(&r);
@@ -315,18 +323,20 @@ TEST(explain_knows_how_long_the_oldest_has_waited, "")
     hora_future *oldest = NULL;
 
     CHECK_OK(hora_pool_execute(r.pool, SCALE(job_run, &blocker)));
-    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job), HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(10)),
-                                   &oldest, NULL));
+    CHECK_OK(hora_pool_submit_with(r.pool, RESIZE(job_run, &job),
+                                   HORA_TASK_OPTIONS(.start_within = HORA_MINUTES(10)), &oldest, NULL));
     settle(&r.f);
     advance(&r.f, HORA_MS(2200));
     hora_future *second = submit(&r, RESIZE(job_run, &job));
     hora_future *third = submit(&r, RESIZE(job_run, &job));
     advance(&r.f, HORA_SECONDS(1));
-    CHECK_SAYS(second,
-               "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
-               "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
+    CHECK_SAYS(
+        second,
+        "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
+        "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
     CHECK_SAYS(third,
-               "resize (img.c:88) is the 3rd in the queue: 2 tasks are ahead of it, the oldest has waited for 3.2 s; "
+               "resize (img.c:88) is the 3rd in the queue: 2 tasks are ahead of it, the oldest has waited "
+               "for 3.2 s; "
                "its pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
     rig_finish(&r);
     end(oldest);
@@ -351,9 +361,10 @@ TEST(explain_knows_how_long_the_oldest_has_waited_if_it_is_measured, "")
             oldest = submit(&r, RESIZE(job_run, &job));
         advance(&r.f, HORA_MS(3200));
         hora_future *second = submit(&r, RESIZE(job_run, &job));
-        CHECK_SAYS(second,
-                   "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
-                   "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
+        CHECK_SAYS(
+            second,
+            "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it, and has waited for 3.2 s; its "
+            "pool's only worker is busy: worker 1 has been busy with scale (img.c:99) for 3.2 s");
         rig_finish(&r);
         end(oldest);
         end(second);
@@ -368,7 +379,8 @@ TEST(explain_says_that_no_thread_could_be_started, "")
 
     hora_future *future = rig_open_stranded(&r, RESIZE(job_run, &job), HORA_POOL_OPTIONS(.name = "stranded"));
     char want[HORA_EXPLAIN_TEXT];
-    (void)snprintf(want, sizeof(want), "resize (img.c:88) is the first in the queue; no thread could be started: %s",
+    (void)snprintf(want, sizeof(want),
+                   "resize (img.c:88) is the first in the queue; no thread could be started: %s",
                    hora_strerror(HORA_EAGAIN));
     CHECK_SAYS(future, want);
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
@@ -389,11 +401,11 @@ TEST(explain_says_that_no_other_thread_could_be_started, "")
     hora_future *future = submit(&r, RESIZE(job_run, &job));
     settle(&r.f);
     char want[HORA_EXPLAIN_TEXT];
-    (void)snprintf(
-        want, sizeof(want),
-        "resize (img.c:88) is the first in the queue; its pool's only worker is busy; no other thread could be "
-        "started: %s",
-        hora_strerror(HORA_EAGAIN));
+    (void)snprintf(want, sizeof(want),
+                   "resize (img.c:88) is the first in the queue; its pool's only worker is busy; no other "
+                   "thread could be "
+                   "started: %s",
+                   hora_strerror(HORA_EAGAIN));
     CHECK_SAYS(future, want);
     rig_finish(&r);
     end(future);
@@ -410,10 +422,9 @@ TEST(explain_says_that_the_pool_has_been_shut_down, "")
     hora_future *future = submit(&r, RESIZE(job_run, &job));
     settle(&r.f);
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_SAYS(
-        future,
-        "resize (img.c:88) is the first in the queue; its pool has been shut down and is running the remaining tasks; "
-        "its pool's only worker is busy");
+    CHECK_SAYS(future, "resize (img.c:88) is the first in the queue; its pool has been shut down and is "
+                       "running the remaining tasks; "
+                       "its pool's only worker is busy");
     rig_finish(&r);
     end(future);
     rig_close(&r);
@@ -514,21 +525,24 @@ TEST(explain_knows_queues_of_the_user, "")
         if (i == 0)
             CHECK_OK(hora_queue_new_array(4, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue, NULL));
         else if (i == 1)
-            CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue, NULL));
-        else
             CHECK_OK(
-                hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address), &queue, NULL));
+                hora_queue_new_linked(HORA_UNBOUNDED, HORA_QUEUE_OPTIONS(.clock = r.f.view), &queue, NULL));
+        else
+            CHECK_OK(hora_queue_new_priority(4, HORA_QUEUE_OPTIONS(.clock = r.f.view, .compare = by_address),
+                                             &queue, NULL));
         rig_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue));
         struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
         execute_job(&r, &blocker);
         settle(&r.f);
         hora_future *first = submit(&r, RESIZE(job_run, &job));
         hora_future *second = submit(&r, RESIZE(job_run, &job));
-        CHECK_SAYS(second,
-                   i < 2 ? "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker "
-                           "is busy"
-                         : "resize (img.c:88) is one of 2 tasks in a queue with an order of its own; its "
-                           "pool's only worker is busy");
+        CHECK_SAYS(
+            second,
+            i < 2
+                ? "resize (img.c:88) is the 2nd in the queue: 1 task is ahead of it; its pool's only worker "
+                  "is busy"
+                : "resize (img.c:88) is one of 2 tasks in a queue with an order of its own; its "
+                  "pool's only worker is busy");
         rig_finish(&r);
         CHECK_OK(hora_pool_free(r.pool));
         r.pool = NULL;

@@ -46,13 +46,15 @@ TEST(explain_says_that_a_class_is_at_its_limit, "")
     advance(&r.f, HORA_SECONDS(3));
     futures[2] = SUBMIT(&r, &job, .task_class = slow);
     CHECK_SAYS(futures[0], "resize (img.c:88) is running: worker 1 has been running it for 9 s");
-    CHECK_SAYS(futures[2], "resize (img.c:88) waits: its class slow is at its limit of 2; worker 1 has been busy with "
-                           "resize (img.c:88) for 9 s");
+    CHECK_SAYS(futures[2],
+               "resize (img.c:88) waits: its class slow is at its limit of 2; worker 1 has been busy with "
+               "resize (img.c:88) for 9 s");
     futures[3] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_LOW); /* runs, and is none of the class */
     CHECK_SAYS(futures[2], "resize (img.c:88) waits: its class slow is at its limit of 2");
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_SAYS(futures[2], "resize (img.c:88) waits: its class slow is at its limit of 2; its pool has been shut down "
-                           "and is running the remaining tasks");
+    CHECK_SAYS(futures[2],
+               "resize (img.c:88) waits: its class slow is at its limit of 2; its pool has been shut down "
+               "and is running the remaining tasks");
     end_all(&r, futures, 4);
 }
 
@@ -68,9 +70,8 @@ TEST(explain_says_that_a_rate_is_used_up, "")
         futures[i] = SUBMIT(&r, &job, .task_class = mail);
     advance(&r.f, HORA_SECONDS(18));
     CHECK_SAYS(futures[1], "resize (img.c:88) ran and succeeded");
-    CHECK_SAYS(
-        futures[2],
-        "resize (img.c:88) waits: its class mail has reached its rate of 2 in 1 min; the next task may start in 42 s");
+    CHECK_SAYS(futures[2], "resize (img.c:88) waits: its class mail has reached its rate of 2 in 1 min; the "
+                           "next task may start in 42 s");
     advance(&r.f, HORA_SECONDS(42));
     settle(&r.f);
     CHECK_SAYS(futures[2], "resize (img.c:88) ran and succeeded");
@@ -88,9 +89,11 @@ TEST(explain_says_that_others_with_its_key_are_before_it, "")
     for (int i = 1; i < 4; i++)
         futures[i] = SUBMIT(&r, &job, .key = 7);
     CHECK_SAYS(futures[1], "resize (img.c:88) is running: worker 2 has been running it for 0 s");
-    CHECK_SAYS(futures[2], "resize (img.c:88) waits: 1 task with its key is ahead of it, which is running on worker 2");
-    CHECK_SAYS(futures[3], "resize (img.c:88) waits: 2 tasks with its key are ahead of it, one of which is running on "
-                           "worker 2");
+    CHECK_SAYS(futures[2],
+               "resize (img.c:88) waits: 1 task with its key is ahead of it, which is running on worker 2");
+    CHECK_SAYS(futures[3],
+               "resize (img.c:88) waits: 2 tasks with its key are ahead of it, one of which is running on "
+               "worker 2");
     end_all(&r, futures, 4);
 }
 
@@ -104,9 +107,10 @@ TEST(explain_says_that_the_first_with_its_key_waits_itself, "")
     futures[0] = SUBMIT(&r, &job, .key = 0);
     futures[1] = SUBMIT(&r, &job, .key = 7);
     futures[2] = SUBMIT(&r, &job, .key = 7);
-    CHECK_SAYS(futures[1],
-               "resize (img.c:88) is the next to start; its pool's only worker is busy: worker 1 has been busy "
-               "with resize (img.c:88) for 0 s");
+    CHECK_SAYS(
+        futures[1],
+        "resize (img.c:88) is the next to start; its pool's only worker is busy: worker 1 has been busy "
+        "with resize (img.c:88) for 0 s");
     CHECK_SAYS(futures[2], "resize (img.c:88) waits: 1 task with its key is ahead of it");
     end_all(&r, futures, 3);
 }
@@ -125,7 +129,8 @@ TEST(explain_says_that_threads_are_reserved, "")
                "resize (img.c:88) waits: 2 threads are reserved for other classes, and all others are busy");
     futures[2] = SUBMIT(&r, &job, .task_class = urgent);
     CHECK_SAYS(futures[2], "resize (img.c:88) is running: worker 2 has been running it for 0 s");
-    CHECK_SAYS(futures[1], "resize (img.c:88) waits: 1 thread is reserved for other classes, and all others are busy");
+    CHECK_SAYS(futures[1],
+               "resize (img.c:88) waits: 1 thread is reserved for other classes, and all others are busy");
     futures[3] = SUBMIT(&r, &job, .task_class = urgent);
     CHECK_SAYS(futures[1],
                "resize (img.c:88) is the next to start; all 3 workers are busy: worker 1 has been busy with "
@@ -143,13 +148,16 @@ TEST(explain_says_that_others_are_more_urgent, "")
     futures[0] = SUBMIT(&r, &job, .key = 0);
     futures[1] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_LOW);
     futures[2] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_HIGH);
-    CHECK_SAYS(futures[1], "resize (img.c:88) waits: 1 task with higher priority or longer wait is ahead of it; its "
-                           "pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
+    CHECK_SAYS(futures[1],
+               "resize (img.c:88) waits: 1 task with higher priority or longer wait is ahead of it; its "
+               "pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
     futures[3] = SUBMIT(&r, &job, .priority = HORA_PRIORITY_URGENT);
-    CHECK_SAYS(futures[1], "resize (img.c:88) waits: 2 tasks with higher priority or longer wait are ahead of it; "
-                           "its pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
-    CHECK_SAYS(futures[3],
-               "resize (img.c:88) is the next to start; its pool's only worker is busy: worker 1 has been busy "
-               "with resize (img.c:88) for 0 s");
+    CHECK_SAYS(futures[1],
+               "resize (img.c:88) waits: 2 tasks with higher priority or longer wait are ahead of it; "
+               "its pool's only worker is busy: worker 1 has been busy with resize (img.c:88) for 0 s");
+    CHECK_SAYS(
+        futures[3],
+        "resize (img.c:88) is the next to start; its pool's only worker is busy: worker 1 has been busy "
+        "with resize (img.c:88) for 0 s");
     end_all(&r, futures, 4);
 }

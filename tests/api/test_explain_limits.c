@@ -65,8 +65,11 @@ TEST(explain_knows_workers_that_are_written_off, "")
     CHECK_SAYS(first, "resize (img.c:88) is running: worker 1 has been running it for 7 s");
     char text[HORA_EXPLAIN_TEXT];
     CHECK(hora_future_explain(future, text, sizeof(text)) > 0);
-    CHECK(strstr(text, "resize (img.c:88) is the first in the queue; its pool's only worker is busy: worker 2 has been "
-                       "busy with job (") == text);
+    CHECK(
+        strstr(
+            text,
+            "resize (img.c:88) is the first in the queue; its pool's only worker is busy: worker 2 has been "
+            "busy with job (") == text);
     CHECK(strstr(text, " for 1 s; 1 worker is stuck, and does not count") != NULL);
 
     CHECK_OK(hora_pool_dump(r.pool, note, &page));

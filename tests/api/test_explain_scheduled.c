@@ -85,8 +85,9 @@ TEST_REAL(explain_says_at_which_moment_of_which_zone, "")
     CHECK_OK(hora_zone_to_local(here, stage_instant(&s, 1800), &shown));
     future = SCHEDULE(&s, &local, .at = stage_instant(&s, 1800), .cron = "@yearly");
     (void)snprintf(want, sizeof(want),
-                   "poll (feed.c:12) waits for its time: in 30 min (%04d-%02d-%02d %02d:%02d:%02d %s)", (int)shown.year,
-                   shown.month, shown.day, shown.hour, shown.minute, shown.second, shown.short_name);
+                   "poll (feed.c:12) waits for its time: in 30 min (%04d-%02d-%02d %02d:%02d:%02d %s)",
+                   (int)shown.year, shown.month, shown.day, shown.hour, shown.minute, shown.second,
+                   shown.short_name);
     CHECK_SAYS(future, want);
     CHECK_POINTER(hora_zone_unref(here), NULL);
     END(&local, future);
@@ -163,9 +164,10 @@ TEST(explain_says_that_the_run_before_goes_on, "")
     stage_pass(&s, 599);
     CHECK_SAYS(future, "poll (feed.c:12) is running: worker 1 has been running it for 9 min 59 s");
     stage_pass(&s, 241);
-    CHECK_SAYS(future,
-               "poll (feed.c:12) is running: worker 1 has been running it for 14 min; the next run was due 4 min "
-               "ago, and waits for the end of this one");
+    CHECK_SAYS(
+        future,
+        "poll (feed.c:12) is running: worker 1 has been running it for 14 min; the next run was due 4 min "
+        "ago, and waits for the end of this one");
     END(&tick, future);
     stage_close(&s);
 }
@@ -176,11 +178,13 @@ TEST(explain_counts_runs_that_overlap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future =
+        SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 1);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 1 run of it is in progress");
     stage_pass(&s, 10);
-    CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 9 s; 2 runs of it are in progress, the maximum");
+    CHECK_SAYS(future,
+               "poll (feed.c:12) waits for its time: in 9 s; 2 runs of it are in progress, the maximum");
     CHECK_INT(hora_future_pause(future), 1);
     CHECK_SAYS(future, "poll (feed.c:12) is paused; 2 runs of it are in progress, the maximum");
     END(&tick, future);
@@ -193,8 +197,8 @@ TEST(explain_says_that_there_is_no_other_time, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future =
-        SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .count = 1, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future = SCHEDULE(&s, &tick, .fixed_rate = SEC(10), .count = 1,
+                                   .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 15);
     CHECK_SAYS(future, "poll (feed.c:12) has no further time, and is over when its current runs end");
     CHECK_OK(hora_latch_count_down(s.gate));
@@ -233,14 +237,15 @@ TEST(explain_counts_what_is_due_before_it, "")
     hora_future *blocking = block(&s, &blocker);
     for (int i = 0; i < 3; i++)
         futures[i] = SCHEDULE(&s, &ticks[i], .initial_delay = SEC(1 + i));
-    futures[3] =
-        SCHEDULE(&s, &ticks[3], .at = stage_instant(&s, 2)); /* by another clock, and later than the one of 2 s */
+    futures[3] = SCHEDULE(&s, &ticks[3],
+                          .at = stage_instant(&s, 2)); /* by another clock, and later than the one of 2 s */
     CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(tick_run, &ticks[0]), SEC(100), NULL)); /* not due */
     stage_pass(&s, 3);
     CHECK_SAYS(futures[0], "poll (feed.c:12) has been due for 2 s; its pool's only worker is busy");
-    CHECK_SAYS(futures[1],
-               "poll (feed.c:12) has been due for 1 s; 1 task that is due is ahead of it; its pool's only worker "
-               "is busy");
+    CHECK_SAYS(
+        futures[1],
+        "poll (feed.c:12) has been due for 1 s; 1 task that is due is ahead of it; its pool's only worker "
+        "is busy");
     CHECK_SAYS(futures[3],
                "poll (feed.c:12) has been due for 1 s; 2 tasks that are due are ahead of it; its pool's only "
                "worker is busy");
@@ -264,9 +269,10 @@ TEST(explain_says_who_is_busy_in_a_scheduler, "")
     hora_future *blocking = block(&s, &blocker);
     hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(1));
     stage_pass(&s, 9);
-    CHECK_SAYS(future,
-               "poll (feed.c:12) has been due for 8 s; its pool's only worker is busy: worker 1 has been busy with "
-               "resize (img.c:88) for 9 s");
+    CHECK_SAYS(
+        future,
+        "poll (feed.c:12) has been due for 8 s; its pool's only worker is busy: worker 1 has been busy with "
+        "resize (img.c:88) for 9 s");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(future);
@@ -290,15 +296,18 @@ TEST(explain_says_that_a_guest_is_among_others, "")
     hora_timer timer;
 
     CHECK_OK(hora_pool_free(s.scheduler)); /* it has a hook, for which each task has a future */
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view), &s.scheduler, NULL));
+    CHECK_OK(
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = s.f.view), &s.scheduler, NULL));
     hora_future *blocking = block(&s, &blocker);
     CHECK_OK(hora_scheduler_schedule(s.scheduler, RESIZE(tick_run, &other), SEC(1), NULL));
     CHECK_OK(hora_timer_init(&timer, do_nothing, NULL));
     CHECK_OK(hora_timer_start(&timer, s.scheduler, SEC(2)));
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
-    CHECK_SAYS(foreign, "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
-                      "is busy");
+    CHECK_SAYS(
+        foreign,
+        "resize (img.c:88) is one of 3 tasks in a queue with an order of its own; its pool's only worker "
+        "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_pass(&s, 3);
     end(foreign);
@@ -316,8 +325,10 @@ TEST(explain_says_that_a_guest_is_about_to_run, "")
     hora_future *blocking = block(&s, &blocker);
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
-    CHECK_SAYS(foreign, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
-                      "is busy");
+    CHECK_SAYS(
+        foreign,
+        "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+        "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(foreign, "resize (img.c:88) ran and succeeded");
@@ -338,8 +349,10 @@ TEST(explain_says_to_a_guest_who_is_busy, "")
     CHECK_OK(hora_future_new(RESIZE(tick_run, &tick), &foreign));
     CHECK_OK(hora_pool_execute_future(s.scheduler, foreign));
     stage_pass(&s, 7);
-    CHECK_SAYS(foreign, "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
-                      "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
+    CHECK_SAYS(
+        foreign,
+        "resize (img.c:88) is one of 1 task in a queue with an order of its own; its pool's only worker "
+        "is busy: worker 1 has been busy with resize (img.c:88) for 7 s");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(foreign);
@@ -353,7 +366,8 @@ static int explain_before(hora_pool *pool, const hora_run_info *run, void *conte
     int *calls = context;
     (void)pool;
     ++*calls;
-    CHECK_SAYS(run->future, "poll (feed.c:12) has been taken by a worker, which is about to run it or to put it back");
+    CHECK_SAYS(run->future,
+               "poll (feed.c:12) has been taken by a worker, which is about to run it or to put it back");
     return 0;
 }
 
@@ -383,19 +397,22 @@ TEST(explain_says_why_what_is_due_is_held, "")
     hora_class *slow = NULL;
     CHECK_OK(hora_class_new(s.scheduler, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
 
-    hora_future *running =
-        SCHEDULE(&s, &blocker, .fixed_rate = SEC(100), .options = HORA_TASK_OPTIONS(.task_class = slow, .key = 7));
+    hora_future *running = SCHEDULE(&s, &blocker, .fixed_rate = SEC(100),
+                                    .options = HORA_TASK_OPTIONS(.task_class = slow, .key = 7));
     stage_settle(&s);
     hora_future *limited =
         SCHEDULE(&s, &ticks[0], .initial_delay = SEC(1), .options = HORA_TASK_OPTIONS(.task_class = slow));
-    hora_future *behind =
-        SCHEDULE(&s, &ticks[1], .fixed_rate = SEC(10), .initial_delay = SEC(2), .options = HORA_TASK_OPTIONS(.key = 7));
+    hora_future *behind = SCHEDULE(&s, &ticks[1], .fixed_rate = SEC(10), .initial_delay = SEC(2),
+                                   .options = HORA_TASK_OPTIONS(.key = 7));
     stage_pass(&s, 9);
-    CHECK_SAYS(limited,
-               "poll (feed.c:12) has been due for 8 s, and waits: its class slow is at its limit of 1; worker 1 "
-               "has been busy with poll (feed.c:12) for 9 s");
-    CHECK_SAYS(behind, "poll (feed.c:12) has been due for 7 s, and waits: 1 task with its key is ahead of it, which is "
-                       "running on worker 1");
+    CHECK_SAYS(
+        limited,
+        "poll (feed.c:12) has been due for 8 s, and waits: its class slow is at its limit of 1; worker 1 "
+        "has been busy with poll (feed.c:12) for 9 s");
+    CHECK_SAYS(
+        behind,
+        "poll (feed.c:12) has been due for 7 s, and waits: 1 task with its key is ahead of it, which is "
+        "running on worker 1");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(limited, "poll (feed.c:12) ran and succeeded");
@@ -417,9 +434,10 @@ TEST(explain_says_that_zones_were_refreshed, "")
     hora_future *blocking = block(&s, &blocker);
     hora_future *future = SCHEDULE(&s, &tick, .cron = "0 0 3 * * *", .zone = "+01:00");
     CHECK_INT(hora_scheduler_refresh_zones(s.scheduler), 0);
-    CHECK_SAYS(future,
-               "poll (feed.c:12) must recompute its next time, because zones were refreshed; its pool's only worker "
-               "is busy");
+    CHECK_SAYS(
+        future,
+        "poll (feed.c:12) must recompute its next time, because zones were refreshed; its pool's only worker "
+        "is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     CHECK_SAYS(future, "poll (feed.c:12) waits for its time: in 2 h (1971-01-01 03:00:00 +01:00)");
@@ -471,17 +489,19 @@ static void check_told(const hora_schedule *spec, hora_ns by, const char *meanwh
 TEST(explain_says_that_the_clocks_are_being_told, "")
 {
     check_told(HORA_SCHEDULE(.at = {HORA_HOURS(24 * 365 + 1)}), HORA_HOURS(2),
-               "poll (feed.c:12) has been due for 1 h; its scheduler is processing a clock change and starts nothing "
+               "poll (feed.c:12) has been due for 1 h; its scheduler is processing a clock change and starts "
+               "nothing "
                "meanwhile",
                "poll (feed.c:12) ran and succeeded");
 }
 
 TEST(explain_says_that_the_clock_was_set_back, "")
 {
-    check_told(HORA_SCHEDULE(.cron = "0 0 3 * * *", .zone = "UTC"), -HORA_HOURS(1),
-               "poll (feed.c:12) must recompute its next time, because the clock was set back; its scheduler is "
-               "processing a clock change and starts nothing meanwhile",
-               "poll (feed.c:12) waits for its time: in 4 h (1971-01-01 03:00:00 UTC)");
+    check_told(
+        HORA_SCHEDULE(.cron = "0 0 3 * * *", .zone = "UTC"), -HORA_HOURS(1),
+        "poll (feed.c:12) must recompute its next time, because the clock was set back; its scheduler is "
+        "processing a clock change and starts nothing meanwhile",
+        "poll (feed.c:12) waits for its time: in 4 h (1971-01-01 03:00:00 UTC)");
 }
 
 /* ---- the end of the scheduler ---- */
@@ -489,7 +509,8 @@ TEST(explain_says_that_the_clock_was_set_back, "")
 static void explain_neighbour(void *arg)
 {
     hora_future **neighbour = arg;
-    CHECK_SAYS(*neighbour, "poll (feed.c:12) is being removed, because its scheduler was shut down or stopped");
+    CHECK_SAYS(*neighbour,
+               "poll (feed.c:12) is being removed, because its scheduler was shut down or stopped");
 }
 
 TEST(explain_says_that_it_is_swept, "")
@@ -500,8 +521,8 @@ TEST(explain_says_that_it_is_swept, "")
     hora_future *first = NULL, *second = NULL;
 
     const hora_task task = {.run = tick_run, .arg = &second, .drop = explain_neighbour};
-    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, &task,
-                                          HORA_SCHEDULE(.fixed_rate = SEC(5), .initial_delay = SEC(5)), &first, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        s.scheduler, &task, HORA_SCHEDULE(.fixed_rate = SEC(5), .initial_delay = SEC(5)), &first, NULL));
     second = SCHEDULE(&s, &tick, .fixed_rate = SEC(6), .initial_delay = SEC(6));
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     CHECK_SAYS(second, "poll (feed.c:12) was cancelled");
@@ -520,10 +541,9 @@ TEST(explain_says_that_the_scheduler_has_been_shut_down, "")
     hora_future *future = SCHEDULE(&s, &tick, .initial_delay = SEC(1));
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     stage_pass(&s, 2);
-    CHECK_SAYS(
-        future,
-        "poll (feed.c:12) has been due for 1 s; its pool has been shut down and is running the remaining tasks; its "
-        "pool's only worker is busy");
+    CHECK_SAYS(future, "poll (feed.c:12) has been due for 1 s; its pool has been shut down and is running "
+                       "the remaining tasks; its "
+                       "pool's only worker is busy");
     CHECK_OK(hora_latch_count_down(s.gate));
     stage_settle(&s);
     end(future);

@@ -207,7 +207,8 @@ TEST(future_cancel_interrupts_the_running_task, "FutureTaskTest.testCancelInterr
 }
 
 /* A task that does not listen stands in for an interrupt that cannot be delivered: it is cancelled all the same. */
-TEST(future_is_cancelled_even_if_the_task_is_deaf, "FutureTaskTest.testCancelInterrupt_ThrowsSecurityException CP-FT7")
+TEST(future_is_cancelled_even_if_the_task_is_deaf,
+     "FutureTaskTest.testCancelInterrupt_ThrowsSecurityException CP-FT7")
 {
     struct rig r;
     struct call runner;
@@ -321,7 +322,8 @@ static void cancel_releases_getters(bool interrupt)
     second = (struct call){.run = call_run_and_reset, .object = future};
     start_call(&second, &r.f);
     CHECK_RETURNS(&second, 0);
-    CHECK_INT(hora_future_cancel(future, interrupt), interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
+    CHECK_INT(hora_future_cancel(future, interrupt),
+              interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
     CHECK_RETURNS(&calls[0], HORA_ECANCELED);
     CHECK_RETURNS(&calls[1], HORA_ECANCELED);
     CHECK_BLOCKED(&runner);
@@ -338,7 +340,8 @@ TEST(future_cancel_releases_getters_at_once, "FutureTaskTest.testTimedGet_Cancel
     cancel_releases_getters(false);
 }
 
-TEST(future_cancel_with_interrupt_releases_getters_at_once, "FutureTaskTest.testTimedGet_Cancellation_interrupt CP-FT6")
+TEST(future_cancel_with_interrupt_releases_getters_at_once,
+     "FutureTaskTest.testTimedGet_Cancellation_interrupt CP-FT6")
 {
     cancel_releases_getters(true);
 }

@@ -307,9 +307,9 @@ static void check_text(int line, hora_future *future, const char *words)
     test_check_error(__FILE__, line, "no room", hora_future_describe(future, NULL, 1), HORA_EINVAL);
 }
 
-TEST(future_describes_its_state,
-     "FutureTaskTest.testToString_incomplete FutureTaskTest.testToString_normal FutureTaskTest.testToString_exception "
-     "FutureTaskTest.testToString_cancelled")
+TEST(future_describes_its_state, "FutureTaskTest.testToString_incomplete FutureTaskTest.testToString_normal "
+                                 "FutureTaskTest.testToString_exception "
+                                 "FutureTaskTest.testToString_cancelled")
 {
     struct rig r;
     struct job jobs[4] = {A_JOB(&r), {.rig = &r, .code = 4711}, A_JOB(&r), A_JOB(&r)};

@@ -148,7 +148,8 @@ TEST(group_counts_what_has_not_succeeded, "")
     hora_future *future;
     hora_future *done;
 
-    team_open_with(&t, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD));
+    team_open_with(&t,
+                   HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD));
     CHECK_OK(hora_group_submit(t.group, &t.v.executor, JOB(&jobs[0]), &future));
     submit(&t, &jobs[1]);
     submit(&t, &jobs[2]); /* discarded */

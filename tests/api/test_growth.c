@@ -75,7 +75,8 @@ static void grow_and_shrink(int capacity, bool with_admission)
     pass_time(&r, 1);
     CHECK_INT(rig_stats(&r).threads, 1);
     CHECK_DIARY(&diary, "ZZZZ");
-    CHECK_INT(diary.notes[2].event.threads + diary.notes[3].event.threads, 2 + 1); /* two threads tell, in any order */
+    CHECK_INT(diary.notes[2].event.threads + diary.notes[3].event.threads,
+              2 + 1); /* two threads tell, in any order */
     pass_time(&r, 10 * KEEP_ALIVE);
     CHECK_INT(rig_stats(&r).threads, 1);
     CHECK_INT(rig_stats(&r).largest, 3);
@@ -178,7 +179,9 @@ TEST(growth_leaves_an_idle_pool_alone, "")
     execute_job(&r, &again[1]);
     pass_time(&r, BOUND - 1);
     CHECK_DIARY(&diary, "");
-    pass_time(&r, 1 + BOUND / 2); /* the second came after the first one, which has woken the watch, had been counted */
+    pass_time(
+        &r,
+        1 + BOUND / 2); /* the second came after the first one, which has woken the watch, had been counted */
     CHECK_DIARY(&diary, "Z");
     rig_close(&r);
 }
@@ -226,22 +229,26 @@ TEST(growth_options_that_cannot_work, "")
 
     rig_prepare(&r, false);
     CHECK_OK(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &queue, NULL));
-    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .grow_after = BOUND), &reason), HORA_EINVAL);
+    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 2, .grow_after = BOUND), &reason),
+                HORA_EINVAL);
     CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "max_threads");
-    CHECK_ERROR(
-        rig_try_pool(&r,
-                     HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = -1, .grow_after = BOUND),
-                     &reason),
-        HORA_EINVAL);
+    CHECK_ERROR(rig_try_pool(&r,
+                             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = -1,
+                                               .grow_after = BOUND),
+                             &reason),
+                HORA_EINVAL);
     CHECK_REFUSAL(&reason, HORA_EINVAL, "grow_after", "room");
+    CHECK_ERROR(rig_try_pool(&r,
+                             HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = 2, .queue = queue,
+                                               .grow_after = BOUND),
+                             &reason),
+                HORA_EINVAL);
     CHECK_ERROR(
-        rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = 2, .queue = queue, .grow_after = BOUND),
-                     &reason),
+        rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .grow_after = -1), &reason),
         HORA_EINVAL);
-    CHECK_ERROR(rig_try_pool(&r, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .grow_after = -1), &reason),
-                HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .grow_after = BOUND), &r.pool, &reason),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .grow_after = BOUND), &r.pool, &reason),
+        HORA_EINVAL);
     CHECK_OK(hora_queue_free(queue));
     r.pool = NULL;
     rig_close(&r);

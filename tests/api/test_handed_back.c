@@ -34,10 +34,11 @@ static hora_pool *open_pool(bool is_scheduler)
 {
     hora_pool *pool;
     if (is_scheduler)
-        CHECK_OK(
-            hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()), &pool, NULL));
+        CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()),
+                                    &pool, NULL));
     else
-        CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()), &pool, NULL));
+        CHECK_OK(
+            hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION()), &pool, NULL));
     CHECK_OK(hora_pool_execute(pool, HORA_TASK(wait_at_gate, NULL)));
     return pool;
 }

@@ -48,8 +48,8 @@ TEST_REAL(instant_texts_are_read, "")
         hora_error reason = {.code = 1};
         int error = hora_instant_parse(good[i].text, berlin, &got, &named, &reason);
         if (error < 0 || got.ns != instant_of(good[i].instant).ns)
-            test_fail(__FILE__, __LINE__, "%s: %d, %s, %lld", good[i].text, error, error < 0 ? reason.message : "",
-                      (long long)got.ns);
+            test_fail(__FILE__, __LINE__, "%s: %d, %s, %lld", good[i].text, error,
+                      error < 0 ? reason.message : "", (long long)got.ns);
         if (error == 0 && good[i].zone == NULL)
             CHECK_POINTER(named, NULL);
         else if (error == 0)
@@ -143,8 +143,8 @@ TEST_REAL(instant_texts_are_refused, "")
         int error = hora_instant_parse(bad[i].text, berlin, &got, &named, &reason);
         if (error != bad[i].error || got.ns != 5 || named != berlin || reason.code != error ||
             reason.message[0] == '\0')
-            test_fail(__FILE__, __LINE__, "\"%s\": %s, %lld, %s", bad[i].text, hora_errname(error), (long long)got.ns,
-                      reason.code < 0 ? reason.message : "");
+            test_fail(__FILE__, __LINE__, "\"%s\": %s, %lld, %s", bad[i].text, hora_errname(error),
+                      (long long)got.ns, reason.code < 0 ? reason.message : "");
     }
     char long_text[600];
     (void)snprintf(long_text, sizeof long_text, "2025-03-29T01:30:00[%0500d]", 0);
@@ -199,7 +199,8 @@ TEST(instant_text_has_room, "")
     struct image image;
     hora_zone *zone = NULL;
     image_fixed(&image, -89999, "LONGEST", "");
-    CHECK_OK(hora_zone_from_data("Europe/Llanfairpwllgwyngyllgogerychwyrnd", image.bytes, image.size, &zone, NULL));
+    CHECK_OK(hora_zone_from_data("Europe/Llanfairpwllgwyngyllgogerychwyrnd", image.bytes, image.size, &zone,
+                                 NULL));
     CHECK_INT(strlen(hora_zone_name(zone)), 40);
     CHECK(hora_instant_format((hora_instant){INT64_MIN}, zone, true, NULL, 0) < HORA_INSTANT_TEXT);
     hora_zone_unref(zone);
@@ -207,8 +208,8 @@ TEST(instant_text_has_room, "")
 
 TEST_REAL(instant_texts_come_back, "")
 {
-    static const char *const names[] = {"Europe/Berlin", "Australia/Lord_Howe", "Africa/Monrovia", "Pacific/Apia",
-                                        "+05:30"};
+    static const char *const names[] = {"Europe/Berlin", "Australia/Lord_Howe", "Africa/Monrovia",
+                                        "Pacific/Apia", "+05:30"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hora_zone *zone = zone_named(names[i]);
         for (int k = 0; k < 2000; k++) {

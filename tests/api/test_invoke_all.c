@@ -40,7 +40,8 @@ EVERYWHERE(invoke_all_refuses_a_missing_task, "testInvokeAll3", "CP-INV3")
 
     venue_open(&v, place);
     CHECK_ERROR(venue_all(&v, (const hora_task *[]){JOB(&job), NULL}, 2, futures), HORA_EINVAL);
-    CHECK_ERROR(venue_all(&v, (const hora_task *[]){JOB(&job), HORA_TASK(NULL, &job)}, 2, futures), HORA_EINVAL);
+    CHECK_ERROR(venue_all(&v, (const hora_task *[]){JOB(&job), HORA_TASK(NULL, &job)}, 2, futures),
+                HORA_EINVAL);
     settle(&v.r.f);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_POINTER(futures[0], untouched);
@@ -113,7 +114,8 @@ EVERYWHERE(timed_invoke_all_refuses_a_missing_task, "testTimedInvokeAll3", "")
 
     venue_open(&v, place);
     for (int i = 0; i < 5; i++)
-        CHECK_ERROR(venue_all_for(&v, (const hora_task *[]){JOB(&job), NULL}, 2, any_timeout[i], futures), HORA_EINVAL);
+        CHECK_ERROR(venue_all_for(&v, (const hora_task *[]){JOB(&job), NULL}, 2, any_timeout[i], futures),
+                    HORA_EINVAL);
     settle(&v.r.f);
     CHECK_INT(job.runs + job.drops, 0);
     venue_close(&v);
@@ -139,7 +141,8 @@ EVERYWHERE(timed_invoke_all_gives_futures_in_order, "testTimedInvokeAll5", "")
     hora_future *futures[2];
 
     venue_open(&v, place);
-    CHECK_OK(venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, A_LONG_WHILE, futures));
+    CHECK_OK(
+        venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, A_LONG_WHILE, futures));
     CHECK_DONE(futures[0], 0, &jobs[0]);
     CHECK_DONE(futures[1], 0, &jobs[1]);
     release_futures(futures, 2);
@@ -184,7 +187,8 @@ TEST(direct_timed_invoke_all_cancels_what_is_late, "AbstractExecutorServiceTest.
     hora_future *futures[3];
 
     venue_open(&v, DIRECT);
-    CHECK_OK(venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), slow, JOB(&jobs[2])}, 3, A_WHILE, futures));
+    CHECK_OK(
+        venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), slow, JOB(&jobs[2])}, 3, A_WHILE, futures));
     CHECK_DONE(futures[0], 0, &jobs[0]);
     CHECK_DONE(futures[1], 0, &jobs[1]);
     CHECK_DONE(futures[2], HORA_ECANCELED, NULL);
@@ -204,7 +208,8 @@ TEST(invoke_all_without_time_executes_nothing, "CP-INV4")
             hora_future *futures[2];
 
             venue_open(&v, (enum place)place);
-            CHECK_OK(venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, expired[i], futures));
+            CHECK_OK(venue_all_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, expired[i],
+                                   futures));
             for (int n = 0; n < 2; n++) {
                 CHECK_DONE(futures[n], HORA_ECANCELED, NULL);
                 CHECK_JOB(&jobs[n], 0);
@@ -367,8 +372,8 @@ static int invoke_all_inside(void *arg, void **ret_result)
     hora_future *futures[2];
 
     (void)ret_result;
-    inner->result = hora_pool_invoke_all(inner->rig->pool,
-                                         (const hora_task *[]){JOB(&inner->jobs[0]), JOB(&inner->jobs[1])}, 2, futures);
+    inner->result = hora_pool_invoke_all(
+        inner->rig->pool, (const hora_task *[]){JOB(&inner->jobs[0]), JOB(&inner->jobs[1])}, 2, futures);
     if (inner->result == 0)
         release_futures(futures, 2);
     return 0;

@@ -41,7 +41,8 @@ EVERYWHERE(invoke_any_refuses_a_missing_task, "testInvokeAny3", "")
 
     venue_open(&v, place);
     CHECK_ERROR(venue_any(&v, (const hora_task *[]){JOB(&job), NULL}, 2, &result, NULL), HORA_EINVAL);
-    CHECK_ERROR(venue_any(&v, (const hora_task *[]){JOB(&job), HORA_TASK(NULL, &job)}, 2, &result, NULL), HORA_EINVAL);
+    CHECK_ERROR(venue_any(&v, (const hora_task *[]){JOB(&job), HORA_TASK(NULL, &job)}, 2, &result, NULL),
+                HORA_EINVAL);
     settle(&v.r.f);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_POINTER(result, untouched);
@@ -120,8 +121,9 @@ EVERYWHERE(timed_invoke_any_refuses_a_missing_task, "testTimedInvokeAny3", "")
 
     venue_open(&v, place);
     for (int i = 0; i < 5; i++)
-        CHECK_ERROR(venue_any_for(&v, (const hora_task *[]){JOB(&job), NULL}, 2, any_timeout[i], &result, NULL),
-                    HORA_EINVAL);
+        CHECK_ERROR(
+            venue_any_for(&v, (const hora_task *[]){JOB(&job), NULL}, 2, any_timeout[i], &result, NULL),
+            HORA_EINVAL);
     CHECK_INT(job.runs + job.drops, 0);
     CHECK_POINTER(result, untouched);
     venue_close(&v);
@@ -135,7 +137,8 @@ EVERYWHERE(timed_invoke_any_reports_the_failure, "testTimedInvokeAny4", "")
     int failure = 0;
 
     venue_open(&v, place);
-    CHECK_ERROR(venue_any_for(&v, (const hora_task *[]){JOB(&job)}, 1, A_LONG_WHILE, &result, &failure), HORA_EFAILED);
+    CHECK_ERROR(venue_any_for(&v, (const hora_task *[]){JOB(&job)}, 1, A_LONG_WHILE, &result, &failure),
+                HORA_EFAILED);
     CHECK_INT(failure, CODE);
     CHECK_POINTER(result, untouched);
     venue_close(&v);
@@ -148,7 +151,8 @@ EVERYWHERE(timed_invoke_any_gives_one_result, "testTimedInvokeAny5", "")
     void *result = untouched;
 
     venue_open(&v, place);
-    CHECK_OK(venue_any_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, A_LONG_WHILE, &result, NULL));
+    CHECK_OK(venue_any_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, A_LONG_WHILE, &result,
+                           NULL));
     CHECK(result == &jobs[0] || result == &jobs[1]);
     venue_close(&v);
 }
@@ -162,7 +166,8 @@ TEST(invoke_any_executes_no_more_than_it_needs, "CP-INV1")
     void *result = untouched;
 
     venue_open(&v, DIRECT);
-    CHECK_OK(venue_any(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1]), JOB(&jobs[2])}, 3, &result, NULL));
+    CHECK_OK(
+        venue_any(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1]), JOB(&jobs[2])}, 3, &result, NULL));
     CHECK_POINTER(result, &jobs[1]);
     CHECK_JOB(&jobs[0], 1);
     CHECK_JOB(&jobs[1], 1);
@@ -178,7 +183,8 @@ TEST(invoke_any_reports_the_last_failure, "CP-INV1")
     int failure = 0;
 
     venue_open(&v, DIRECT);
-    CHECK_ERROR(venue_any(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, NULL, &failure), HORA_EFAILED);
+    CHECK_ERROR(venue_any(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, NULL, &failure),
+                HORA_EFAILED);
     CHECK_INT(failure, OTHER_CODE);
     venue_close(&v);
 }
@@ -257,7 +263,8 @@ TEST(invoke_any_gives_a_result_that_is_there_although_the_time_is_over, "CP-INV2
         struct job jobs[2] = {{.rig = &v.r, .code = CODE}, A_JOB(&v.r)};
         void *result = untouched;
 
-        CHECK_OK(venue_any_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, expired[i], &result, NULL));
+        CHECK_OK(venue_any_for(&v, (const hora_task *[]){JOB(&jobs[0]), JOB(&jobs[1])}, 2, expired[i],
+                               &result, NULL));
         CHECK_POINTER(result, &jobs[1]);
     }
     venue_close(&v);
@@ -345,8 +352,9 @@ static int invoke_any_inside(void *arg, void **ret_result)
     struct inner *inner = arg;
 
     (void)ret_result;
-    inner->result = hora_pool_invoke_any(
-        inner->rig->pool, (const hora_task *[]){JOB(&inner->jobs[0]), JOB(&inner->jobs[1])}, 2, &inner->winner, NULL);
+    inner->result = hora_pool_invoke_any(inner->rig->pool,
+                                         (const hora_task *[]){JOB(&inner->jobs[0]), JOB(&inner->jobs[1])}, 2,
+                                         &inner->winner, NULL);
     return 0;
 }
 

@@ -30,8 +30,8 @@ TEST(key_lets_one_task_run_at_a_time_in_order, "")
     trial_open(&t, 4, 0);
     (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7));
     (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_LOW));
-    (void)act_waiting(&t,
-                      HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_URGENT)); /* not before the one before it */
+    (void)act_waiting(
+        &t, HORA_TASK_OPTIONS(.key = 7, .priority = HORA_PRIORITY_URGENT)); /* not before the one before it */
     (void)act_waiting(&t, HORA_TASK_OPTIONS(.key = 8));
     CHECK_BEGUN(&t, 0, 3);
     act_let_end(&t.acts[3]);
@@ -113,8 +113,8 @@ TEST(task_that_is_awaited_by_its_own_pool_does_not_count, "")
     struct waits waits = {.t = &t};
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer,
-                                   NULL));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits),
+                                   HORA_TASK_OPTIONS(.task_class = one), &outer, NULL));
     struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
@@ -157,8 +157,8 @@ TEST(task_that_is_awaited_waits_for_its_key, "")
     struct act *busy = act_waiting(&t, HORA_TASK_OPTIONS(.key = 3));
     struct act *gate = act_waiting(&t, NULL);
     hora_future *outer;
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits), HORA_TASK_OPTIONS(.task_class = one), &outer,
-                                   NULL));
+    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(wait_for, &waits),
+                                   HORA_TASK_OPTIONS(.task_class = one), &outer, NULL));
     struct act *inner = act_quick(&t, HORA_TASK_OPTIONS(.task_class = one, .key = 3));
     waits.future = inner->future;
     act_let_end(gate);
@@ -190,7 +190,8 @@ TEST(future_that_is_executed_again_keeps_its_terms, "")
     CHECK_INT(list.count, 2);
     CHECK_POINTER(hora_future_list_take(&list), t.acts[1].future); /* in the order of their coming */
     (void)hora_future_unref(t.acts[1].future);
-    CHECK_ERROR(hora_future_set_priority(t.acts[1].future, HORA_PRIORITY_HIGH), HORA_ENOTSUP); /* nobody has it */
+    CHECK_ERROR(hora_future_set_priority(t.acts[1].future, HORA_PRIORITY_HIGH),
+                HORA_ENOTSUP); /* nobody has it */
     hora_future_list_cancel(&list);
     trial_close(&t);
 }

@@ -76,7 +76,8 @@ TEST(limits_end_with_a_cancel, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
+    hora_future *future =
+        submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     settle(&r.f);
     CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
     pass(&r, SEC(10));
@@ -96,7 +97,8 @@ TEST(limits_hold_without_a_handle, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
+    CHECK_OK(
+        hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
     pass(&r, SEC(5));
     CHECK_JOB(&second, 0);
     CHECK_INT(rig_stats(&r).expired, 1);
@@ -231,7 +233,8 @@ TEST(limits_start_within_counts_from_the_planned_time, "")
     execute_job(&r, &first);
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, JOB(&second),
-        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future, NULL));
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))),
+        &future, NULL));
     pass(&r, SEC(15) - 1);
     CHECK_NOT_DONE(future);
     pass(&r, 1);
@@ -255,7 +258,8 @@ TEST(limits_follow_a_task_that_is_retimed, "")
     execute_job(&r, &first);
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, JOB(&second),
-        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))), &future, NULL));
+        HORA_SCHEDULE(.initial_delay = SEC(10), .options = HORA_TASK_OPTIONS(.start_within = SEC(5))),
+        &future, NULL));
     CHECK_OK(hora_future_reschedule(future, SEC(20), 0));
     pass(&r, SEC(25) - 1);
     CHECK_NOT_DONE(future);
@@ -303,8 +307,9 @@ TEST(limits_run_limit_holds_for_each_run_of_a_series, "")
     struct beat beat = A_BEAT(&r, SEC(3));
     hora_future *future;
     CHECK_OK(hora_scheduler_schedule_with(
-        r.pool, BEAT(&beat), HORA_SCHEDULE(.fixed_rate = SEC(5), .options = HORA_TASK_OPTIONS(.run_limit = SEC(1))),
-        &future, NULL));
+        r.pool, BEAT(&beat),
+        HORA_SCHEDULE(.fixed_rate = SEC(5), .options = HORA_TASK_OPTIONS(.run_limit = SEC(1))), &future,
+        NULL));
     pass_in_steps(&r, SEC(1), 12);
     CHECK_BEATS(&beat, 0, SEC(5), SEC(10));
     CHECK_INT(beat.interrupts, 3);
@@ -398,7 +403,8 @@ TEST(limits_end_with_the_pool, "")
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    hora_future *future = submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
+    hora_future *future =
+        submit_under(&r, &second, HORA_TASK_OPTIONS(.start_within = SEC(5), .finish_within = SEC(6)));
     settle(&r.f);
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     CHECK_OK(hora_pool_shutdown_now(r.pool, &list));
@@ -442,8 +448,9 @@ TEST(limits_of_a_task_that_is_refused_do_not_count, "")
     struct job job = A_JOB(&r);
     hora_future *future = NULL;
     CHECK_OK(hora_pool_shutdown(r.pool));
-    CHECK_ERROR(hora_pool_submit_with(r.pool, JOB(&job), HORA_TASK_OPTIONS(.start_within = SEC(5)), &future, NULL),
-                HORA_EREJECTED);
+    CHECK_ERROR(
+        hora_pool_submit_with(r.pool, JOB(&job), HORA_TASK_OPTIONS(.start_within = SEC(5)), &future, NULL),
+        HORA_EREJECTED);
     pass(&r, SEC(10));
     CHECK_INT(job.drops, 0);
     CHECK_INT(seen.expired, 0);
@@ -463,12 +470,14 @@ TEST(limits_a_listener_cannot_free_the_pool, "")
 {
     struct rig r;
     struct seen seen = {0};
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.expired = free_pool, .arg = &seen)));
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.expired = free_pool, .arg = &seen)));
     struct job first = A_WAITING_JOB(&r);
     struct job second = A_JOB(&r);
     execute_job(&r, &first);
-    CHECK_OK(hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
+    CHECK_OK(
+        hora_pool_submit_with(r.pool, JOB(&second), HORA_TASK_OPTIONS(.start_within = SEC(5)), NULL, NULL));
     pass(&r, SEC(5));
     CHECK_INT(seen.expired, 1);
     rig_close(&r);
@@ -482,7 +491,8 @@ TEST(limits_of_a_task_with_a_key, "")
     struct rig r;
     struct seen seen = {0};
     hora_listener listener = limits_listener(&r, &seen);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
     struct job jobs[3] = {A_WAITING_JOB(&r), A_JOB(&r), A_JOB(&r)};
     hora_future *futures[3];
     futures[0] = submit_under(&r, &jobs[0], HORA_TASK_OPTIONS(.key = 7));
@@ -508,14 +518,15 @@ TEST(limits_of_a_task_with_a_class, "")
     struct rig r;
     struct seen seen = {0};
     hora_listener listener = limits_listener(&r, &seen);
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION(), .listener = &listener));
     hora_class *slow;
     CHECK_OK(hora_class_new(r.pool, HORA_CLASS_OPTIONS(.name = "slow", .limit = 1), &slow, NULL));
     struct job jobs[2] = {A_DEAF_JOB(&r), A_JOB(&r)};
     hora_future *futures[2];
-    futures[0] = submit_under(
-        &r, &jobs[0],
-        HORA_TASK_OPTIONS(.task_class = slow, .finish_within = SEC(5), .stuck_after = SEC(6), .replace_stuck = true));
+    futures[0] = submit_under(&r, &jobs[0],
+                              HORA_TASK_OPTIONS(.task_class = slow, .finish_within = SEC(5),
+                                                .stuck_after = SEC(6), .replace_stuck = true));
     futures[1] = submit_under(&r, &jobs[1], HORA_TASK_OPTIONS(.task_class = slow));
     pass(&r, SEC(5));
     CHECK_DONE(futures[0], HORA_EEXPIRED, NULL);

@@ -172,7 +172,8 @@ TEST(measures_nested_runs, "")
     CHECK_OK(hora_pool_execute(r.pool, WORK(&slow, NULL)));
     settle(&r.f);
     hora_future *after;
-    CHECK_OK(hora_pool_submit(r.pool, WORK(&inner, "before"), &outer)); /* holds the worker until all are queued */
+    CHECK_OK(
+        hora_pool_submit(r.pool, WORK(&inner, "before"), &outer)); /* holds the worker until all are queued */
     CHECK_OK(hora_pool_submit(r.pool, WORK(&inner, "inner"), &future));
     CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(wait_for, future, .name = "outer"), &after));
     hora_future_unref(outer);
@@ -234,7 +235,8 @@ TEST(measures_each_run_of_a_series, "")
     open_scheduler(&r, 1);
     struct work work = {&r, HORA_MS(2), 0};
 
-    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, WORK(&work, "beat"), HORA_MS(1), HORA_MS(10), &future));
+    CHECK_OK(
+        hora_scheduler_schedule_at_fixed_rate(r.pool, WORK(&work, "beat"), HORA_MS(1), HORA_MS(10), &future));
     for (int i = 0; i < 30; i++)
         pass(&r, HORA_MS(1));
     CHECK_MEASURE(&r, "beat", RUN, 3, HORA_MS(6), HORA_MS(2));
@@ -254,9 +256,9 @@ TEST(measures_count_planned_times_that_are_skipped, "")
     open_scheduler(&r, 1);
     struct work work = {&r, HORA_MS(35), 0};
 
-    CHECK_OK(hora_scheduler_schedule_with(r.pool, WORK(&work, "beat"),
-                                          HORA_SCHEDULE(.fixed_rate = HORA_MS(10), .missed = HORA_MISSED_SKIP), &future,
-                                          NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        r.pool, WORK(&work, "beat"), HORA_SCHEDULE(.fixed_rate = HORA_MS(10), .missed = HORA_MISSED_SKIP),
+        &future, NULL));
     pass(&r, 0);
     pass(&r, HORA_MS(35));
     pass(&r, HORA_MS(5));

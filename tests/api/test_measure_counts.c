@@ -122,7 +122,8 @@ TEST(measures_count_what_is_rejected, "")
 TEST(measures_count_each_task_once_that_is_dropped_for_another, "")
 {
     struct rig r;
-    OPEN_MEASURED(&r, .core_threads = 1, .max_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD_OLDEST);
+    OPEN_MEASURED(&r, .core_threads = 1, .max_threads = 1, .queue_capacity = 1,
+                  .reject = HORA_REJECT_DISCARD_OLDEST);
     struct work slow = {&r, HORA_MS(5), 0};
 
     CHECK_OK(hora_pool_execute(r.pool, WORK(&slow, "a")));
@@ -163,10 +164,12 @@ TEST(measures_count_scheduled_tasks_that_shutdown_cancels, "")
     for (int by_value = 0; by_value < 2; by_value++) {
         struct rig r;
         hora_future *future = NULL;
-        scheduler_open(&r, false,
-                       HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
+        scheduler_open(
+            &r, false,
+            HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
         struct work quick = {&r, 0, 0};
-        CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1), by_value ? NULL : &future));
+        CHECK_OK(hora_scheduler_schedule(r.pool, WORK(&quick, "never"), HORA_SECONDS(1),
+                                         by_value ? NULL : &future));
         settle(&r.f);
         CHECK_OK(hora_pool_shutdown(r.pool));
         settle(&r.f);
@@ -363,6 +366,7 @@ TEST(metrics_refuse_what_makes_no_sense, "")
     CHECK_INT(hora_metrics_write(&r.pool, 1, HORA_METRICS_OPENMETRICS, write_page, &page), HORA_EFULL);
     CHECK_INT(page.calls_left, -1); /* it was not called again */
     page = (struct page){.calls_left = INT32_MAX};
-    CHECK_OK(hora_metrics_write(NULL, 0, HORA_METRICS_PROMETHEUS, write_page, &page)); /* families without samples */
+    CHECK_OK(hora_metrics_write(NULL, 0, HORA_METRICS_PROMETHEUS, write_page,
+                                &page)); /* families without samples */
     rig_close(&r);
 }

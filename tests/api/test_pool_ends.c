@@ -61,7 +61,8 @@ TEST(pool_task_cancelled_while_it_runs_is_dropped_when_it_ends, "")
         rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
         future = submit_job(&r, &job);
         settle(&r.f);
-        CHECK_INT(hora_future_cancel(future, interrupt), interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
+        CHECK_INT(hora_future_cancel(future, interrupt),
+                  interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
         settle(&r.f);
         CHECK_INT(job.drops, 0);
         CHECK_INT(rig_stats(&r).cancelled, 0); /* it still runs */
@@ -232,8 +233,9 @@ TEST(pool_drops_the_second_entry_of_a_running_future_without_harm, "CP-TPE37")
         struct job job = A_DEAF_JOB(&r), other = A_JOB(&r);
         hora_future *future;
 
-        rig_open(&r, false,
-                 HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD_OLDEST));
+        rig_open(
+            &r, false,
+            HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_DISCARD_OLDEST));
         CHECK_OK(hora_future_new(JOB(&job), &future));
         for (int i = 0; i < 2; i++)
             CHECK_OK(hora_pool_execute_future(r.pool, future));

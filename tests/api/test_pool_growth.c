@@ -69,8 +69,9 @@ TEST(pool_surplus_threads_leave_after_keep_alive, "CP-TPE12")
     struct rig r;
     struct job jobs[4];
 
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 4, .keep_alive = A_WHILE, .queue_capacity = -1));
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 4, .keep_alive = A_WHILE, .queue_capacity = -1));
     execute_jobs(&r, jobs, 4);
     CHECK_INT(rig_stats(&r).threads, 4);
     rig_open_gate(&r);
@@ -102,8 +103,9 @@ TEST(pool_keep_alive_starts_anew_when_a_setting_changes, "CP-TPE13")
     struct rig r;
     struct job jobs[2];
 
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = A_WHILE, .queue_capacity = -1));
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = A_WHILE, .queue_capacity = -1));
     execute_jobs(&r, jobs, 2);
     rig_open_gate(&r);
     settle(&r.f);
@@ -121,8 +123,9 @@ ON_BOTH_POOLS(core_threads_stay_by_default, "testAllowsCoreThreadTimeOut", "")
 {
     struct rig r;
 
-    rig_open(&r, hooked,
-             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 2, .keep_alive = A_WHILE, .queue_capacity = 10));
+    rig_open(
+        &r, hooked,
+        HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 2, .keep_alive = A_WHILE, .queue_capacity = 10));
     CHECK(!rig_stats(&r).core_time_out);
     rig_close(&r);
 }
@@ -132,8 +135,9 @@ ON_BOTH_POOLS(core_threads_may_time_out, "testAllowCoreThreadTimeOut_true", "")
     struct rig r;
     struct job job = A_JOB(&r);
 
-    rig_open(&r, hooked,
-             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
+    rig_open(
+        &r, hooked,
+        HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
     CHECK_OK(hora_pool_set_core_time_out(r.pool, true, NULL));
     CHECK(rig_stats(&r).core_time_out);
     execute_job(&r, &job);
@@ -150,8 +154,9 @@ ON_BOTH_POOLS(core_threads_do_not_time_out_otherwise, "testAllowCoreThreadTimeOu
     struct rig r;
     struct job job = A_JOB(&r);
 
-    rig_open(&r, hooked,
-             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
+    rig_open(
+        &r, hooked,
+        HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 10, .keep_alive = A_WHILE, .queue_capacity = 10));
     CHECK_OK(hora_pool_set_core_time_out(r.pool, false, NULL));
     execute_job(&r, &job);
     CHECK_INT(rig_stats(&r).threads, 1);
@@ -166,8 +171,9 @@ TEST(pool_shrinks_to_its_core_and_never_below, "jtreg.ThreadPoolExecutor/TimeOut
     struct rig r;
     struct job jobs[8];
 
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 4, .max_threads = 8, .keep_alive = A_WHILE, .queue_capacity = -1));
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 4, .max_threads = 8, .keep_alive = A_WHILE, .queue_capacity = -1));
     execute_jobs(&r, jobs, 8);
     CHECK_INT(rig_stats(&r).threads, 8);
     rig_open_gate(&r);
@@ -185,7 +191,8 @@ TEST(pool_core_threads_start_one_by_one_and_all_time_out, "jtreg.ThreadPoolExecu
     struct rig r;
     struct job jobs[10];
 
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 10, .keep_alive = HORA_MS(30), .core_time_out = true));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 10, .keep_alive = HORA_MS(30), .core_time_out = true));
     for (int i = 0; i < 10; i++) {
         jobs[i] = (struct job)A_JOB(&r);
         execute_job(&r, &jobs[i]);
@@ -269,9 +276,9 @@ TEST(pool_changes_its_sizes_under_load, "jtreg.ThreadPoolExecutor/ConfigChanges 
     struct rig r;
     struct job jobs[MOST];
 
-    rig_open(
-        &r, false,
-        HORA_POOL_OPTIONS(.core_threads = 3, .max_threads = 9, .keep_alive = HORA_MINUTES(3), .queue_capacity = 9));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 3, .max_threads = 9, .keep_alive = HORA_MINUTES(3),
+                               .queue_capacity = 9));
     execute_jobs(&r, jobs, 18);
     check_sizes(&r, __LINE__, 9, 18);
     CHECK_ERROR(hora_pool_execute(r.pool, JOB(&jobs[0])), HORA_EREJECTED);
@@ -339,7 +346,8 @@ TEST(pool_with_a_smaller_maximum_lets_idle_threads_go_at_once, "CP-TPE21")
     struct job jobs[4];
 
     rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 4, .keep_alive = HORA_FOREVER, .queue_capacity = -1));
+             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 4, .keep_alive = HORA_FOREVER,
+                               .queue_capacity = -1));
     execute_jobs(&r, jobs, 4);
     rig_open_gate(&r);
     CHECK_INT(rig_stats(&r).threads, 4);

@@ -47,14 +47,14 @@ static void check_refused(int line, const hora_pool_options *options, const char
 #define CHECK_REFUSED(word, ...) check_refused(__LINE__, HORA_POOL_OPTIONS(__VA_ARGS__), (word))
 
 /* The same field, beside every combination of the others that the JDK has a constructor for. */
-#define CHECK_REFUSED_BESIDE_ALL(word, ...)                                                                      \
-    do {                                                                                                         \
-        CHECK_REFUSED(word, .queue_capacity = 5, __VA_ARGS__);                                                   \
-        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory, __VA_ARGS__);                   \
-        CHECK_REFUSED(word, .queue_capacity = 5, .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler, \
-                      __VA_ARGS__);                                                                              \
-        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory, .reject = HORA_REJECT_CALLBACK, \
-                      .reject_handler = some_handler, __VA_ARGS__);                                              \
+#define CHECK_REFUSED_BESIDE_ALL(word, ...)                                                         \
+    do {                                                                                            \
+        CHECK_REFUSED(word, .queue_capacity = 5, __VA_ARGS__);                                      \
+        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory, __VA_ARGS__);      \
+        CHECK_REFUSED(word, .queue_capacity = 5, .reject = HORA_REJECT_CALLBACK,                    \
+                      .reject_handler = some_handler, __VA_ARGS__);                                 \
+        CHECK_REFUSED(word, .queue_capacity = 5, .thread_factory = some_factory,                    \
+                      .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler, __VA_ARGS__); \
     } while (0)
 
 TEST(pool_core_threads_must_not_be_negative,
@@ -78,8 +78,8 @@ TEST(pool_accepts_any_number_of_threads, "")
     hora_pool *pool;
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 
-    CHECK_OK(
-        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = INT_MAX, .queue_capacity = -1), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 0, .max_threads = INT_MAX, .queue_capacity = -1),
+                           &pool, NULL));
     CHECK_OK(hora_pool_set_core_threads(pool, INT_MAX, NULL));
     CHECK_OK(hora_pool_get_stats(pool, &stats));
     CHECK_INT(stats.core_threads, INT_MAX);
@@ -149,14 +149,16 @@ TEST(pool_without_a_queue_has_one_of_its_own, "ThreadPoolExecutorTest.testConstr
     for (int i = 0; i < 3; i++) {
         struct rig r;
 
-        rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue = NULL, .queue_capacity = cases[i].wish));
+        rig_open(&r, false,
+                 HORA_POOL_OPTIONS(.core_threads = 1, .queue = NULL, .queue_capacity = cases[i].wish));
         CHECK_INT(hora_queue_remaining_capacity(hora_pool_queue(r.pool)), cases[i].remaining);
         rig_close(&r);
     }
 }
 
-TEST(pool_without_a_factory_makes_its_threads_itself, "ThreadPoolExecutorTest.testConstructorNullPointerException3 "
-                                                      "ThreadPoolExecutorTest.testConstructorNullPointerException8")
+TEST(pool_without_a_factory_makes_its_threads_itself,
+     "ThreadPoolExecutorTest.testConstructorNullPointerException3 "
+     "ThreadPoolExecutorTest.testConstructorNullPointerException8")
 {
     struct rig r;
     struct job job = A_JOB(&r);
@@ -173,8 +175,10 @@ TEST(pool_handler_and_rule_go_together, "ThreadPoolExecutorTest.testConstructorN
                                         "ThreadPoolExecutorTest.testConstructorNullPointerException7")
 {
     CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK);
-    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK, .thread_factory = some_factory);
-    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_DISCARD, .reject_handler = some_handler);
+    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_CALLBACK,
+                  .thread_factory = some_factory);
+    CHECK_REFUSED("reject_handler", .core_threads = 1, .reject = HORA_REJECT_DISCARD,
+                  .reject_handler = some_handler);
     CHECK_REFUSED("reject", .core_threads = 1, .reject = (hora_reject)(HORA_REJECT_CALLBACK + 1));
 }
 
@@ -264,13 +268,15 @@ TEST(pool_refuses_parts_that_cannot_work, "")
     CHECK_REFUSED("hora_admission", .core_threads = 1, .admission = &(hora_admission){.struct_size = 2});
     CHECK_REFUSED("hora_watchdog", .core_threads = 1, .watchdog = &(hora_watchdog){.stuck_after = 1});
     CHECK_REFUSED("hora_listener", .core_threads = 1, .listener = &(hora_listener){.arg = untouched});
-    CHECK_REFUSED("hora_context_hooks", .core_threads = 1, .context_hooks = &(hora_context_hooks){.arg = untouched});
+    CHECK_REFUSED("hora_context_hooks", .core_threads = 1,
+                  .context_hooks = &(hora_context_hooks){.arg = untouched});
     CHECK_REFUSED("max_names is -1", .core_threads = 1, .metrics = HORA_METRICS(.max_names = -1));
     CHECK_REFUSED("max_names is 65537", .core_threads = 1, .metrics = HORA_METRICS(.max_names = 65537));
     CHECK_REFUSED("ageing", .core_threads = 1, .admission = HORA_ADMISSION(.ageing = -1));
     CHECK_REFUSED("stuck_after", .core_threads = 1, .watchdog = HORA_WATCHDOG(.stuck_after = -1));
     CHECK_REFUSED("late_after", .core_threads = 1, .watchdog = HORA_WATCHDOG(.late_after = -1));
-    CHECK_REFUSED("install", .core_threads = 1, .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture_nothing));
+    CHECK_REFUSED("install", .core_threads = 1,
+                  .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture_nothing));
     CHECK_REFUSED("dump_arg", .core_threads = 1, .dump_arg = untouched);
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS(.max_names = 65536),
                                              .watchdog = HORA_WATCHDOG(), .listener = HORA_LISTENER(),
@@ -350,7 +356,8 @@ ON_BOTH_POOLS(knows_its_keep_alive, "testGetKeepAliveTime", "CP-TPE24")
     struct rig r;
 
     rig_open(&r, hooked,
-             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 2, .keep_alive = HORA_MS(1000), .queue_capacity = 10));
+             HORA_POOL_OPTIONS(.core_threads = 2, .max_threads = 2, .keep_alive = HORA_MS(1000),
+                               .queue_capacity = 10));
     CHECK_INT(rig_stats(&r).keep_alive, HORA_SECONDS(1));
     CHECK_OK(hora_pool_set_keep_alive(r.pool, INT64_MAX, NULL));
     CHECK_INT(rig_stats(&r).keep_alive, INT64_MAX);
@@ -366,7 +373,8 @@ TEST(pool_longest_keep_alive_never_ends, "CP-TPE24")
     struct job jobs[2];
 
     rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = INT64_MAX - 1, .queue_capacity = -1));
+             HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = INT64_MAX - 1,
+                               .queue_capacity = -1));
     execute_jobs(&r, jobs, 2);
     rig_open_gate(&r);
     settle(&r.f);
@@ -418,8 +426,9 @@ ON_BOTH_POOLS(knows_its_rejection_handler, "testGetRejectedExecutionHandler", ""
 {
     struct rig r;
 
-    rig_open(&r, hooked,
-             HORA_POOL_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler));
+    rig_open(
+        &r, hooked,
+        HORA_POOL_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler));
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_CALLBACK);
     CHECK(rig_stats(&r).reject_handler == some_handler);
     rig_close(&r);
@@ -447,7 +456,8 @@ ON_BOTH_POOLS(rejection_handler_must_not_be_set_to_null, "testSetRejectedExecuti
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_CALLBACK, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_reject(r.pool, HORA_REJECT_ABORT, some_handler, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)-1, NULL, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)(HORA_REJECT_CALLBACK + 1), NULL, NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_pool_set_reject(r.pool, (hora_reject)(HORA_REJECT_CALLBACK + 1), NULL, NULL, NULL),
+                HORA_EINVAL);
     CHECK_INT(rig_stats(&r).reject, HORA_REJECT_ABORT);
     rig_close(&r);
 }
@@ -463,7 +473,8 @@ ON_BOTH_POOLS(core_threads_must_not_be_set_negative, "testCorePoolSizeIllegalArg
     rig_close(&r);
 }
 
-ON_BOTH_POOLS(maximum_must_not_be_set_below_the_core, "testMaximumPoolSizeIllegalArgumentException", "CP-TPE21")
+ON_BOTH_POOLS(maximum_must_not_be_set_below_the_core, "testMaximumPoolSizeIllegalArgumentException",
+              "CP-TPE21")
 {
     struct rig r;
 

@@ -191,8 +191,9 @@ TEST(pool_discarding_the_oldest_of_a_synchronous_queue_ends, "CP-TPE36")
     struct rig r;
     struct job blocker = A_WAITING_JOB(&r), job = A_JOB(&r);
 
-    rig_open(&r, false,
-             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_DISCARD_OLDEST));
+    rig_open(
+        &r, false,
+        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .reject = HORA_REJECT_DISCARD_OLDEST));
     execute_job(&r, &blocker);
     execute_job(&r, &job);
     CHECK_JOB(&job, 0);
@@ -208,7 +209,8 @@ TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
     hora_queue *queue;
 
     CHECK_OK(hora_queue_new_array(1, NULL, &queue, NULL));
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .reject = HORA_REJECT_DISCARD_OLDEST));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .reject = HORA_REJECT_DISCARD_OLDEST));
     execute_job(&r, &blocker);
     CHECK_OK(hora_queue_close(queue));
     execute_job(&r, &job);
@@ -218,7 +220,8 @@ TEST_REAL(pool_discarding_the_oldest_of_a_closed_queue_ends, "CP-TPE36")
 }
 
 /* A pool without room, and without anything to do. */
-TEST(pool_standard_rules_do_what_they_say, "ThreadPoolExecutorTest.testStandardRejectedExecutionHandlers CP-TPE36")
+TEST(pool_standard_rules_do_what_they_say,
+     "ThreadPoolExecutorTest.testStandardRejectedExecutionHandlers CP-TPE36")
 {
     struct rig r;
 
@@ -387,7 +390,8 @@ TEST(pool_submitter_gets_the_room_that_a_cancel_leaves, "")
     struct job blocker = A_WAITING_JOB(&r), queued = A_JOB(&r), job = A_JOB(&r);
     hora_future *future;
 
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
     execute_job(&r, &blocker);
     future = submit_job(&r, &queued);
     start_execute(&call, &r, &job);
@@ -462,7 +466,8 @@ TEST(pool_worker_does_not_wait_for_room_in_its_own_pool, "")
     struct job job = A_JOB(&r), queued = A_JOB(&r);
     hora_future *future;
 
-    rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
+    rig_open(&r, false,
+             HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
     CHECK_OK(hora_pool_submit(r.pool, HORA_TASK(submit_to_own_pool, &job), &future));
     execute_job(&r, &queued);
     rig_open_gate(&r);

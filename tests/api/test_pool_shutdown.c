@@ -201,9 +201,10 @@ static int compare_addresses(const void *a, const void *b, void *context)
 static void open_delay_pool(struct rig *r)
 {
     rig_prepare(r, false);
-    CHECK_OK(hora_queue_new_delay(
-        HORA_QUEUE_OPTIONS(.remaining = due_in_a_while, .compare = compare_addresses, .arg = r, .clock = r->f.view),
-        &r->f.queue, NULL));
+    CHECK_OK(
+        hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = due_in_a_while, .compare = compare_addresses,
+                                                .arg = r, .clock = r->f.view),
+                             &r->f.queue, NULL));
     rig_pool(r, HORA_POOL_OPTIONS(.core_threads = 1, .queue = r->f.queue));
     CHECK_INT(hora_pool_prestart(r->pool), 1);
 }

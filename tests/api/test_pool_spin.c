@@ -24,7 +24,8 @@ TEST(pool_spin_is_bounded_and_needs_a_queue_of_its_own, "")
     check_refused(__LINE__, HORA_POOL_OPTIONS(.core_threads = 1, .spin = -1));
     check_refused(__LINE__, HORA_POOL_OPTIONS(.core_threads = 1, .spin = HORA_SPIN_MAX + 1));
     check_refused(__LINE__, HORA_POOL_OPTIONS(.core_threads = 1, .spin = 1, .queue = f.queue));
-    check_refused(__LINE__, HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .spin = 1, .queue_capacity = -1));
+    check_refused(__LINE__,
+                  HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .spin = 1, .queue_capacity = -1));
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .spin = HORA_SPIN_MAX), &pool, NULL));
     CHECK_OK(hora_pool_free(pool));
     fixture_close(&f);

@@ -246,7 +246,8 @@ static int run_refusal(void *arg, void **ret_result)
 }
 
 /* 25 tasks: before fails or not, the body fails or not. */
-TEST(pool_survives_failing_tasks_and_hooks, "jtreg.ThreadPoolExecutor/ThrowingTasks CP-TPE6 CP-TPE15 CP-TPE16 CP-TPE28")
+TEST(pool_survives_failing_tasks_and_hooks,
+     "jtreg.ThreadPoolExecutor/ThrowingTasks CP-TPE6 CP-TPE15 CP-TPE16 CP-TPE28")
 {
     struct rig r;
     struct refusal refusals[25];
@@ -341,7 +342,8 @@ TEST(pool_describes_itself, "")
     length = hora_pool_describe(pool, text, sizeof(text));
     CHECK_INT(length, (int)strlen(text));
     CHECK(strstr(text, "mill") != NULL);
-    CHECK(strstr(text, "Running, pool size = 1, active threads = 0, queued tasks = 0, completed tasks = 1") != NULL);
+    CHECK(strstr(text, "Running, pool size = 1, active threads = 0, queued tasks = 0, completed tasks = 1") !=
+          NULL);
     CHECK_INT(hora_pool_describe(pool, start, sizeof(start)), length);
     CHECK_INT(strlen(start), sizeof(start) - 1);
     CHECK_INT(hora_pool_describe(pool, NULL, 0), length);
@@ -401,7 +403,8 @@ static int wait_for_the_end_of_both(void *arg, void **ret_result)
     const struct pair *pair = arg;
 
     (void)ret_result;
-    CHECK_OK(hora_pool_submit(pair->rig->pool, HORA_TASK(end_thread, pair->inner, .drop = job_drop), &inner_future));
+    CHECK_OK(hora_pool_submit(pair->rig->pool, HORA_TASK(end_thread, pair->inner, .drop = job_drop),
+                              &inner_future));
     CHECK(hora_future_get(inner_future, NULL) < 0);
     CHECK(false); /* never reached */
     return 0;

@@ -16,7 +16,8 @@ ROW(poll_gives_all_in_order, "PriorityBlockingQueueTest.testPoll PriorityBlockin
 ROW(poll_for_zero_is_poll, "PriorityBlockingQueueTest.testTimedPoll0")
 ROW(poll_for_takes_at_once_or_times_out, "PriorityBlockingQueueTest.testTimedPoll")
 ROW(poll_for_is_interruptible, "PriorityBlockingQueueTest.testInterruptedTimedPoll")
-ROW(peek_shows_the_head_and_keeps_it, "PriorityBlockingQueueTest.testPeek PriorityBlockingQueueTest.testElement")
+ROW(peek_shows_the_head_and_keeps_it,
+    "PriorityBlockingQueueTest.testPeek PriorityBlockingQueueTest.testElement")
 ROW(contains_knows_what_is_inside, "PriorityBlockingQueueTest.testContains")
 ROW(clear_empties_and_the_queue_goes_on, "PriorityBlockingQueueTest.testClear")
 ROW(snapshot_copies_all, "PriorityBlockingQueueTest.testToArray PriorityBlockingQueueTest.testToArray2")
@@ -49,8 +50,8 @@ TEST(priority_has_no_bound, "PriorityBlockingQueueTest.testConstructor1")
 {
     hora_queue *queue;
 
-    CHECK_OK(
-        hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue, NULL));
+    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up),
+                                     &queue, NULL));
     CHECK_INT(hora_queue_remaining_capacity(queue), INT_MAX);
     CHECK_EMPTY(queue);
     CHECK_OK(hora_queue_free(queue));
@@ -64,8 +65,8 @@ TEST(priority_initial_capacity_must_not_be_negative, "PriorityBlockingQueueTest.
 
     for (int i = 0; i < 2; i++) {
         hora_error reason;
-        CHECK_ERROR(hora_queue_new_priority(capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue,
-                                            &reason),
+        CHECK_ERROR(hora_queue_new_priority(
+                        capacities[i], HORA_QUEUE_OPTIONS(.compare = compare_in_direction), &queue, &reason),
                     HORA_EINVAL);
         CHECK_REFUSAL(&reason, HORA_EINVAL, NULL, "capacity");
     }
@@ -79,8 +80,8 @@ TEST(priority_keeps_its_comparator_and_obeys_it, "PriorityBlockingQueueTest.test
     struct fixture f;
 
     fixture_open(&f);
-    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &down), &f.queue,
-                                     NULL));
+    CHECK_OK(hora_queue_new_priority(SIZE, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &down),
+                                     &f.queue, NULL));
     CHECK(hora_queue_comparator(f.queue) == compare_in_direction);
     f.kind = PRIORITY;
     fill(&f, SIZE);
@@ -204,7 +205,8 @@ SWEEP(priority_failed_growth_leaves_the_queue_unchanged)
     hora_queue *queue;
     int size = 0;
 
-    if (hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue, NULL) < 0)
+    if (hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_in_direction, .arg = &up), &queue,
+                                NULL) < 0)
         return;
     for (int i = 7; i >= 0; i--) {
         some[i].value = i;

@@ -70,8 +70,8 @@ static void check_priority_reentry(void (*probe)(hora_queue *queue))
 
     fixture_open(&f);
     f.kind = PRIORITY;
-    CHECK_OK(
-        hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view), &f.queue, NULL));
+    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare, .clock = f.view),
+                                     &f.queue, NULL));
     reentry.queue = f.queue;
     reentry.probe = probe;
     reentry.calls = 0;
@@ -89,8 +89,8 @@ static void check_delay_reentry(void (*probe)(hora_queue *queue))
 
     fixture_open(&f);
     f.kind = DELAY_ASKED;
-    CHECK_OK(hora_queue_new_delay(HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .arg = &f, .clock = f.view),
-                                  &f.queue, NULL));
+    CHECK_OK(hora_queue_new_delay(
+        HORA_QUEUE_OPTIONS(.remaining = reentrant_remaining, .arg = &f, .clock = f.view), &f.queue, NULL));
     reentry.queue = f.queue;
     reentry.probe = probe;
     reentry.calls = 0;
@@ -291,7 +291,8 @@ TEST(compare_cannot_call_other_objects, "")
 {
     CHECK_OK(hora_queue_new_array(1, NULL, &another_queue, NULL));
     CHECK_OK(hora_latch_new(1, NULL, &a_latch, NULL));
-    CHECK_OK(hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue, NULL));
+    CHECK_OK(
+        hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = reentrant_compare), &reentry.queue, NULL));
     reentry.probe = try_others;
     reentry.calls = 0;
     CHECK_OK(hora_queue_offer(reentry.queue, item(1)));

@@ -36,8 +36,8 @@ static int take_all(struct call *call)
 
     for (;;) {
         void *got;
-        int error =
-            part->by_time ? hora_queue_poll_for(call->object, HORA_FOREVER, &got) : hora_queue_take(call->object, &got);
+        int error = part->by_time ? hora_queue_poll_for(call->object, HORA_FOREVER, &got)
+                                  : hora_queue_take(call->object, &got);
         if (error < 0)
             return error;
         if (part->count < ALL)

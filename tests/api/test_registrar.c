@@ -104,16 +104,17 @@ TEST(registrar_schedules_in_order, "")
     office_open(&o, 1);
     memset(diary, 0, sizeof diary);
     atomic_store(&pages, 0);
-    CHECK_OK(
-        hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)), &trigger, NULL));
-    const hora_declaration *declarations[5] = {HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(EVERY_2_SECONDS),
-                                               HORA_DECLARATION(.fixed_rate = SEC(10), .initial_delay = SEC(2)),
-                                               HORA_DECLARATION(.fixed_delay = SEC(10), .initial_delay = SEC(2)),
-                                               HORA_DECLARATION(.initial_delay = SEC(2))};
+    CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = SEC(2)),
+                                       &trigger, NULL));
+    const hora_declaration *declarations[5] = {
+        HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(EVERY_2_SECONDS),
+        HORA_DECLARATION(.fixed_rate = SEC(10), .initial_delay = SEC(2)),
+        HORA_DECLARATION(.fixed_delay = SEC(10), .initial_delay = SEC(2)),
+        HORA_DECLARATION(.initial_delay = SEC(2))};
     for (int i = 4; i >= 0; i--)
         for (int j = 0; j < 2; j++)
-            CHECK_OK(hora_registrar_add(o.registrar, HORA_TASK(write_letter, &letters[2 * i + j]), declarations[i],
-                                        NULL, NULL));
+            CHECK_OK(hora_registrar_add(o.registrar, HORA_TASK(write_letter, &letters[2 * i + j]),
+                                        declarations[i], NULL, NULL));
     hora_trigger_unref(trigger);
     office_bind(&o);
     stage_pass(&o.s, 3);
@@ -136,7 +137,8 @@ TEST(registrar_begins_in_order, "")
         HORA_DECLARATION(.trigger = trigger), HORA_DECLARATION(.fixed_rate = SEC(10)),
         HORA_DECLARATION(.fixed_delay = SEC(10)), HORA_DECLARATION(.initial_delay_text = "0")};
     for (int i = 3; i >= 0; i--)
-        CHECK_OK(hora_registrar_add(o.registrar, HORA_TASK(write_letter, &letters[i]), declarations[i], NULL, NULL));
+        CHECK_OK(hora_registrar_add(o.registrar, HORA_TASK(write_letter, &letters[i]), declarations[i], NULL,
+                                    NULL));
     hora_trigger_unref(trigger);
     office_bind(&o);
     stage_pass(&o.s, 1);
@@ -148,13 +150,15 @@ TEST(registrar_begins_in_order, "")
 TEST(registrar_runs_cron, "")
 {
     struct office o;
-    struct tick ticks[3] = {
-        {.lasts_first = 5, .fails_from = 1, .fails_to = 2, .code = 5}, {.lasts_first = 5}, {.lasts_first = 5}};
+    struct tick ticks[3] = {{.lasts_first = 5, .fails_from = 1, .fails_to = 2, .code = 5},
+                            {.lasts_first = 5},
+                            {.lasts_first = 5}};
 
     office_open(&o, 3);
     DECLARE(&o, &ticks[0], EVERY_2_SECONDS);
     DECLARE(&o, &ticks[1], EVERY_2_SECONDS, .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_BURST));
-    DECLARE(&o, &ticks[2], EVERY_2_SECONDS, .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE, .count = 3));
+    DECLARE(&o, &ticks[2], EVERY_2_SECONDS,
+            .schedule = HORA_SCHEDULE(.missed = HORA_MISSED_ONCE, .count = 3));
     office_bind(&o);
     stage_pass(&o.s, 11);
     CHECK_STARTS(&ticks[0], 2, 8, 10);
@@ -183,7 +187,8 @@ TEST(registrar_runs_cron_of_crontab, "")
 TEST(registrar_runs_at_fixed_rate, "")
 {
     struct office o;
-    struct tick late = {.lasts_first = 3, .fails_from = 1, .fails_to = 2, .code = 5}, skips = {.lasts_first = 3};
+    struct tick late = {.lasts_first = 3, .fails_from = 1, .fails_to = 2, .code = 5},
+                skips = {.lasts_first = 3};
 
     office_open(&o, 2);
     DECLARE(&o, &late, .fixed_rate_text = "1s", .initial_delay_text = "1000");
@@ -200,7 +205,8 @@ TEST(registrar_runs_at_fixed_rate, "")
 TEST(registrar_runs_by_rules, "")
 {
     struct office o;
-    struct tick overlaps = {.lasts = 3}, ends = {.runs = 0}, stops = {.fails_from = 2, .fails_to = 9, .code = 5};
+    struct tick overlaps = {.lasts = 3}, ends = {.runs = 0},
+                stops = {.fails_from = 2, .fails_to = 9, .code = 5};
 
     office_open(&o, 4);
     DECLARE(&o, &overlaps, .fixed_rate = SEC(2),
@@ -245,8 +251,8 @@ TEST(registrar_runs_one_task_by_several_declarations, "")
     tick.stage = &o.s;
     const hora_task *task = HORA_TASK(tick_run, &tick);
     CHECK_OK(hora_registrar_add(o.registrar, task, HORA_DECLARATION(.fixed_rate = SEC(4)), NULL, NULL));
-    CHECK_OK(hora_registrar_add(o.registrar, task, HORA_DECLARATION(.fixed_rate = SEC(4), .initial_delay = SEC(2)),
-                                NULL, NULL));
+    CHECK_OK(hora_registrar_add(o.registrar, task,
+                                HORA_DECLARATION(.fixed_rate = SEC(4), .initial_delay = SEC(2)), NULL, NULL));
     office_bind(&o);
     stage_pass(&o.s, 7);
     CHECK_STARTS(&tick, 0, 2, 4, 6);
@@ -324,7 +330,8 @@ TEST(registrar_takes_a_task_that_never_runs_for_one_that_is_over, "")
     CHECK_OK(hora_trigger_new_instants(&past, 1, &trigger));
     hora_registration *r[3];
     r[0] = DECLARE(&o, &never, .trigger = trigger);
-    r[1] = DECLARE(&o, &ended, .fixed_rate = SEC(1), .schedule = HORA_SCHEDULE(.end = stage_instant(&o.s, -5)));
+    r[1] =
+        DECLARE(&o, &ended, .fixed_rate = SEC(1), .schedule = HORA_SCHEDULE(.end = stage_instant(&o.s, -5)));
     DECLARE(&o, &good, .initial_delay = SEC(1));
     CHECK_INT(never.drops, 0);
     office_bind(&o);
@@ -408,9 +415,9 @@ TEST(registrar_that_cannot_schedule_all_schedules_none, "")
     atomic_int calls = 0;
 
     office_open(&o, 1);
-    CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 2, .clock = o.s.f.view, .decorate = refuse_third, .arg = &calls), &other,
-        NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .clock = o.s.f.view,
+                                                       .decorate = refuse_third, .arg = &calls),
+                                &other, NULL));
     for (int i = 0; i < 4; i++)
         DECLARE(&o, &ticks[i], .fixed_rate = SEC(1));
     CHECK_ERROR(hora_registrar_bind(o.registrar, other, NULL), -77);
@@ -451,8 +458,9 @@ TEST(registrar_outlives_the_work_of_its_scheduler, "")
     CHECK_INT(series.drops, 1);
     CHECK_INT(next_of(&o, registration), -1);
     CHECK_INT(hora_registration_cancel(registration, false), 0);
-    CHECK_ERROR(hora_registrar_add(o.registrar, TICK(&refused), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
-                HORA_EREJECTED);
+    CHECK_ERROR(
+        hora_registrar_add(o.registrar, TICK(&refused), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
+        HORA_EREJECTED);
     CHECK_INT(strncmp(error.message, "tick (", 6), 0);
     CHECK(strstr(error.message, "): the task was rejected") != NULL);
     CHECK_INT(refused.drops, 0);

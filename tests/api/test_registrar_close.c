@@ -206,10 +206,11 @@ TEST(registrar_calls_nobody_under_its_lock, "")
 
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     looked_at = NULL;
-    CHECK_OK(
-        hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .arg = &looked_at), &looked_at, NULL));
+    CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = look_at_registrar, .arg = &looked_at),
+                                &looked_at, NULL));
     const hora_task *task = HORA_TASK(do_nothing, &drops, .drop = drop_and_look);
-    CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.fixed_rate_text = "${rate}"), &registration, NULL));
+    CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.fixed_rate_text = "${rate}"),
+                                &registration, NULL));
     CHECK_OK(hora_registrar_add(looked_at, task, HORA_DECLARATION(.cron = "-"), NULL, NULL));
     CHECK_INT(drops, 1);
     CHECK_INT(hora_registration_cancel(registration, false), 1);
@@ -238,7 +239,8 @@ TEST(registrar_refuses_bad_input, "")
     CHECK_ERROR(hora_registrar_new(NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_registrar_new(&wrong, &registrar, NULL), HORA_EINVAL);
     CHECK_POINTER(registrar, untouched);
-    CHECK_ERROR(hora_registrar_add(NULL, HORA_TASK(do_nothing, NULL), HORA_DECLARATION(.fixed_rate = 1), NULL, &error),
+    CHECK_ERROR(hora_registrar_add(NULL, HORA_TASK(do_nothing, NULL), HORA_DECLARATION(.fixed_rate = 1), NULL,
+                                   &error),
                 HORA_EINVAL);
     CHECK(strstr(error.message, "): invalid argument") != NULL);
     CHECK_ERROR(hora_registrar_close(NULL), HORA_EINVAL);

@@ -20,8 +20,8 @@ static void call_registrar(hora_registrar *registrar, struct family *family)
     hora_error error = {.code = 1};
     const hora_scheduled_functions none = {NULL, NULL};
 
-    CHILD_FORKED(
-        hora_registrar_add(registrar, TICK(&family->third), HORA_DECLARATION(.fixed_rate = 1), &registration, &error));
+    CHILD_FORKED(hora_registrar_add(registrar, TICK(&family->third), HORA_DECLARATION(.fixed_rate = 1),
+                                    &registration, &error));
     CHILD_CHECK(error.code == HORA_EFORKED);
     CHILD_CHECK(strstr(error.message, "the parent process") != NULL);
     CHILD_FORKED(hora_registrar_bind(registrar, family->o.s.scheduler, NULL));
@@ -63,8 +63,8 @@ static void use_new_registrar(struct family *family)
 
     CHILD_CHECK(hora_registrar_new(NULL, &registrar, NULL) == 0);
     CHILD_CHECK(hora_registrar_bind(registrar, family->o.s.scheduler, NULL) == HORA_EFORKED);
-    CHILD_CHECK(
-        hora_registrar_add(registrar, HORA_TASK(succeed, NULL), HORA_DECLARATION(.fixed_rate = 1), NULL, NULL) == 0);
+    CHILD_CHECK(hora_registrar_add(registrar, HORA_TASK(succeed, NULL), HORA_DECLARATION(.fixed_rate = 1),
+                                   NULL, NULL) == 0);
     CHILD_CHECK(hora_registrar_free(registrar) == 0);
 }
 

@@ -24,7 +24,8 @@ TEST(registration_says_when_it_runs_next, "")
     stage_pass(&o.s, 5);
     CHECK_INT(next_of(&o, r[0]), 6);
     CHECK_INT(next_of(&o, r[1]), 8);
-    CHECK_OK(hora_virtual_clock_step_wall(o.s.f.clock, SEC(100))); /* the calendar jumps, other clocks do not */
+    CHECK_OK(
+        hora_virtual_clock_step_wall(o.s.f.clock, SEC(100))); /* the calendar jumps, other clocks do not */
     stage_settle(&o.s);
     CHECK_INT(next_of(&o, r[0]), 106);
     CHECK_INT(next_of(&o, r[1]), 108);

@@ -110,7 +110,8 @@ TEST(retime_while_a_run_is_going, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
-    struct tick rate = {.stage = &s, .lasts = 4}, gap = {.stage = &s, .lasts = 4}, once = {.stage = &s, .lasts = 4};
+    struct tick rate = {.stage = &s, .lasts = 4}, gap = {.stage = &s, .lasts = 4},
+                once = {.stage = &s, .lasts = 4};
 
     hora_future *first = START(&s, &rate, .fixed_rate = SEC(10));
     hora_future *second = START(&s, &gap, .fixed_delay = SEC(10));
@@ -441,8 +442,8 @@ TEST(schedule_changes_from_inside_its_runs, "")
     struct inside inside = {.tick = {.stage = &s}, .results = {1, 0, 0, 0}};
 
     CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(change_self, &inside),
-                                          HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(9)), &inside.future,
-                                          NULL));
+                                          HORA_SCHEDULE(.initial_delay = SEC(1), .fixed_rate = SEC(9)),
+                                          &inside.future, NULL));
     stage_pass(&s, 20);
     CHECK_STARTS(&inside.tick, 1, 6, 8);
     CHECK_INT(inside.results[0], 0);
@@ -466,7 +467,8 @@ TEST(changes_of_a_series_with_overlap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .lasts = 5};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 3);
     CHECK_INT(info_of(future).running, 2);
     CHECK_INT(hora_future_pause(future), 1);

@@ -91,26 +91,38 @@ static const struct {
      "overlap",
      {SIZE_OF, .cron = "@daily", .overlap = HORA_OVERLAP_QUEUE_ONE}},
 
-    {"missed is none of the HORA_MISSED_ rules", "missed", {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)4}},
-    {"missed is none of the HORA_MISSED_ rules", "missed", {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)-1}},
+    {"missed is none of the HORA_MISSED_ rules",
+     "missed",
+     {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)4}},
+    {"missed is none of the HORA_MISSED_ rules",
+     "missed",
+     {SIZE_OF, .fixed_rate = 1, .missed = (hora_missed)-1}},
     {"HORA_MISSED_AT_MOST needs a missed_max of at least 1",
      "missed",
      {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_AT_MOST}},
     {"HORA_MISSED_AT_MOST needs a missed_max of at least 1",
      "missed",
      {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_AT_MOST, .missed_max = -1}},
-    {"missed_max has no effect without HORA_MISSED_AT_MOST", "missed_max", {SIZE_OF, .fixed_rate = 1, .missed_max = 1}},
+    {"missed_max has no effect without HORA_MISSED_AT_MOST",
+     "missed_max",
+     {SIZE_OF, .fixed_rate = 1, .missed_max = 1}},
     {"missed_max has no effect without HORA_MISSED_AT_MOST",
      "missed_max",
      {SIZE_OF, .fixed_rate = 1, .missed = HORA_MISSED_SKIP, .missed_max = 1}},
-    {"missed has no effect without fixed_rate, next, trigger or cron", "missed", {SIZE_OF, .missed = HORA_MISSED_SKIP}},
+    {"missed has no effect without fixed_rate, next, trigger or cron",
+     "missed",
+     {SIZE_OF, .missed = HORA_MISSED_SKIP}},
     {"missed has no effect without fixed_rate, next, trigger or cron",
      "missed",
      {SIZE_OF, .fixed_delay = 1, .missed = HORA_MISSED_BURST}},
     {"grace is negative", "grace", {SIZE_OF, .grace = -1}},
 
-    {"overlap is none of the HORA_OVERLAP_ rules", "overlap", {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)3}},
-    {"overlap is none of the HORA_OVERLAP_ rules", "overlap", {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)-1}},
+    {"overlap is none of the HORA_OVERLAP_ rules",
+     "overlap",
+     {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)3}},
+    {"overlap is none of the HORA_OVERLAP_ rules",
+     "overlap",
+     {SIZE_OF, .fixed_rate = 1, .overlap = (hora_overlap)-1}},
     {"HORA_OVERLAP_QUEUE_ONE has no effect without fixed_rate",
      "overlap",
      {SIZE_OF, .overlap = HORA_OVERLAP_QUEUE_ONE}},
@@ -148,7 +160,9 @@ static const struct {
     {"back_off, back_off_factor and back_off_max have no effect without HORA_FAILURE_BACK_OFF",
      "back_off",
      {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_STOP, .back_off_max = 1}},
-    {"back_off or back_off_max is negative", "back_off", {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off = -1}},
+    {"back_off or back_off_max is negative",
+     "back_off",
+     {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off = -1}},
     {"back_off or back_off_max is negative",
      "back_off",
      {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_max = -1}},
@@ -172,7 +186,8 @@ static const struct {
      {SIZE_OF, .failure = HORA_FAILURE_BACK_OFF, .back_off_factor = __builtin_inf()}},
     {"HORA_FAILURE_BACK_OFF has no meaning with HORA_OVERLAP_ALLOW: other runs are under way",
      "overlap",
-     {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_BACK_OFF, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2}},
+     {SIZE_OF, .fixed_rate = 1, .failure = HORA_FAILURE_BACK_OFF, .overlap = HORA_OVERLAP_ALLOW,
+      .overlap_max = 2}},
 
     {"slack is negative", "slack", {SIZE_OF, .slack = -1}},
     {"spread is negative", "spread", {SIZE_OF, .spread = -1}},
@@ -197,7 +212,8 @@ TEST(schedule_check_says_why, "")
         hora_future *future = (hora_future *)untouched;
         CHECK_ERROR(hora_schedule_check(&refused[i].spec, &reason), HORA_EINVAL);
         if (strcmp(reason.message, refused[i].reason) != 0)
-            test_fail(__FILE__, __LINE__, "case %zu: \"%s\", not \"%s\"", i, reason.message, refused[i].reason);
+            test_fail(__FILE__, __LINE__, "case %zu: \"%s\", not \"%s\"", i, reason.message,
+                      refused[i].reason);
         CHECK_REFUSAL(&reason, HORA_EINVAL, refused[i].field, "");
         CHECK_INT(reason.field == NULL, refused[i].field == NULL);
         CHECK_ERROR(hora_schedule_check(&refused[i].spec, NULL), HORA_EINVAL);
@@ -254,8 +270,10 @@ TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
     static const struct {
         const char *zone;
         int error;
-    } zones[] = {
-        {"Europe/Atlantis", HORA_ENOENT}, {"", HORA_EINVAL}, {"../etc/passwd", HORA_EINVAL}, {"+19", HORA_EINVAL}};
+    } zones[] = {{"Europe/Atlantis", HORA_ENOENT},
+                 {"", HORA_EINVAL},
+                 {"../etc/passwd", HORA_EINVAL},
+                 {"+19", HORA_EINVAL}};
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
@@ -269,7 +287,8 @@ TEST(schedule_check_says_what_is_wrong_with_a_zone, "")
         CHECK_ERROR(hora_zone_new(zones[i].zone, NULL, &zone, &own_reason), zones[i].error);
         CHECK_INT(strcmp(reason.message, own_reason.message), 0);
         CHECK_REFUSAL(&reason, zones[i].error, "zone", zones[i].zone);
-        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), spec, &future, &reason), zones[i].error);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), spec, &future, &reason),
+                    zones[i].error);
         CHECK_INT(strcmp(reason.message, own_reason.message), 0);
         CHECK_POINTER(future, untouched);
     }
@@ -289,10 +308,13 @@ TEST(schedule_check_knows_triggers, "")
     for (int i = 0; i < 3; i++) {
         CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i]), NULL));
         CHECK_OK(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_CLOCK_WALL), NULL));
-        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .fixed_rate = 1), NULL), HORA_EINVAL);
-        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .cron = "@daily"), NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .fixed_rate = 1), NULL),
+                    HORA_EINVAL);
+        CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .cron = "@daily"), NULL),
+                    HORA_EINVAL);
         CHECK_ERROR(hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .zone = "UTC"), NULL), HORA_EINVAL);
-        int error = hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_CLOCK_BOOTTIME), &reason);
+        int error =
+            hora_schedule_check(HORA_SCHEDULE(.trigger = all[i], .clock = HORA_CLOCK_BOOTTIME), &reason);
         CHECK_INT(error, i < 2 ? 0 : HORA_EINVAL);
     }
     CHECK_REFUSAL(&reason, HORA_EINVAL, "trigger",
@@ -337,17 +359,20 @@ TEST(schedule_with_refuses_bad_input, "")
     const hora_task *tasks[] = {good, good, NULL, HORA_TASK(NULL, NULL)};
     for (int i = 0; i < 4; i++) {
         CHECK_ERROR(hora_scheduler_schedule_with(schedulers[i], tasks[i], NULL, &future, NULL), HORA_EINVAL);
-        CHECK_ERROR(
-            hora_scheduler_schedule_with(schedulers[i], tasks[i], HORA_SCHEDULE(.fixed_rate = 1), &future, NULL),
-            HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(schedulers[i], tasks[i], HORA_SCHEDULE(.fixed_rate = 1),
+                                                 &future, NULL),
+                    HORA_EINVAL);
         CHECK_ERROR(hora_scheduler_schedule(schedulers[i], tasks[i], 0, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(schedulers[i], tasks[i], 0, 1, &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(schedulers[i], tasks[i], 0, 1, &future),
+                    HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(schedulers[i], tasks[i], 0, 1, &future),
+                    HORA_EINVAL);
     }
     CHECK_POINTER(future, untouched);
     CHECK_OK(hora_pool_shutdown(s.scheduler));
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, good, HORA_SCHEDULE(.fixed_rate = 1), &future, NULL),
-                HORA_EREJECTED);
+    CHECK_ERROR(
+        hora_scheduler_schedule_with(s.scheduler, good, HORA_SCHEDULE(.fixed_rate = 1), &future, NULL),
+        HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
     CHECK_OK(hora_pool_free(pool));

@@ -16,8 +16,8 @@ static void step(struct stage *s, hora_ns by)
     stage_settle(s);
 }
 
-static void check_event(const char *file, int line, struct stage *s, int i, hora_ns suspended, hora_ns stepped,
-                        int overdue)
+static void check_event(const char *file, int line, struct stage *s, int i, hora_ns suspended,
+                        hora_ns stepped, int overdue)
 {
     test_check_int(file, line, "suspended", s->event[i].suspended, suspended);
     test_check_int(file, line, "stepped", s->event[i].stepped, stepped);
@@ -39,10 +39,11 @@ TEST(schedule_clock_is_the_schedulers_own_by_default, "")
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
         CHECK_OK(hora_scheduler_new(
-            HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, (hora_clock_id)i)),
+            HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                   .clock = hora_virtual_clock_view(clock, (hora_clock_id)i)),
             &scheduler, NULL));
-        CHECK_OK(hora_scheduler_schedule_with(scheduler, TICK(&tick), HORA_SCHEDULE(.initial_delay = SEC(5)), &future,
-                                              NULL));
+        CHECK_OK(hora_scheduler_schedule_with(scheduler, TICK(&tick), HORA_SCHEDULE(.initial_delay = SEC(5)),
+                                              &future, NULL));
         CHECK_INT(info_of(future).clock, i);
         CHECK_INT(hora_future_cancel(future, false), HORA_CANCEL_REMOVED);
         CHECK_POINTER(hora_future_unref(future), NULL);
@@ -221,7 +222,8 @@ TEST(schedule_first_run_before_next_keeps_its_moment_when_the_clock_is_set_back,
     struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
     struct timetable table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = (int[]){5, 10, 35, -1}};
 
-    hora_future *future = START(&s, &tick, .at = stage_instant(&s, 30), .next = timetable_next, .next_arg = &table);
+    hora_future *future =
+        START(&s, &tick, .at = stage_instant(&s, 30), .next = timetable_next, .next_arg = &table);
     stage_pass(&s, 2);
     step(&s, -SEC(1));
     stage_pass(&s, 35);
@@ -249,8 +251,8 @@ TEST(schedule_rate_goes_on_when_the_clock_is_set_back_during_a_run, "")
         hora_future *other = START(&s, &far, .initial_delay = HORA_HOURS(1));
 
         CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(set_back, &tick, .drop = tick_drop),
-                                              HORA_SCHEDULE(.fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL), &future,
-                                              NULL));
+                                              HORA_SCHEDULE(.fixed_rate = SEC(10), .clock = HORA_CLOCK_WALL),
+                                              &future, NULL));
         stage_pass(&s, 35);
         CHECK_STARTS(&tick, 0, -990, -980, -970);
         END(&tick, future);
@@ -398,9 +400,9 @@ static void check_told_first(int threads)
 
     for (int i = 0; i < 4; i++) {
         ticks[i] = (struct tick)A_TICK(&s);
-        CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(check_was_told, &ticks[i], .drop = tick_drop),
-                                              HORA_SCHEDULE(.initial_delay = SEC(10), .clock = HORA_CLOCK_BOOTTIME),
-                                              &futures[i], NULL));
+        CHECK_OK(hora_scheduler_schedule_with(
+            s.scheduler, HORA_TASK(check_was_told, &ticks[i], .drop = tick_drop),
+            HORA_SCHEDULE(.initial_delay = SEC(10), .clock = HORA_CLOCK_BOOTTIME), &futures[i], NULL));
     }
     suspend(&s, HORA_HOURS(1));
     CHECK_INT(s.events, 1);
@@ -475,10 +477,11 @@ TEST(schedule_follows_a_set_clock_without_a_hook, "")
 
     fixture_open(&f);
     s.f = f;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view), &scheduler, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(scheduler, TICK(&tick),
-                                          HORA_SCHEDULE(.initial_delay = HORA_HOURS(1), .clock = HORA_CLOCK_WALL),
-                                          &future, NULL));
+    CHECK_OK(
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = f.view), &scheduler, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, TICK(&tick), HORA_SCHEDULE(.initial_delay = HORA_HOURS(1), .clock = HORA_CLOCK_WALL),
+        &future, NULL));
     settle(&f);
     CHECK_OK(hora_virtual_clock_step_wall(f.clock, HORA_HOURS(2)));
     settle(&f);

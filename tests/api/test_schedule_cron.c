@@ -56,7 +56,8 @@ TEST(schedule_cron_has_a_zone_and_a_dialect, "")
 
     hora_future *first = START(&s, &berlin, .cron = "0 0 9 * * *", .zone = "Europe/Berlin");
     CHECK_INT(info_of(first).next, stage_instant(&s, 8 * 3600).ns);
-    hora_future *second = START(&s, &kathmandu, .cron = "0 0 9 * * *", .zone = "Asia/Kathmandu"); /* then +05:30 */
+    hora_future *second =
+        START(&s, &kathmandu, .cron = "0 0 9 * * *", .zone = "Asia/Kathmandu"); /* then +05:30 */
     CHECK_INT(info_of(second).next, stage_instant(&s, 3 * 3600 + 1800).ns);
     hora_future *third = START(&s, &unix_, .cron = "*/2 * * * *", .zone = "UTC", .dialect = HORA_CRON_UNIX);
     CHECK_INT(info_of(third).next, stage_instant(&s, 120).ns);
@@ -98,8 +99,10 @@ TEST(schedule_cron_follows_a_first_run_that_is_given, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick by_delay = ON_WALL(&s), by_moment = ON_WALL(&s);
 
-    hora_future *first = START(&s, &by_delay, .initial_delay = SEC(3), .cron = "*/10 * * * * *", .zone = "UTC");
-    hora_future *second = START(&s, &by_moment, .at = stage_instant(&s, 15), .cron = "*/10 * * * * *", .zone = "UTC");
+    hora_future *first =
+        START(&s, &by_delay, .initial_delay = SEC(3), .cron = "*/10 * * * * *", .zone = "UTC");
+    hora_future *second =
+        START(&s, &by_moment, .at = stage_instant(&s, 15), .cron = "*/10 * * * * *", .zone = "UTC");
     step(&s, -SEC(1)); /* it stays */
     stage_pass(&s, 32);
     CHECK_STARTS(&by_delay, 3, 10, 20, 30);
@@ -131,14 +134,16 @@ TEST(schedule_cron_ends_by_count_and_end, "")
     hora_future *none = (hora_future *)untouched;
 
     hora_future *first = START(&s, &counted, .cron = "*/10 * * * * *", .zone = "UTC", .count = 2);
-    hora_future *second = START(&s, &ended, .cron = "*/10 * * * * *", .zone = "UTC", .end = stage_instant(&s, 30));
+    hora_future *second =
+        START(&s, &ended, .cron = "*/10 * * * * *", .zone = "UTC", .end = stage_instant(&s, 30));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&rare),
-                    HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)), &none, NULL),
+                    HORA_SCHEDULE(.cron = "0 0 0 * * *", .zone = "UTC", .end = stage_instant(&s, 86399)),
+                    &none, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(
-        hora_scheduler_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"), &none, NULL),
-        HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&rare), HORA_SCHEDULE(.cron = "0 0 0 31 2 *"),
+                                             &none, NULL),
+                HORA_EINVAL);
     CHECK_POINTER(none, untouched);
     CHECK_INT(rare.drops, 0);
     stage_pass(&s, 100);
@@ -157,7 +162,8 @@ enum { ONCE, BURST, SKIP, AT_MOST, RULE_COUNT };
 
 static hora_schedule by_rule(int rule)
 {
-    static const hora_missed rules[] = {HORA_MISSED_ONCE, HORA_MISSED_BURST, HORA_MISSED_SKIP, HORA_MISSED_AT_MOST};
+    static const hora_missed rules[] = {HORA_MISSED_ONCE, HORA_MISSED_BURST, HORA_MISSED_SKIP,
+                                        HORA_MISSED_AT_MOST};
     return *HORA_SCHEDULE(.cron = "*/2 * * * * *", .zone = "UTC", .missed = rules[rule],
                           .missed_max = rule == AT_MOST ? 2 : 0);
 }
@@ -235,8 +241,8 @@ TEST(schedule_cron_that_is_too_late_is_skipped, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts_first = 9};
-    hora_future *future =
-        START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC", .missed = HORA_MISSED_BURST, .grace = SEC(3));
+    hora_future *future = START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC",
+                                .missed = HORA_MISSED_BURST, .grace = SEC(3));
     stage_pass(&s, 13);
     CHECK_STARTS(&tick, 2, 11, 11, 12); /* 8 and 10 are not too late at 11 */
     CHECK_INT(info_of(future).skipped, 2);
@@ -251,8 +257,8 @@ TEST(schedule_cron_runs_may_overlap, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
     struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .lasts = 5};
-    hora_future *future =
-        START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future = START(&s, &tick, .cron = "*/2 * * * * *", .zone = "UTC",
+                                .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 13);
     CHECK_STARTS(&tick, 2, 4, 8, 10); /* 2-7 4-9 8-13 10-15: 6 and 12 find two */
     CHECK_INT(tick.most_going, 2);
@@ -267,8 +273,8 @@ TEST(schedule_cron_is_spread, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = ON_WALL(&s);
-    hora_future *future =
-        START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .spread = HORA_MINUTES(10), .name = "spread");
+    hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC",
+                                .spread = HORA_MINUTES(10), .name = "spread");
     hora_ns offset = info_of(future).next - stage_instant(&s, 10).ns;
     CHECK(offset > SEC(60) && offset < HORA_MINUTES(10)); /* what this name gives */
     stage_leap(&s, offset + SEC(10) - 1);
@@ -333,8 +339,8 @@ TEST(schedule_cron_backs_off_and_goes_on, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .fails_from = 1, .fails_to = 2, .code = 5};
-    hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .failure = HORA_FAILURE_BACK_OFF,
-                                .back_off = SEC(25));
+    hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC",
+                                .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(25));
     stage_pass(&s, 111);
     CHECK_STARTS(&tick, 10, 35, 85, 90, 100, 110); /* 25 s, then 50 s after the failure */
     CHECK_INT(s.failures, 2);
@@ -347,7 +353,8 @@ TEST(schedule_cron_ends_with_a_failure_if_told_so, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL, .fails_from = 2, .fails_to = 2, .code = 5};
-    hora_future *future = START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .failure = HORA_FAILURE_STOP);
+    hora_future *future =
+        START(&s, &tick, .cron = "*/10 * * * * *", .zone = "UTC", .failure = HORA_FAILURE_STOP);
     stage_pass(&s, 60);
     CHECK_STARTS(&tick, 10, 20);
     CHECK_INT(hora_future_get_state(future), HORA_FUTURE_FAILED);
@@ -422,7 +429,8 @@ TEST(schedule_cron_survives_a_clock_that_is_set_by_decades, "")
     stage_pass(&s, 1);
     step(&s, test_simulated() ? HORA_HOURS(1) : HORA_HOURS(24 * 365 * 50));
     CHECK_INT(tick.runs, 2);
-    CHECK_INT(info_of(future).last_planned, hora_clock_now(hora_virtual_clock_view(s.f.clock, HORA_CLOCK_WALL)));
+    CHECK_INT(info_of(future).last_planned,
+              hora_clock_now(hora_virtual_clock_view(s.f.clock, HORA_CLOCK_WALL)));
     stage_pass(&s, 2);
     CHECK_INT(tick.runs, 4);
     END(&tick, future);

@@ -165,10 +165,12 @@ static void check_order(bool looks)
     for (int i = 0; i < JOBS; i++) {
         hora_ns delay = i < JOBS / 2 ? 2 * A_WHILE : A_WHILE;
         int first = i < JOBS / 2 ? 3 * (JOBS / 2 + i) : 3 * (i - JOBS / 2);
-        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)first), delay, NULL));
         CHECK_OK(
-            hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 1)), delay, &futures[i]));
-        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 2)), delay, NULL));
+            hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)first), delay, NULL));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 1)), delay,
+                                         &futures[i]));
+        CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_order, (void *)(intptr_t)(first + 2)), delay,
+                                         NULL));
     }
     if (looks)
         CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), 3 * JOBS);
@@ -215,8 +217,8 @@ static int schedule_very_many(struct rig *r)
     open_plain(r);
     for (int i = 0; i < count; i++) {
         int step = 1 + (int)(7919 * (int64_t)i % (count / 2));
-        CHECK_OK(
-            hora_scheduler_schedule(r->pool, HORA_TASK(note_step, (void *)(intptr_t)step), step * HORA_US(1), NULL));
+        CHECK_OK(hora_scheduler_schedule(r->pool, HORA_TASK(note_step, (void *)(intptr_t)step),
+                                         step * HORA_US(1), NULL));
     }
     return count;
 }
@@ -231,7 +233,8 @@ TEST(schedule_by_value_keeps_the_order_of_very_many, "")
         CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(note_step, (void *)(intptr_t)(count / 8 + i)),
                                          i * HORA_US(1), NULL));
     pass(&r, count / 8 * HORA_US(1));
-    CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), count - count / 8 * 4); /* from now on there are futures */
+    CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)),
+              count - count / 8 * 4); /* from now on there are futures */
     pass_in_steps(&r, count / 8 * HORA_US(1), 2);
     CHECK_INT(steps, count + COMERS);
     rig_close(&r);

@@ -103,7 +103,8 @@ TEST(schedule_end_is_a_moment_of_the_wall_clock, "")
     hora_future *futures[3];
 
     for (int i = 0; i < 3; i++)
-        futures[i] = START(&s, &ticks[i], .fixed_rate = SEC(3), .clock = clocks[i], .end = stage_instant(&s, 7));
+        futures[i] =
+            START(&s, &ticks[i], .fixed_rate = SEC(3), .clock = clocks[i], .end = stage_instant(&s, 7));
     stage_pass(&s, 12);
     for (int i = 0; i < 3; i++) {
         CHECK_STARTS(&ticks[i], 0, 3, 6);
@@ -121,7 +122,8 @@ TEST(schedule_gap_and_next_end_as_well, "")
     struct timetable table = {.stage = &s, .seconds = (int[]){1, 4, 8, 9, -1}};
 
     hora_future *first = START(&s, &gap, .fixed_delay = SEC(2), .end = stage_instant(&s, 7));
-    hora_future *second = START(&s, &asked, .next = timetable_next, .next_arg = &table, .end = stage_instant(&s, 7));
+    hora_future *second =
+        START(&s, &asked, .next = timetable_next, .next_arg = &table, .end = stage_instant(&s, 7));
     stage_pass(&s, 12);
     CHECK_STARTS(&gap, 0, 3, 6);
     CHECK_STARTS(&asked, 1, 4);
@@ -147,7 +149,8 @@ TEST(schedule_whose_first_run_is_after_its_end_is_refused, "")
     };
 
     for (int i = 0; i < 4; i++)
-        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL, NULL), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), specs[i], NULL, NULL),
+                    HORA_EINVAL);
     CHECK_INT(tick.drops, 0);
     stage_close(&s);
 }
@@ -160,7 +163,8 @@ TEST(schedule_end_is_about_planned_times, "")
     struct tick tick = A_TICK(&s), blocker = {.stage = &s, .lasts = 10};
 
     hora_future *first = START(&s, &blocker, .initial_delay = 0);
-    hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .fixed_rate = SEC(5), .end = stage_instant(&s, 4));
+    hora_future *future =
+        START(&s, &tick, .initial_delay = SEC(3), .fixed_rate = SEC(5), .end = stage_instant(&s, 4));
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 10);
     check_succeeded(&tick, future);
@@ -177,7 +181,8 @@ TEST(schedule_end_holds_for_times_that_are_put_off, "")
     struct tick tick = A_TICK(&s);
 
     /* "tick" has an offset that is not 0: see test_schedule_spread.c. */
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 8));
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 8));
     stage_pass(&s, 16);
     CHECK_INT(tick.runs, 2);
     for (int i = 0; i < tick.runs; i++)
@@ -186,7 +191,8 @@ TEST(schedule_end_holds_for_times_that_are_put_off, "")
     END(&tick, future);
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&tick),
-                    HORA_SCHEDULE(.fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL, NULL),
+                    HORA_SCHEDULE(.fixed_rate = SEC(4), .spread = SEC(4), .end = stage_instant(&s, 16)), NULL,
+                    NULL),
                 HORA_EINVAL);
     stage_close(&s);
 }

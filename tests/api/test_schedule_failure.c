@@ -174,8 +174,8 @@ TEST(schedule_back_off_of_next_is_not_before, "")
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 3, .code = 5};
     struct timetable table = {.stage = &s, .seconds = (int[]){0, 5, 6, 20, 21, -1}};
 
-    hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table, .failure = HORA_FAILURE_BACK_OFF,
-                                .back_off = SEC(4));
+    hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table,
+                                .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(4));
     stage_pass(&s, 22);
     CHECK_INT(tick.starts[1], SEC(5));
     CHECK(tick.starts[2] >= SEC(5 + 8));
@@ -230,8 +230,8 @@ TEST(schedule_back_off_with_factor_and_cap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 99, .code = 5};
 
-    hora_future *future = START(&s, &tick, .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(2), .back_off_factor = 3,
-                                .back_off_max = SEC(10));
+    hora_future *future = START(&s, &tick, .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(2),
+                                .back_off_factor = 3, .back_off_max = SEC(10));
     stage_pass(&s, 40);
     CHECK_STARTS(&tick, 0, 2, 8, 18, 28, 38); /* 2 6 10 10 10 */
     END(&tick, future);
@@ -245,7 +245,8 @@ TEST(schedule_back_off_begins_anew_after_a_success, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .fails_from = 1, .fails_to = 2, .code = 5};
 
-    hora_future *future = START(&s, &tick, .fixed_delay = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(3));
+    hora_future *future =
+        START(&s, &tick, .fixed_delay = SEC(1), .failure = HORA_FAILURE_BACK_OFF, .back_off = SEC(3));
     stage_pass(&s, 9);
     CHECK_STARTS(&tick, 0, 3, 9);
     tick.fails_from = 5;

@@ -174,8 +174,10 @@ TEST(schedule_delay_comes_before_next, "")
     struct timetable table = {.stage = &s, .seconds = (int[]){2, 5, 7, -1}};
     struct timetable calendar = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = (int[]){2, 5, 7, -1}};
 
-    hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .next = timetable_next, .next_arg = &table);
-    hora_future *other = START(&s, &dated, .at = stage_instant(&s, 4), .next = timetable_next, .next_arg = &calendar);
+    hora_future *future =
+        START(&s, &tick, .initial_delay = SEC(3), .next = timetable_next, .next_arg = &table);
+    hora_future *other =
+        START(&s, &dated, .at = stage_instant(&s, 4), .next = timetable_next, .next_arg = &calendar);
     CHECK_INT(table.calls + calendar.calls, 0);
     stage_pass(&s, 6);
     CHECK_STARTS(&tick, 3, 5);
@@ -199,8 +201,9 @@ TEST(schedule_whose_next_never_comes_is_refused, "")
     struct tick tick = A_TICK(&s);
     hora_future *future = (hora_future *)untouched;
 
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future, NULL),
-                HORA_EINVAL);
+    CHECK_ERROR(
+        hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.next = never), &future, NULL),
+        HORA_EINVAL);
     CHECK_POINTER(future, untouched);
     CHECK_INT(tick.drops, 0); /* the caller still owns everything */
     stage_close(&s);
@@ -233,8 +236,8 @@ TEST(schedule_without_a_future_runs_all_the_same, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = A_TICK(&s);
 
-    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, TICK(&tick), HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 3),
-                                          NULL, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
+                                          HORA_SCHEDULE(.fixed_rate = SEC(1), .count = 3), NULL, NULL));
     stage_pass(&s, 5);
     CHECK_STARTS(&tick, 0, 1, 2);
     CHECK_INT(tick.drops, 1);

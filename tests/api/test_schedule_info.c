@@ -42,7 +42,8 @@ static void check_info(const char *file, int line, const struct stage *s, hora_f
     test_check_int(file, line, "failures in a row", info.failures_in_a_row, want->in_a_row);
     test_check_int(file, line, "skipped", info.skipped, want->skipped);
 }
-#define CHECK_INFO(s, future, ...) check_info(__FILE__, __LINE__, (s), (future), &(struct expected){__VA_ARGS__})
+#define CHECK_INFO(s, future, ...) \
+    check_info(__FILE__, __LINE__, (s), (future), &(struct expected){__VA_ARGS__})
 
 TEST(info_of_a_single_task, "")
 {
@@ -69,8 +70,9 @@ TEST(info_of_a_series, "")
     hora_future *future = START(&s, &tick, .initial_delay = SEC(3), .fixed_rate = SEC(3), .stop_after = 2);
     CHECK_INFO(&s, future, false, 0, 3, NONE, NONE, NONE, 0, 0, 0, 0, 0);
     stage_pass(&s, 4);
-    CHECK_INFO(&s, future, false, 1, NONE, 3, 3, NONE, 0, 1, 0, 0, 0); /* next is not known before this run ends */
-    stage_pass(&s, 7);                                                 /* 3-10, then 9 makes up for 6 and 9 */
+    CHECK_INFO(&s, future, false, 1, NONE, 3, 3, NONE, 0, 1, 0, 0,
+               0);     /* next is not known before this run ends */
+    stage_pass(&s, 7); /* 3-10, then 9 makes up for 6 and 9 */
     CHECK_INFO(&s, future, false, 1, NONE, 9, 10, 10, 0, 2, 0, 0, 1);
     CHECK_INT(hora_future_pause(future), 1);
     CHECK_INFO(&s, future, true, 1, NONE, 9, 10, 10, 0, 2, 0, 0, 1);
@@ -116,7 +118,8 @@ TEST(info_of_a_series_with_overlap, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .lasts = 5};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 3);
     CHECK_INFO(&s, future, false, 2, 4, 2, 2, NONE, 0, 2, 0, 0, 0);
     stage_pass(&s, 3); /* 4 finds two, 5 ends, 6 begins */
@@ -272,7 +275,8 @@ TEST(info_after_a_shutdown, "")
     CHECK_INT(hora_future_cancel(first, false), HORA_CANCEL_RUNNING);
     stage_pass(&s, 4); /* the first one has ended, the second runs from 4 to 13 */
     CHECK_INFO(&s, first, false, 0, NONE, 1, 1, 4, 0, 1, 0, 0, 0);
-    CHECK_ERROR(hora_pool_execute_future(s.scheduler, first), HORA_EINVAL); /* what has begun never waits again */
+    CHECK_ERROR(hora_pool_execute_future(s.scheduler, first),
+                HORA_EINVAL); /* what has begun never waits again */
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     CHECK_INFO(&s, first, false, 0, NONE, 1, 1, 4, 0, 1, 0, 0, 0);
     for (int i = 0; i < 3; i++) {

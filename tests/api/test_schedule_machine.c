@@ -71,7 +71,8 @@ TEST_REAL(schedule_on_a_loaded_machine_is_never_early, "")
         test_thread_join(burners[i]);
     qsort(tasks, TASKS, sizeof(*tasks), compare_lateness);
     CHECK(tasks[0].late >= 0);
-    printf("late, %d tasks, %d workers, %d threads burn: p50 %.3f ms, p99 %.3f ms, p99.9 %.3f ms, most %.3f ms\n",
+    printf("late, %d tasks, %d workers, %d threads burn: p50 %.3f ms, p99 %.3f ms, p99.9 %.3f ms, most %.3f "
+           "ms\n",
            TASKS, WORKERS, BURNERS, ms(&tasks[TASKS / 2]), ms(&tasks[TASKS - TASKS / 100]),
            ms(&tasks[TASKS - TASKS / 1000]), ms(&tasks[TASKS - 1]));
     CHECK_OK(hora_pool_free(scheduler));
@@ -148,7 +149,8 @@ static void fill_and_empty(hora_scheduler *scheduler, hora_future **futures, int
 {
     for (int i = 0; i < count; i++) {
         spec->initial_delay = HORA_HOURS(1) + HORA_SECONDS((hora_ns)test_random(1000000));
-        CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
+        CHECK_OK(
+            hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
     }
     for (int i = 0; i < count; i++) {
         CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
@@ -162,9 +164,11 @@ static size_t bytes_per_task(hora_scheduler *scheduler, hora_future **futures, c
     size_t before = memory_in_use();
     for (int i = 0; i < PENDING; i++)
         if (spec != NULL)
-            CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
+            CHECK_OK(
+                hora_scheduler_schedule_with(scheduler, HORA_TASK(never_run, NULL), spec, &futures[i], NULL));
         else
-            CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(never_run, NULL), HORA_HOURS(2), &futures[i]));
+            CHECK_OK(
+                hora_scheduler_schedule(scheduler, HORA_TASK(never_run, NULL), HORA_HOURS(2), &futures[i]));
     size_t full = memory_in_use();
     for (int i = 0; i < PENDING; i++) {
         CHECK_INT(hora_future_cancel(futures[i], false), HORA_CANCEL_REMOVED);
@@ -193,11 +197,12 @@ TEST_REAL(schedule_a_million_and_cancel_leaves_nothing, "")
     }
     CHECK_OK(hora_pool_get_stats(scheduler, &stats));
     CHECK_INT(stats.queued, 0);
-    printf(
-        "bytes per pending task: %zu; with a schedule of its own %zu, with slack %zu\n",
-        bytes_per_task(scheduler, futures, NULL),
-        bytes_per_task(scheduler, futures, HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .fixed_rate = HORA_HOURS(1))),
-        bytes_per_task(scheduler, futures, HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .slack = HORA_HOURS(1))));
+    printf("bytes per pending task: %zu; with a schedule of its own %zu, with slack %zu\n",
+           bytes_per_task(scheduler, futures, NULL),
+           bytes_per_task(scheduler, futures,
+                          HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .fixed_rate = HORA_HOURS(1))),
+           bytes_per_task(scheduler, futures,
+                          HORA_SCHEDULE(.initial_delay = HORA_HOURS(2), .slack = HORA_HOURS(1))));
     CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));
     CHECK_OK(hora_pool_free(scheduler));
 }

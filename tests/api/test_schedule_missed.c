@@ -202,7 +202,8 @@ TEST(schedule_that_never_catches_up_stays_on_its_planned_times, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
-    struct tick once = {.stage = &s, .lasts = 5}, skip = {.stage = &s, .lasts = 5}, burst = {.stage = &s, .lasts = 5};
+    struct tick once = {.stage = &s, .lasts = 5}, skip = {.stage = &s, .lasts = 5},
+                burst = {.stage = &s, .lasts = 5};
 
     hora_future *first = START(&s, &once, .fixed_rate = SEC(2));
     hora_future *second = START(&s, &skip, .fixed_rate = SEC(2), .missed = HORA_MISSED_SKIP);
@@ -225,7 +226,8 @@ TEST(schedule_at_most_counts_the_latest, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .lasts_first = 9};
-        hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .missed = HORA_MISSED_AT_MOST, .missed_max = most);
+        hora_future *future =
+            START(&s, &tick, .fixed_rate = SEC(2), .missed = HORA_MISSED_AT_MOST, .missed_max = most);
         stage_pass(&s, 9);
         int made_up = most < 4 ? most : 4;
         CHECK_INT(tick.runs, 1 + made_up);
@@ -248,7 +250,8 @@ TEST(schedule_grace_skips_what_is_too_late, "")
 
     for (int i = 0; i < 4; i++) {
         ticks[i] = (struct tick){.stage = &s, .lasts_first = 9};
-        futures[i] = START(&s, &ticks[i], .fixed_rate = SEC(2), .missed = HORA_MISSED_BURST, .grace = SEC(graces[i]));
+        futures[i] =
+            START(&s, &ticks[i], .fixed_rate = SEC(2), .missed = HORA_MISSED_BURST, .grace = SEC(graces[i]));
     }
     stage_pass(&s, 9);
     for (int i = 0; i < 4; i++) {
@@ -320,8 +323,8 @@ TEST(schedule_grace_of_next, "")
     struct tick tick = {.stage = &s, .lasts_first = 9};
     struct timetable table = {.stage = &s, .seconds = (int[]){0, 2, 4, 7, 8, 12, -1}};
 
-    hora_future *future =
-        START(&s, &tick, .next = timetable_next, .next_arg = &table, .grace = SEC(2), .missed = HORA_MISSED_BURST);
+    hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table, .grace = SEC(2),
+                                .missed = HORA_MISSED_BURST);
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 0, 9, 9, 12);
     CHECK_INT(info_of(future).skipped, 2);
@@ -336,7 +339,8 @@ TEST(schedule_grace_may_be_the_end, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     struct tick tick = {.stage = &s, .lasts_first = 9};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .grace = HORA_MS(500), .end = stage_instant(&s, 8));
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(2), .grace = HORA_MS(500), .end = stage_instant(&s, 8));
     stage_pass(&s, 12);
     CHECK_STARTS(&tick, 0);
     CHECK(hora_future_is_done(future));

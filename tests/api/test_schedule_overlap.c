@@ -25,8 +25,9 @@ TEST(schedule_overlap_queue_one_runs_once_more_at_once, "")
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
         struct tick tick = {.stage = &s, .lasts_first = 7};
-        hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE,
-                                    .missed = rules[i], .missed_max = rules[i] == HORA_MISSED_AT_MOST ? 5 : 0);
+        hora_future *future =
+            START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_QUEUE_ONE, .missed = rules[i],
+                  .missed_max = rules[i] == HORA_MISSED_AT_MOST ? 5 : 0);
         stage_pass(&s, 10);
         CHECK_STARTS(&tick, 0, 7, 8, 10);
         CHECK_INT(info_of(future).skipped, 2);
@@ -57,10 +58,11 @@ TEST(schedule_overlap_asks_for_each_time_once, "")
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
     struct tick tick = {.stage = &s, .lasts = 5};
-    struct timetable table = {.stage = &s, .line = HORA_CLOCK_MONOTONIC, .seconds = (int[]){2, 4, 6, 8, 10, 100, -1}};
+    struct timetable table = {
+        .stage = &s, .line = HORA_CLOCK_MONOTONIC, .seconds = (int[]){2, 4, 6, 8, 10, 100, -1}};
 
-    hora_future *future =
-        START(&s, &tick, .next = timetable_next, .next_arg = &table, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table,
+                                .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 13);
     CHECK_STARTS(&tick, 2, 4, 8, 10);
     CHECK_INT(info_of(future).skipped, 1);
@@ -75,7 +77,8 @@ TEST(schedule_overlap_allows_so_many_and_skips_the_next, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 5));
     struct tick tick = {.stage = &s, .lasts = 9};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 5);
     CHECK_STARTS(&tick, 0, 2, 4);
     CHECK_INT(info_of(future).running, 3);
@@ -97,8 +100,8 @@ TEST(schedule_overlap_needs_threads, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 2));
     struct tick tick = {.stage = &s, .lasts = 6};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
-                                .missed = HORA_MISSED_BURST);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW,
+                                .overlap_max = 3, .missed = HORA_MISSED_BURST);
     stage_pass(&s, 9);
     CHECK_STARTS(&tick, 0, 2, 6, 8); /* those of 4 and 6 */
     CHECK_INT(tick.most_going, 2);
@@ -136,8 +139,8 @@ TEST(schedule_overlap_gives_the_result_of_the_last_run, "")
     struct tick tick = {.stage = &s, .lasts = 5};
     void *result = NULL;
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
-                                .end = stage_instant(&s, 3));
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW,
+                                .overlap_max = 3, .end = stage_instant(&s, 3));
     stage_pass(&s, 8);
     CHECK_OK(hora_future_get_for(future, 0, &result));
     CHECK_POINTER(result, &tick);
@@ -172,8 +175,8 @@ TEST(schedule_overlap_stops_on_failure_while_others_run, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .lasts = 5, .fails_from = 1, .fails_to = 1, .code = 7};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3,
-                                .failure = HORA_FAILURE_STOP);
+    hora_future *future = START(&s, &tick, .fixed_rate = SEC(2), .overlap = HORA_OVERLAP_ALLOW,
+                                .overlap_max = 3, .failure = HORA_FAILURE_STOP);
     stage_pass(&s, 5);
     CHECK_INT(hora_future_failure(future), 7);
     CHECK_INT(tick.going, 2); /* they go on undisturbed */
@@ -195,7 +198,8 @@ TEST(schedule_overlap_cancel_without_interrupt_lets_them_end, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 2);
     CHECK_INT(tick.going, 3);
     CHECK(hora_future_cancel(future, false) > 0);
@@ -219,7 +223,8 @@ TEST(schedule_overlap_cancel_with_interrupt_reaches_them_all, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 2);
     CHECK_INT(tick.going, 3);
     CHECK(hora_future_cancel(future, true) > 0);
@@ -240,7 +245,8 @@ TEST(schedule_overlap_and_shutdown, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 3));
     struct tick tick = {.stage = &s, .waits = true};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 1);
     CHECK_INT(tick.going, 2);
     CHECK_OK(hora_pool_shutdown(s.scheduler));
@@ -262,7 +268,8 @@ TEST(schedule_overlap_loses_no_time, "")
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 4));
     struct tick tick = {.stage = &s, .lasts = 3};
 
-    hora_future *future = START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
+    hora_future *future =
+        START(&s, &tick, .fixed_rate = SEC(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2);
     stage_pass(&s, 30);
     hora_schedule_info info = info_of(future);
     CHECK_INT(info.runs, tick.runs);

@@ -48,10 +48,11 @@ static void race(struct stage *s, enum act act, const hora_schedule *spec)
     struct racer racer = {.stage = s};
     hora_future *future = NULL;
 
-    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec, &future,
-                                          NULL));
+    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, HORA_TASK(race_run, &racer, .drop = race_drop), spec,
+                                          &future, NULL));
     stage_settle(s);
-    CHECK_OK(hora_virtual_clock_advance(s->f.clock, SEC(1))); /* its time has come, and nobody waits for it to run */
+    CHECK_OK(hora_virtual_clock_advance(s->f.clock,
+                                        SEC(1))); /* its time has come, and nobody waits for it to run */
     bool held = act_on(future, act) && info_of(future).runs == 0; /* else a run is going, or has been */
     racer.held = held;
     stage_settle(s);
@@ -202,9 +203,11 @@ static void shot_drop(void *arg)
 
 static void start_shot(hora_scheduler *scheduler, struct shot *shot)
 {
-    hora_ns delay = (hora_ns)test_random(20000); /* up to 20 us: about as long as it takes to change all of them */
+    hora_ns delay =
+        (hora_ns)test_random(20000); /* up to 20 us: about as long as it takes to change all of them */
     *shot = (struct shot){.not_before = hora_clock_now(NULL) + delay};
-    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(shot_run, shot, .drop = shot_drop), delay, &shot->future));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(shot_run, shot, .drop = shot_drop), delay,
+                                     &shot->future));
 }
 
 static void change_shot(struct shot *shot, enum act act)

@@ -51,7 +51,8 @@ TEST(schedule_spread_is_the_same_for_the_same_name, "")
     CHECK_INT(offset_of(&s, copy, HORA_SCHEDULE(.fixed_rate = SEC(60), .spread = SEC(60))), offset);
     CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.fixed_delay = SEC(7), .spread = SEC(60))), offset);
     CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.spread = SEC(60))), offset);
-    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.initial_delay = SEC(5), .spread = SEC(60))), offset + SEC(5));
+    CHECK_INT(offset_of(&s, "backup", HORA_SCHEDULE(.initial_delay = SEC(5), .spread = SEC(60))),
+              offset + SEC(5));
     CHECK(offset_of(&s, "backuq", HORA_SCHEDULE(.spread = SEC(60))) != offset);
     stage_close(&s);
 }
@@ -133,7 +134,8 @@ TEST(schedule_spread_needs_a_name, "")
     hora_future *future = NULL;
 
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
-                                             HORA_SCHEDULE(.fixed_rate = SEC(1), .spread = SEC(1)), &future, NULL),
+                                             HORA_SCHEDULE(.fixed_rate = SEC(1), .spread = SEC(1)), &future,
+                                             NULL),
                 HORA_EINVAL);
     CHECK_POINTER(future, NULL);
     stage_close(&s);

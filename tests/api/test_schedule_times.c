@@ -104,8 +104,8 @@ TEST(schedule_next_is_asked_by_one_at_a_time, "")
     struct tick tick = {.stage = &s, .lasts = 2};
     struct timetable table = {.stage = &s, .seconds = (int[]){0, 1, 2, 3, 4, 5, -1}};
 
-    hora_future *future =
-        START(&s, &tick, .next = timetable_next, .next_arg = &table, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
+    hora_future *future = START(&s, &tick, .next = timetable_next, .next_arg = &table,
+                                .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 3);
     stage_pass(&s, 9);
     CHECK_STARTS(&tick, 0, 1, 2, 3, 4, 5);
     CHECK(hora_future_is_done(future));
@@ -166,8 +166,8 @@ TEST(schedule_equal_times_run_in_the_order_of_scheduling, "")
 
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(note_letter, &letters[i]),
-                                              HORA_SCHEDULE(.initial_delay = SEC(i), .fixed_rate = SEC(2)), &futures[i],
-                                              NULL));
+                                              HORA_SCHEDULE(.initial_delay = SEC(i), .fixed_rate = SEC(2)),
+                                              &futures[i], NULL));
     stage_pass(&s, 6);
     CHECK_INT(end - trace, 10);
     for (int i = 0; i < 10; i++)

@@ -19,15 +19,17 @@ static hora_trigger *cron_trigger(const char *text, const hora_cron_trigger_opti
 static hora_future *start_with(struct stage *s, struct tick *tick, hora_trigger *trigger)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_scheduler_schedule_with(
-        s->scheduler, TICK(tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(s->scheduler, TICK(tick),
+                                          HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                          &future, NULL));
     CHECK_POINTER(hora_trigger_unref(trigger), NULL); /* the task has its own reference */
     return future;
 }
 
 /* ---- Spring's modes: every two seconds, from second 1 on; quick or as long as from time to time ---- */
 
-static void live(const hora_cron_trigger_options *options, int lasts, int seconds, int runs, const int *starts)
+static void live(const hora_cron_trigger_options *options, int lasts, int seconds, int runs,
+                 const int *starts)
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -68,14 +70,14 @@ TEST(schedule_fixed_and_slow_runs_every_time, "")
 
 TEST(schedule_that_resumes_lenient_makes_up_once, "")
 {
-    live(HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_LENIENT, .resumes = true, .resume_from = {-SEC(3)}), 0, 2, 2,
-         (int[]){1, 2});
+    live(HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_LENIENT, .resumes = true, .resume_from = {-SEC(3)}),
+         0, 2, 2, (int[]){1, 2});
 }
 
 TEST(schedule_that_resumes_fixed_makes_up_for_all, "")
 {
-    live(HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED, .resumes = true, .resume_from = {-SEC(3)}), 0, 2, 3,
-         (int[]){1, 1, 2});
+    live(HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED, .resumes = true, .resume_from = {-SEC(3)}),
+         0, 2, 3, (int[]){1, 1, 2});
 }
 
 /* With hora_scheduler_schedule_with the rule for missed runs decides about them, too. */
@@ -87,9 +89,9 @@ TEST(schedule_that_resumes_obeys_the_rule_for_missed_runs, "")
             struct stage s;
             stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
             struct tick tick = {.stage = &s, .line = HORA_CLOCK_WALL};
-            hora_trigger *trigger =
-                cron_trigger("*/2 * * * * *", HORA_CRON_TRIGGER_OPTIONS(.mode = (hora_cron_mode)mode, .resumes = true,
-                                                                        .resume_from = stage_instant(&s, -3)));
+            hora_trigger *trigger = cron_trigger(
+                "*/2 * * * * *", HORA_CRON_TRIGGER_OPTIONS(.mode = (hora_cron_mode)mode, .resumes = true,
+                                                           .resume_from = stage_instant(&s, -3)));
             stage_pass(&s, 1);
             hora_future *future = START(&s, &tick, .trigger = trigger, .missed = rules[rule]);
             stage_pass(&s, 1);
@@ -139,7 +141,8 @@ TEST(schedule_with_a_periodic_trigger_may_name_a_clock, "")
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
         struct tick tick = {.stage = &s, .line = (hora_clock_id)(i + 1)};
         hora_trigger *trigger = NULL;
-        CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true), &trigger, NULL));
+        CHECK_OK(hora_trigger_new_periodic(SEC(10), HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = true),
+                                           &trigger, NULL));
         hora_future *future = START(&s, &tick, .trigger = trigger, .clock = (hora_clock_id)(i + 1));
         CHECK_POINTER(hora_trigger_unref(trigger), NULL);
         CHECK_INT(info_of(future).clock, i + 1);
@@ -251,7 +254,8 @@ TEST(schedule_gives_its_trigger_back_with_the_future, "")
     for (int clock = 0; clock <= 3; clock++) {
         struct stage s;
         stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        hora_clock_id line = clock == 0 ? HORA_CLOCK_WALL : (hora_clock_id)clock; /* a function's, unless told */
+        hora_clock_id line =
+            clock == 0 ? HORA_CLOCK_WALL : (hora_clock_id)clock; /* a function's, unless told */
         struct owned owned = {.table = {.stage = &s, .line = line, .seconds = seconds}};
         struct tick tick = {.stage = &s, .line = line};
         hora_trigger *trigger = owned_trigger(&owned);
@@ -287,33 +291,36 @@ TEST(schedule_that_fails_keeps_no_trigger, "")
     struct owned owned[6];
     hora_trigger *triggers[6];
     for (int i = 0; i < 6; i++) {
-        owned[i] = (struct owned){.table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = i == 0 ? never : seconds}};
+        owned[i] = (struct owned){
+            .table = {.stage = &s, .line = HORA_CLOCK_WALL, .seconds = i == 0 ? never : seconds}};
         triggers[i] = owned_trigger(&owned[i]);
     }
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = triggers[0], .missed = HORA_MISSED_BURST),
-                                             &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    s.scheduler, TICK(&tick),
+                    HORA_SCHEDULE(.trigger = triggers[0], .missed = HORA_MISSED_BURST), &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = triggers[1], .fixed_rate = 1), &future, NULL),
+                                             HORA_SCHEDULE(.trigger = triggers[1], .fixed_rate = 1), &future,
+                                             NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(tick_run, &tick),
-                                             HORA_SCHEDULE(.trigger = triggers[2], .spread = 1), &future, NULL),
+                                             HORA_SCHEDULE(.trigger = triggers[2], .spread = 1), &future,
+                                             NULL),
                 HORA_EINVAL); /* no name */
-    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = triggers[3], .end = stage_instant(&s, 4)),
-                                             &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    s.scheduler, TICK(&tick),
+                    HORA_SCHEDULE(.trigger = triggers[3], .end = stage_instant(&s, 4)), &future, NULL),
                 HORA_EINVAL);
     owned[4].table.stage = &decorated;
-    CHECK_ERROR(hora_scheduler_schedule_with(decorated.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = triggers[4], .missed = HORA_MISSED_BURST),
-                                             &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(
+                    decorated.scheduler, TICK(&tick),
+                    HORA_SCHEDULE(.trigger = triggers[4], .missed = HORA_MISSED_BURST), &future, NULL),
                 HORA_EINVAL);
     CHECK_OK(hora_pool_shutdown(s.scheduler));
     CHECK_ERROR(hora_scheduler_schedule_with(
                     s.scheduler, TICK(&tick),
-                    HORA_SCHEDULE(.trigger = triggers[5], .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future,
-                    NULL),
+                    HORA_SCHEDULE(.trigger = triggers[5], .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
+                    &future, NULL),
                 HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
     for (int i = 0; i < 6; i++) {
@@ -336,22 +343,25 @@ TEST(schedule_with_trigger_refuses_bad_input, "")
     hora_pool *pool = NULL;
 
     CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1), &pool, NULL));
-    CHECK_ERROR(hora_scheduler_schedule_with(
-                    NULL, TICK(&tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(NULL, TICK(&tick),
+                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_schedule_with(
-                    pool, TICK(&tick), HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(pool, TICK(&tick),
+                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_schedule_with(
-                    s.scheduler, NULL, HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future, NULL),
+    CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, NULL,
+                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, HORA_TASK(NULL, NULL),
-                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST), &future,
-                                             NULL),
+                                             HORA_SCHEDULE(.trigger = trigger, .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_schedule_with(s.scheduler, TICK(&tick),
-                                             HORA_SCHEDULE(.trigger = NULL, .missed = HORA_MISSED_BURST), &future,
-                                             NULL),
+                                             HORA_SCHEDULE(.trigger = NULL, .missed = HORA_MISSED_BURST),
+                                             &future, NULL),
                 HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_refresh_zones(NULL), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_refresh_zones(pool), HORA_EINVAL);

@@ -38,11 +38,13 @@ static void close_place(struct place *place)
 static hora_trigger *at_noon(struct place *place, hora_cron_mode mode)
 {
     hora_trigger *trigger = NULL;
-    CHECK_OK(hora_trigger_new_cron(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode), &trigger, NULL));
+    CHECK_OK(hora_trigger_new_cron(place->cron, place->zone, HORA_CRON_TRIGGER_OPTIONS(.mode = mode),
+                                   &trigger, NULL));
     return trigger;
 }
 
-static hora_future *start_at_noon(struct stage *s, struct place *place, struct tick *tick, const hora_schedule *more)
+static hora_future *start_at_noon(struct stage *s, struct place *place, struct tick *tick,
+                                  const hora_schedule *more)
 {
     hora_schedule spec = *more;
     spec.trigger = at_noon(place, HORA_CRON_MODE_FIXED);
@@ -266,9 +268,9 @@ TEST(refresh_leaves_given_times_alone, "")
     hora_future *futures[] = {
         start_at_noon(&s, &place, &delayed, HORA_SCHEDULE(.initial_delay = SEC(14 * HOUR))),
         start_at_noon(&s, &place, &retimed, HORA_SCHEDULE(.count = 0)),
-        start_at_noon(
-            &s, &place, &failing,
-            HORA_SCHEDULE(.failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_HOURS(5), .back_off_max = HORA_HOURS(5))),
+        start_at_noon(&s, &place, &failing,
+                      HORA_SCHEDULE(.failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_HOURS(5),
+                                    .back_off_max = HORA_HOURS(5))),
     };
     CHECK_OK(hora_future_reschedule(futures[1], SEC(20 * HOUR), 0));
     hora_future *future = start_at_noon(&s, &place, &tick, HORA_SCHEDULE(.count = 0));
@@ -296,13 +298,15 @@ TEST(refresh_reaches_zones_inside_of_triggers, "")
 {
     BEGIN(1);
     hora_calendar *calendar = NULL;
-    hora_trigger *noon = at_noon(&place, HORA_CRON_MODE_LENIENT), *hourly = NULL, *excluding = NULL, *either = NULL;
+    hora_trigger *noon = at_noon(&place, HORA_CRON_MODE_LENIENT), *hourly = NULL, *excluding = NULL,
+                 *either = NULL;
     hora_cron *cron = NULL;
     struct tick second = {.stage = &s, .line = HORA_CLOCK_WALL};
     CHECK_OK(hora_cron_parse("0 0 * * * *", NULL, &cron, NULL));
     CHECK_OK(hora_trigger_new_cron(cron, NULL, NULL, &hourly, NULL));
     CHECK_OK(hora_calendar_new(
-        place.zone, HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){0, 12 * HOUR, 0}, .window_count = 1),
+        place.zone,
+        HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){0, 12 * HOUR, 0}, .window_count = 1),
         &calendar, NULL));
     CHECK_OK(hora_trigger_new_excluding(hourly, calendar, &excluding));
     CHECK_OK(hora_trigger_new_first_of((hora_trigger *[]){noon}, 1, &either));

@@ -52,7 +52,8 @@ static void check_words(hora_registrar *registrar, const char *name, const char 
 
     hora_registration *found = hora_registrar_find(registrar, name);
     CHECK(found != NULL);
-    if (found != NULL && hora_registration_describe(found, text, sizeof text) >= 0 && strcmp(text, words) != 0)
+    if (found != NULL && hora_registration_describe(found, text, sizeof text) >= 0 &&
+        strcmp(text, words) != 0)
         test_fail(__FILE__, __LINE__, "it is described as \"%s\", not \"%s\"", text, words);
 }
 
@@ -108,15 +109,25 @@ static int do_nothing(void)
 }
 
 static const hora_scheduled_function good = {
-    do_nothing, "good", "here.c", 5, {.struct_size = sizeof(hora_declaration), .fixed_rate = HORA_SECONDS(1)}};
+    do_nothing,
+    "good",
+    "here.c",
+    5,
+    {.struct_size = sizeof(hora_declaration), .fixed_rate = HORA_SECONDS(1)}};
 static const hora_scheduled_function bad = {
-    do_nothing, "bad", "here.c", 7, {.struct_size = sizeof(hora_declaration), .cron = "@daily", .initial_delay = 1}};
+    do_nothing,
+    "bad",
+    "here.c",
+    7,
+    {.struct_size = sizeof(hora_declaration), .cron = "@daily", .initial_delay = 1}};
 static const hora_scheduled_function empty = {
     NULL, "empty", "here.c", 9, {.struct_size = sizeof(hora_declaration), .fixed_rate = 1}};
 
-static int add(hora_registrar *registrar, const hora_scheduled_function *const *functions, int count, hora_error *error)
+static int add(hora_registrar *registrar, const hora_scheduled_function *const *functions, int count,
+               hora_error *error)
 {
-    return hora_registrar_add_functions(registrar, &(hora_scheduled_functions){functions, functions + count}, error);
+    return hora_registrar_add_functions(registrar, &(hora_scheduled_functions){functions, functions + count},
+                                        error);
 }
 
 TEST(scheduled_functions_are_declared_all_or_none, "")

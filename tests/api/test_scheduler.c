@@ -368,7 +368,8 @@ static int note_number(void *arg, void **ret_result)
 /* By time first, then as they were scheduled; what is executed comes at its time, too. */
 TEST(scheduler_runs_in_order_of_time_then_of_scheduling, "CP-STPE5 CP-STPE16")
 {
-    static const hora_ns delays[8] = {HORA_MS(2), HORA_MS(1), HORA_MS(2), 0, HORA_MS(1), HORA_MS(2), 0, HORA_MS(1)};
+    static const hora_ns delays[8] = {HORA_MS(2), HORA_MS(1), HORA_MS(2), 0,
+                                      HORA_MS(1), HORA_MS(2), 0,          HORA_MS(1)};
     static const int want[9] = {3, 6, 8, 1, 4, 7, 0, 2, 5};
     struct rig r;
     struct order order = {.rig = &r};

@@ -202,7 +202,8 @@ static void check_cell(const struct cell *cell)
     rig_close(&w.r);
 }
 
-ON_BOTH_SCHEDULERS(shutdown_cancels_by_its_policies, "testShutdown_cancellation", "CP-STPE8 CP-STPE10 CP-STPE11")
+ON_BOTH_SCHEDULERS(shutdown_cancels_by_its_policies, "testShutdown_cancellation",
+                   "CP-STPE8 CP-STPE10 CP-STPE11")
 {
     for (int i = 0; i < CELLS; i++)
         check_cell(&(struct cell){.decorated = decorated,

@@ -72,7 +72,8 @@ TEST(named_schedulers_need_a_place, "ExecutorsTest.testUnconfigurableScheduledEx
 {
     CHECK_ERROR(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.frozen = true), NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_scheduler_new_single(NULL, NULL, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 1), NULL, NULL),
+                HORA_EINVAL);
 }
 
 TEST(named_schedulers_time_out_waits_for_a_task_that_blocks, "ExecutorsTest.testTimedCallable")
@@ -186,8 +187,10 @@ TEST(single_scheduler_takes_options_that_do_not_contradict, "CP-EX1")
     struct job job = A_JOB(&r);
     hora_scheduler *scheduler = (hora_scheduler *)untouched;
 
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_scheduler_new_single(HORA_SCHEDULER_OPTIONS(.core_threads = -1), &scheduler, NULL),
+                HORA_EINVAL);
     CHECK_POINTER(scheduler, untouched);
     CHECK_OK(hora_scheduler_new_single(NULL, &scheduler, NULL));
     CHECK_OK(hora_pool_free(scheduler));

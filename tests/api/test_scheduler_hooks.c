@@ -20,12 +20,13 @@ TEST(scheduler_decorates_each_task_once, "jtreg.ThreadPoolExecutor/Custom CP-STP
     futures[0] = submit_job(&r, &jobs[1]);
     for (int form = ONCE; form < FORMS; form++)
         futures[1 + form] = schedule_series(&r, (enum form)form, &jobs[2 + form], A_WHILE, A_WHILE);
-    CHECK_OK(hora_scheduler_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.initial_delay = A_WHILE), &futures[4],
-                                          NULL));
+    CHECK_OK(hora_scheduler_schedule_with(r.pool, JOB(&jobs[5]), HORA_SCHEDULE(.initial_delay = A_WHILE),
+                                          &futures[4], NULL));
     CHECK_INT(r.decorated, 6);
     for (int i = 1; i < 5; i++)
         CHECK(is_queued(&r, futures[i]));
-    CHECK_OK(hora_future_new(JOB(&jobs[0]), &own)); /* made elsewhere: nobody has asked for it to be decorated */
+    CHECK_OK(
+        hora_future_new(JOB(&jobs[0]), &own)); /* made elsewhere: nobody has asked for it to be decorated */
     CHECK_INT(r.decorated, 6);
     settle(&r.f);
     jobs[0].drops = 0;
@@ -119,7 +120,8 @@ TEST(scheduler_decorate_may_call_the_scheduler, "")
     struct job job = A_JOB(&r);
 
     rig_prepare(&r, false);
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = schedule_another), NULL));
+    CHECK_OK(
+        try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = schedule_another), NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(job_run, &job), A_WHILE, NULL));
     settle(&r.f);
     CHECK_INT(job.runs, 1);
@@ -175,7 +177,8 @@ TEST(scheduler_before_hook_that_fails_ends_a_series, "")
     rig_prepare(&r, false);
     r.factory_threads = 5;
     CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .thread_factory = rig_factory), NULL));
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = refuse_second, .thread_factory = rig_factory),
+        NULL));
     future = schedule_series(&r, RATE, &job, A_WHILE, A_WHILE);
     pass_in_steps(&r, A_WHILE, 4);
     CHECK_INT(job.runs, 1);
@@ -251,9 +254,11 @@ TEST(scheduler_tells_of_failures, "CP-STPE7")
 
     rig_prepare(&r, false);
     memset(&told, 0, sizeof(told));
-    CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &r)),
-        NULL));
+    CHECK_OK(
+        try_scheduler(&r,
+                      HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                             .listener = HORA_LISTENER(.failed = note_failure, .arg = &r)),
+                      NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&ok), 0, NULL));
     CHECK_OK(hora_pool_execute(r.pool, JOB(&submitted)));
     settle(&r.f);

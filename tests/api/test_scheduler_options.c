@@ -25,7 +25,8 @@ static void check_refused(int line, const hora_scheduler_options *options, const
     check_refusal(__FILE__, line, &reason, HORA_EINVAL, NULL, word);
     if (reason.field == NULL)
         test_fail(__FILE__, line, "no field is named: %s", reason.message);
-    test_check_error(__FILE__, line, "hora_scheduler_new", hora_scheduler_new(options, &scheduler, NULL), HORA_EINVAL);
+    test_check_error(__FILE__, line, "hora_scheduler_new", hora_scheduler_new(options, &scheduler, NULL),
+                     HORA_EINVAL);
 }
 #define CHECK_REFUSED(word, ...) check_refused(__LINE__, HORA_SCHEDULER_OPTIONS(__VA_ARGS__), (word))
 
@@ -100,8 +101,9 @@ TEST(scheduler_settings_are_those_of_its_options, "CP-STPE1")
 
     rig_prepare(&r, false);
     CHECK_OK(try_scheduler(&r,
-                           HORA_SCHEDULER_OPTIONS(.core_threads = 3, .keep_alive = HORA_MS(70), .core_time_out = true,
-                                                  .reject = HORA_REJECT_CALLBACK, .reject_handler = some_handler,
+                           HORA_SCHEDULER_OPTIONS(.core_threads = 3, .keep_alive = HORA_MS(70),
+                                                  .core_time_out = true, .reject = HORA_REJECT_CALLBACK,
+                                                  .reject_handler = some_handler,
                                                   .thread_factory = rig_factory, .cancel_delayed = true,
                                                   .continue_periodic = true, .keep_cancelled = true),
                            NULL));
@@ -179,10 +181,12 @@ ON_BOTH_SCHEDULERS(takes_no_null_task, "testNullTaskSubmission", "CP-STPE3")
         CHECK_ERROR(hora_pool_submit(r.pool, bad[i], &future), HORA_EINVAL);
         for (int t = 0; t < 5; t++)
             for (int form = ONCE; form < FORMS; form++)
-                CHECK_ERROR(schedule_form(&r, (enum form)form, bad[i], any_timeout[t], A_WHILE, &future), HORA_EINVAL);
+                CHECK_ERROR(schedule_form(&r, (enum form)form, bad[i], any_timeout[t], A_WHILE, &future),
+                            HORA_EINVAL);
         CHECK_ERROR(hora_scheduler_schedule_with(r.pool, bad[i], NULL, &future, NULL), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduler_schedule_with(r.pool, bad[i], HORA_SCHEDULE(.fixed_rate = A_WHILE), &future, NULL),
-                    HORA_EINVAL);
+        CHECK_ERROR(
+            hora_scheduler_schedule_with(r.pool, bad[i], HORA_SCHEDULE(.fixed_rate = A_WHILE), &future, NULL),
+            HORA_EINVAL);
     }
     CHECK_ERROR(hora_pool_execute_future(r.pool, NULL), HORA_EINVAL);
     CHECK_POINTER(future, untouched);
@@ -199,8 +203,10 @@ TEST(scheduler_takes_no_period_of_zero_or_less, "CP-STPE3")
 
     scheduler_open(&r, true, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     for (int i = 0; i < 3; i++) {
-        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
-        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(r.pool, JOB(&job), 0, expired[i], &future), HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_at_fixed_rate(r.pool, JOB(&job), 0, expired[i], &future),
+                    HORA_EINVAL);
+        CHECK_ERROR(hora_scheduler_schedule_with_fixed_delay(r.pool, JOB(&job), 0, expired[i], &future),
+                    HORA_EINVAL);
     }
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
@@ -334,7 +340,8 @@ TEST(scheduler_refuses_schedules_that_cannot_be, "")
 TEST(scheduler_stats_count_every_end, "")
 {
     struct rig r;
-    struct job ok = A_JOB(&r), bad = {.rig = &r, .code = 7}, series = A_JOB(&r), far = A_JOB(&r), removed = A_JOB(&r);
+    struct job ok = A_JOB(&r), bad = {.rig = &r, .code = 7}, series = A_JOB(&r), far = A_JOB(&r),
+               removed = A_JOB(&r);
     hora_future *future;
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
 

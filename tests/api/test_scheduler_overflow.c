@@ -43,7 +43,8 @@ static hora_future *run_far(struct rig *r, int way, struct job *job)
         break;
     default:
         CHECK_OK(hora_scheduler_schedule_with(
-            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = INT64_MAX, .fixed_rate = INT64_MAX), &future, NULL));
+            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = INT64_MAX, .fixed_rate = INT64_MAX), &future,
+            NULL));
         break;
     }
     return future;
@@ -118,7 +119,8 @@ static void endless_gap(bool decorated, int way)
     hora_future *future;
 
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(give_one_now, &first), 0, INT64_MAX, &future));
+    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(give_one_now, &first), 0, INT64_MAX,
+                                                      &future));
     settle(&r.f);
     CHECK_INT(first.runs, 1);
     CHECK_INT(first.now.runs, 1);

@@ -14,7 +14,8 @@ static void three_open(struct three *t, const hora_scheduler_options *options)
     scheduler_open(&t->r, false, options);
     for (int form = ONCE; form < FORMS; form++) {
         t->jobs[form] = (struct job)A_JOB(&t->r);
-        t->futures[form] = schedule_series(&t->r, (enum form)form, &t->jobs[form], HORA_HOURS(1), HORA_HOURS(1));
+        t->futures[form] =
+            schedule_series(&t->r, (enum form)form, &t->jobs[form], HORA_HOURS(1), HORA_HOURS(1));
     }
 }
 
@@ -311,9 +312,10 @@ TEST(scheduler_shut_down_by_its_factory_cancels_the_late_task, "CP-STPE12 CP-STP
 
         rig_prepare(&r, false);
         r.factory_threads = 2;
-        CHECK_OK(try_scheduler(
-            &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .thread_factory = shut_down_first),
-            NULL));
+        CHECK_OK(try_scheduler(&r,
+                               HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true,
+                                                      .thread_factory = shut_down_first),
+                               NULL));
         future = schedule_series(&r, (enum form)form, &job, A_LONG_WHILE, A_LONG_WHILE);
         CHECK_DONE(future, HORA_ECANCELED, NULL);
         CHECK_JOB(&job, 0);
@@ -339,7 +341,8 @@ TEST(scheduler_shut_down_by_decorate_rejects_the_task, "")
     hora_future *future = (hora_future *)untouched;
 
     rig_prepare(&r, false);
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = shut_down_in_decorate), NULL));
+    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .decorate = shut_down_in_decorate),
+                           NULL));
     CHECK_ERROR(hora_scheduler_schedule(r.pool, JOB(&job), A_WHILE, &future), HORA_EREJECTED);
     CHECK_POINTER(future, untouched);
     CHECK_INT(job.runs + job.drops, 0);
@@ -368,7 +371,8 @@ TEST(scheduler_stop_while_tasks_are_scheduled_loses_none, "CP-STPE12")
 
             taken += error == 0;
             if (error == 0)
-                CHECK(hora_future_is_cancelled(lates[form].future) || !hora_future_is_done(lates[form].future));
+                CHECK(hora_future_is_cancelled(lates[form].future) ||
+                      !hora_future_is_done(lates[form].future));
             else
                 CHECK_ERROR(error, HORA_EREJECTED);
             hora_future_unref(lates[form].future);

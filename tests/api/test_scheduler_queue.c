@@ -78,11 +78,11 @@ TEST(scheduler_snapshot_is_in_the_order_in_which_tasks_are_due, "CP-STPE16")
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     job = (struct job)A_JOB(&r);
     for (int i = 0; i < SCATTERED; i++)
-        CHECK_OK(
-            hora_scheduler_schedule_with(r.pool, HORA_TASK(job_run, &job),
-                                         HORA_SCHEDULE(.initial_delay = scattered(i), .clock = (hora_clock_id)(i % 4),
-                                                       .slack = i % 3 == 0 ? HORA_SECONDS(5) : 0),
-                                         &futures[i], NULL));
+        CHECK_OK(hora_scheduler_schedule_with(r.pool, HORA_TASK(job_run, &job),
+                                              HORA_SCHEDULE(.initial_delay = scattered(i),
+                                                            .clock = (hora_clock_id)(i % 4),
+                                                            .slack = i % 3 == 0 ? HORA_SECONDS(5) : 0),
+                                              &futures[i], NULL));
     for (int max = 0; max <= SCATTERED + 1; max++) {
         void *seen[SCATTERED + 1] = {0};
         CHECK_INT(hora_queue_snapshot(hora_pool_queue(r.pool), seen, max), SCATTERED);

@@ -23,7 +23,16 @@ static int note(hora_pool *pool, hora_future *future, void *context)
 }
 
 /* All the ways to give a scheduler a task; the delay is any. */
-enum way { EXECUTE, SUBMIT, EXECUTE_FUTURE, SCHEDULE, SCHEDULE_AT_RATE, SCHEDULE_WITH_DELAY, SCHEDULE_WITH, WAYS };
+enum way {
+    EXECUTE,
+    SUBMIT,
+    EXECUTE_FUTURE,
+    SCHEDULE,
+    SCHEDULE_AT_RATE,
+    SCHEDULE_WITH_DELAY,
+    SCHEDULE_WITH,
+    WAYS
+};
 
 static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_future)
 {
@@ -46,8 +55,9 @@ static int give(struct rig *r, enum way way, struct job *job, hora_future **ret_
     case SCHEDULE_WITH_DELAY:
         return hora_scheduler_schedule_with_fixed_delay(r->pool, JOB(job), delay, A_WHILE, ret_future);
     case SCHEDULE_WITH:
-        return hora_scheduler_schedule_with(
-            r->pool, JOB(job), HORA_SCHEDULE(.initial_delay = A_WHILE, .fixed_rate = A_WHILE), ret_future, NULL);
+        return hora_scheduler_schedule_with(r->pool, JOB(job),
+                                            HORA_SCHEDULE(.initial_delay = A_WHILE, .fixed_rate = A_WHILE),
+                                            ret_future, NULL);
     case WAYS:
         break;
     }
@@ -175,7 +185,8 @@ TEST(scheduler_rule_for_rejection_can_be_an_option, "")
 
     rig_prepare(&r, false);
     CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = note), NULL));
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = note),
+        NULL));
     CHECK(rig_stats(&r).reject_handler == note);
     CHECK_OK(hora_pool_shutdown(r.pool));
     seen.calls = seen.answer = 0;
@@ -208,7 +219,8 @@ TEST(scheduler_rejected_future_can_be_run_by_hand, "")
 
     rig_prepare(&r, false);
     CHECK_OK(try_scheduler(
-        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = keep), NULL));
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .reject = HORA_REJECT_CALLBACK, .reject_handler = keep),
+        NULL));
     CHECK_OK(hora_pool_shutdown(r.pool));
     future = schedule_job(&r, &job, A_LONG_WHILE);
     CHECK_POINTER(seen.future, future);

@@ -4,7 +4,8 @@
 
 enum { CYCLES = 8, CODE = 7 };
 
-static hora_future *schedule_beat(struct rig *r, enum form form, struct beat *beat, hora_ns delay, hora_ns period)
+static hora_future *schedule_beat(struct rig *r, enum form form, struct beat *beat, hora_ns delay,
+                                  hora_ns period)
 {
     hora_future *future = NULL;
 
@@ -208,7 +209,8 @@ TEST(scheduler_series_cancelled_while_it_runs_is_over, "CP-STPE7")
             scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
             future = schedule_series(&r, (enum form)form, &job, 0, A_WHILE);
             settle(&r.f);
-            CHECK_INT(hora_future_cancel(future, interrupt), interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
+            CHECK_INT(hora_future_cancel(future, interrupt),
+                      interrupt ? HORA_CANCEL_INTERRUPTED : HORA_CANCEL_RUNNING);
             CHECK_DONE(future, HORA_ECANCELED, NULL);
             settle(&r.f);
             CHECK_INT(job.interrupts, interrupt);
@@ -246,8 +248,8 @@ TEST(scheduler_series_may_cancel_itself, "CP-STPE7")
     struct own own = {.runs = 0};
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(cancel_own_series, &own), A_WHILE, A_WHILE,
-                                                   &own.future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(cancel_own_series, &own), A_WHILE,
+                                                   A_WHILE, &own.future));
     pass_in_steps(&r, A_WHILE, 6);
     CHECK_INT(own.runs, 3);
     CHECK_DONE(own.future, HORA_ECANCELED, NULL);
@@ -289,13 +291,16 @@ TEST(scheduler_series_keeps_its_place_among_equals, "CP-STPE5")
     struct rig r;
     char text[41] = "";
     int length = 0;
-    struct turn a = {text, &length, 'a'}, b = {text, &length, 'b'}, c = {text, &length, 'c'}, d = {text, &length, 'd'};
+    struct turn a = {text, &length, 'a'}, b = {text, &length, 'b'}, c = {text, &length, 'c'},
+                d = {text, &length, 'd'};
 
     scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &a), A_WHILE, A_WHILE, NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, HORA_TASK(take_turn, &b), 3 * A_WHILE, NULL));
-    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(take_turn, &c), 2 * A_WHILE, A_WHILE, NULL));
-    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &d), A_WHILE, 2 * A_WHILE, NULL));
+    CHECK_OK(hora_scheduler_schedule_with_fixed_delay(r.pool, HORA_TASK(take_turn, &c), 2 * A_WHILE, A_WHILE,
+                                                      NULL));
+    CHECK_OK(
+        hora_scheduler_schedule_at_fixed_rate(r.pool, HORA_TASK(take_turn, &d), A_WHILE, 2 * A_WHILE, NULL));
     pass_in_steps(&r, A_WHILE, 4);
     check_text(text, "adacabcdac", __LINE__);
     rig_close(&r);

@@ -260,15 +260,16 @@ static int invoke_inside(void *arg, void **ret_result)
     hora_future *futures[2];
 
     (void)ret_result;
-    inner->result =
-        hora_pool_invoke_all(inner->rig->pool, (const hora_task *[]){JOB(&others[0]), JOB(&others[1])}, 2, futures);
+    inner->result = hora_pool_invoke_all(inner->rig->pool,
+                                         (const hora_task *[]){JOB(&others[0]), JOB(&others[1])}, 2, futures);
     if (inner->result != 0)
         return 0;
     for (int i = 0; i < 2; i++) {
         CHECK_DONE(futures[i], 0, &others[i]);
         hora_future_unref(futures[i]);
     }
-    inner->result = hora_pool_invoke_any(inner->rig->pool, (const hora_task *[]){JOB(&inner->job)}, 1, NULL, NULL);
+    inner->result =
+        hora_pool_invoke_any(inner->rig->pool, (const hora_task *[]){JOB(&inner->job)}, 1, NULL, NULL);
     return 0;
 }
 
@@ -305,7 +306,8 @@ TEST(scheduler_is_not_freed_by_its_own_tasks, "")
         struct inner inner = {.rig = &r, .result = 1};
 
         scheduler_open(&r, false, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-        CHECK_OK(schedule_form(&r, (enum form)form, HORA_TASK(free_own_scheduler, &inner), A_WHILE, A_WHILE, NULL));
+        CHECK_OK(schedule_form(&r, (enum form)form, HORA_TASK(free_own_scheduler, &inner), A_WHILE, A_WHILE,
+                               NULL));
         pass(&r, A_WHILE);
         CHECK_ERROR(inner.result, HORA_EDEADLK);
         CHECK(!hora_pool_is_shutdown(r.pool));
@@ -338,10 +340,11 @@ TEST(scheduler_is_not_freed_by_its_callbacks, "")
     struct job job = {.rig = &r, .code = 7};
 
     rig_prepare(&r, false);
-    CHECK_OK(try_scheduler(&r,
-                           HORA_SCHEDULER_OPTIONS(.core_threads = 1, .terminated = free_when_terminated,
-                                                  .listener = HORA_LISTENER(.failed = free_when_failed, .arg = &r)),
-                           NULL));
+    CHECK_OK(try_scheduler(
+        &r,
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .terminated = free_when_terminated,
+                               .listener = HORA_LISTENER(.failed = free_when_failed, .arg = &r)),
+        NULL));
     CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&job), 0, NULL));
     settle(&r.f);
     CHECK_INT(r.after, 1);

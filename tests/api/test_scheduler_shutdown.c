@@ -107,7 +107,8 @@ ON_BOTH_SCHEDULERS(stop_hands_back_what_is_not_due, "testShutdownNow_delayedTask
     scheduler_open(&r, decorated, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     for (int i = 0; i < ALL; i++) {
         jobs[i] = (struct job)A_JOB(&r);
-        left[i] = futures[i] = schedule_series(&r, (enum form)(i % FORMS), &jobs[i], HORA_SECONDS(9), HORA_SECONDS(9));
+        left[i] = futures[i] =
+            schedule_series(&r, (enum form)(i % FORMS), &jobs[i], HORA_SECONDS(9), HORA_SECONDS(9));
         CHECK(is_queued(&r, futures[i]));
     }
     CHECK_INT(hora_queue_size(hora_pool_queue(r.pool)), ALL);
@@ -214,8 +215,9 @@ TEST(scheduler_shutdown_takes_out_what_is_cancelled_already, "CP-STPE10")
     struct rig r;
     struct job jobs[FORMS] = {A_JOB(&r), A_JOB(&r), A_JOB(&r)};
 
-    scheduler_open(&r, false,
-                   HORA_SCHEDULER_OPTIONS(.core_threads = 1, .keep_cancelled = true, .continue_periodic = true));
+    scheduler_open(
+        &r, false,
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .keep_cancelled = true, .continue_periodic = true));
     for (int form = ONCE; form < FORMS; form++) {
         hora_future *future = schedule_series(&r, (enum form)form, &jobs[form], HORA_HOURS(1), HORA_HOURS(1));
 

@@ -145,7 +145,8 @@ TEST(scheduler_without_core_threads_has_one_worker_while_it_needs_one, "CP-STPE2
 
     rig_prepare(&r, false);
     r.factory_threads = MOST_FACTORY_THREADS;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 0, .thread_factory = rig_factory), NULL));
+    CHECK_OK(
+        try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 0, .thread_factory = rig_factory), NULL));
     for (int i = 0; i < 4; i++) {
         jobs[i] = (struct job)A_JOB(&r);
         futures[i] = schedule_job(&r, &jobs[i], HORA_HOURS(i + 1));
@@ -197,10 +198,11 @@ static void one_thread_for_a_far_task(bool core_time_out)
 
     rig_prepare(&r, false);
     r.factory_threads = MOST_FACTORY_THREADS;
-    CHECK_OK(try_scheduler(&r,
-                           HORA_SCHEDULER_OPTIONS(.core_threads = 10, .keep_alive = HORA_MS(1),
-                                                  .core_time_out = core_time_out, .thread_factory = rig_factory),
-                           NULL));
+    CHECK_OK(
+        try_scheduler(&r,
+                      HORA_SCHEDULER_OPTIONS(.core_threads = 10, .keep_alive = HORA_MS(1),
+                                             .core_time_out = core_time_out, .thread_factory = rig_factory),
+                      NULL));
     future = schedule_job(&r, &job, HORA_HOURS(1));
     pass_in_steps(&r, HORA_MS(1), 30);
     CHECK_INT(r.factory_made, 1);
@@ -252,8 +254,9 @@ TEST(scheduler_core_time_out_ends_idle_workers, "")
     struct rig r;
     struct job jobs[3], job = A_JOB(&r);
 
-    scheduler_open(&r, false,
-                   HORA_SCHEDULER_OPTIONS(.core_threads = 3, .core_time_out = true, .keep_alive = HORA_MS(50)));
+    scheduler_open(
+        &r, false,
+        HORA_SCHEDULER_OPTIONS(.core_threads = 3, .core_time_out = true, .keep_alive = HORA_MS(50)));
     execute_jobs(&r, jobs, 3);
     rig_open_gate(&r);
     settle(&r.f);
@@ -279,9 +282,11 @@ TEST(scheduler_without_a_thread_refuses_tasks, "")
 
     rig_prepare(&r, false);
     r.factory_error = HORA_EAGAIN;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory), NULL));
+    CHECK_OK(
+        try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .thread_factory = rig_factory), NULL));
     for (int form = ONCE; form < FORMS; form++) {
-        CHECK_ERROR(schedule_form(&r, (enum form)form, JOB(&jobs[form]), A_WHILE, A_WHILE, &future), HORA_EAGAIN);
+        CHECK_ERROR(schedule_form(&r, (enum form)form, JOB(&jobs[form]), A_WHILE, A_WHILE, &future),
+                    HORA_EAGAIN);
         CHECK_POINTER(future, untouched);
         CHECK_INT(jobs[form].drops, 0);
     }
@@ -306,7 +311,8 @@ TEST(scheduler_with_fewer_threads_than_it_wants_works, "")
     rig_prepare(&r, false);
     r.factory_error = HORA_EAGAIN;
     r.factory_threads = 1;
-    CHECK_OK(try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 3, .thread_factory = rig_factory), NULL));
+    CHECK_OK(
+        try_scheduler(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 3, .thread_factory = rig_factory), NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_scheduler_schedule(r.pool, JOB(&jobs[i]), A_WHILE, NULL));
     CHECK_INT(rig_stats(&r).threads, 1);
@@ -402,7 +408,8 @@ static bool comes_to_rest(hora_scheduler *scheduler, const struct threads *other
     hora_ns end = hora_clock_now(NULL) + test_scale(HORA_SECONDS(15));
 
     while (hora_clock_now(NULL) < end)
-        if (is_still(others, HORA_MS(100)) && threads_of(scheduler) == threads && is_still(others, HORA_SECONDS(1)))
+        if (is_still(others, HORA_MS(100)) && threads_of(scheduler) == threads &&
+            is_still(others, HORA_SECONDS(1)))
             return threads_of(scheduler) == threads;
     return false;
 }
@@ -418,8 +425,8 @@ static void check_sleeps(const hora_scheduler_options *options, int threads)
     (void)hora_pool_prestart_all(scheduler);
     CHECK_OK(hora_scheduler_schedule(scheduler, JOB(&job), HORA_HOURS(1), NULL));
     if (!comes_to_rest(scheduler, &others, threads))
-        test_fail(__FILE__, __LINE__, "%d workers, which should be %d, never come to rest", threads_of(scheduler),
-                  threads);
+        test_fail(__FILE__, __LINE__, "%d workers, which should be %d, never come to rest",
+                  threads_of(scheduler), threads);
     CHECK_INT(hora_pool_free(scheduler), 1);
     CHECK_JOB(&job, 0);
 }
@@ -429,7 +436,8 @@ TEST_REAL(scheduler_with_a_far_task_sleeps, "CP-STPE2")
 {
     check_sleeps(HORA_SCHEDULER_OPTIONS(.core_threads = 2), 2);
     check_sleeps(HORA_SCHEDULER_OPTIONS(.core_threads = 0), 1);
-    check_sleeps(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .core_time_out = true, .keep_alive = HORA_MS(1)), 1);
+    check_sleeps(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .core_time_out = true, .keep_alive = HORA_MS(1)),
+                 1);
 }
 
 /* ---- real time ---- */
@@ -462,9 +470,10 @@ TEST_REAL(scheduler_real_tasks_are_never_early, "CP-STPE3")
     CHECK_OK(hora_latch_new(TASKS, NULL, &all, NULL));
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3), &scheduler, NULL));
     for (int i = 0; i < TASKS; i++) {
-        tasks[i] =
-            (struct real_task){.delay = (hora_ns)test_random(30000000), .asked = hora_clock_now(NULL), .all = all};
-        CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(check_not_early, &tasks[i]), tasks[i].delay, NULL));
+        tasks[i] = (struct real_task){
+            .delay = (hora_ns)test_random(30000000), .asked = hora_clock_now(NULL), .all = all};
+        CHECK_OK(
+            hora_scheduler_schedule(scheduler, HORA_TASK(check_not_early, &tasks[i]), tasks[i].delay, NULL));
     }
     CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER)); /* waits for all of them */
     for (int i = 0; i < TASKS; i++)

@@ -162,7 +162,8 @@ TEST(stuck_after_the_interrupt, "")
     limits_open(&r, &seen, 1);
     hora_ns zero = hora_clock_now(r.f.view);
     struct job job = A_DEAF_JOB(&r);
-    hora_future *future = submit_under(&r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(3), .stuck_after = SEC(4)));
+    hora_future *future =
+        submit_under(&r, &job, HORA_TASK_OPTIONS(.run_limit = SEC(3), .stuck_after = SEC(4)));
     pass(&r, SEC(3) - 1);
     CHECK_INT(job.interrupts, 0);
     pass(&r, 1);
@@ -223,7 +224,8 @@ TEST(stuck_worker_that_is_replaced_is_waited_for, "")
     struct seen seen = {0};
     limits_open(&r, &seen, 1);
     struct job stuck = A_DEAF_JOB(&r);
-    hora_future *future = submit_under(&r, &stuck, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
+    hora_future *future =
+        submit_under(&r, &stuck, HORA_TASK_OPTIONS(.stuck_after = SEC(5), .replace_stuck = true));
     pass(&r, SEC(5));
     CHECK_INT(rig_stats(&r).written_off, 1);
     CHECK_OK(hora_pool_shutdown(r.pool));

@@ -18,7 +18,8 @@ static void is_always_empty_and_full(enum kind kind)
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }
-MODES(is_always_empty_and_full, "SynchronousQueueTest.testEmptyFull", "SynchronousQueueTest.testEmptyFull_fair")
+MODES(is_always_empty_and_full, "SynchronousQueueTest.testEmptyFull",
+      "SynchronousQueueTest.testEmptyFull_fair")
 
 /* offer gives an element only to one who waits for it. */
 static void offer_needs_a_waiting_taker(enum kind kind)
@@ -51,7 +52,8 @@ static void put_is_interruptible(enum kind kind)
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }
-MODES(put_is_interruptible, "SynchronousQueueTest.testBlockingPut", "SynchronousQueueTest.testBlockingPut_fair")
+MODES(put_is_interruptible, "SynchronousQueueTest.testBlockingPut",
+      "SynchronousQueueTest.testBlockingPut_fair")
 
 static void put_waits_for_a_take(enum kind kind)
 {
@@ -71,7 +73,8 @@ static void put_waits_for_a_take(enum kind kind)
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }
-MODES(put_waits_for_a_take, "SynchronousQueueTest.testPutWithTake", "SynchronousQueueTest.testPutWithTake_fair")
+MODES(put_waits_for_a_take, "SynchronousQueueTest.testPutWithTake",
+      "SynchronousQueueTest.testPutWithTake_fair")
 
 static void offer_for_times_out_or_is_interrupted(enum kind kind)
 {
@@ -127,7 +130,8 @@ static void poll_for_zero_does_not_wait(enum kind kind)
     CHECK_RETURNS(&put, 0);
     fixture_close(&f);
 }
-MODES(poll_for_zero_does_not_wait, "SynchronousQueueTest.testTimedPoll0", "SynchronousQueueTest.testTimedPoll0_fair")
+MODES(poll_for_zero_does_not_wait, "SynchronousQueueTest.testTimedPoll0",
+      "SynchronousQueueTest.testTimedPoll0_fair")
 
 static void poll_for_times_out(enum kind kind)
 {
@@ -205,9 +209,11 @@ static void element_of_a_waiting_put_is_not_seen(enum kind kind)
 }
 MODES(element_of_a_waiting_put_is_not_seen,
       "SynchronousQueueTest.testPeek SynchronousQueueTest.testElement SynchronousQueueTest.testContains "
-      "SynchronousQueueTest.testToArray SynchronousQueueTest.testToArray2 SynchronousQueueTest.testToArray_null "
+      "SynchronousQueueTest.testToArray SynchronousQueueTest.testToArray2 "
+      "SynchronousQueueTest.testToArray_null "
       "SynchronousQueueTest.testIterator",
-      "SynchronousQueueTest.testPeek_fair SynchronousQueueTest.testElement_fair SynchronousQueueTest.testContains_fair "
+      "SynchronousQueueTest.testPeek_fair SynchronousQueueTest.testElement_fair "
+      "SynchronousQueueTest.testContains_fair "
       "SynchronousQueueTest.testToArray_fair SynchronousQueueTest.testToArray2_fair "
       "SynchronousQueueTest.testToArray_null_fair SynchronousQueueTest.testIterator_fair")
 
@@ -249,7 +255,8 @@ MODES(offer_for_waits_for_a_take, "SynchronousQueueTest.testOfferInExecutor",
 
 MODES(poll_for_gets_what_another_thread_puts, "SynchronousQueueTest.testPollInExecutor",
       "SynchronousQueueTest.testPollInExecutor_fair")
-MODES(never_contains_null, "SynchronousQueueTest.testNeverContainsNull", "SynchronousQueueTest.testNeverContainsNull")
+MODES(never_contains_null, "SynchronousQueueTest.testNeverContainsNull",
+      "SynchronousQueueTest.testNeverContainsNull")
 
 static void drain_without_putters_moves_nothing(enum kind kind)
 {
@@ -262,7 +269,8 @@ static void drain_without_putters_moves_nothing(enum kind kind)
     CHECK_EMPTY(f.queue);
     fixture_close(&f);
 }
-MODES(drain_without_putters_moves_nothing, "SynchronousQueueTest.testDrainTo", "SynchronousQueueTest.testDrainTo_fair")
+MODES(drain_without_putters_moves_nothing, "SynchronousQueueTest.testDrainTo",
+      "SynchronousQueueTest.testDrainTo_fair")
 
 /* Tried before the putter waits, the drain may come too early; once it waits, it does not. */
 static void drain_takes_from_a_waiting_put(enum kind kind)
@@ -312,7 +320,8 @@ static void drain_takes_from_several_waiting_puts(enum kind kind)
         fixture_close(&f);
     }
 }
-MODES(drain_takes_from_several_waiting_puts, "SynchronousQueueTest.testDrainToN", "SynchronousQueueTest.testDrainToN")
+MODES(drain_takes_from_several_waiting_puts, "SynchronousQueueTest.testDrainToN",
+      "SynchronousQueueTest.testDrainToN")
 
 /* ---- many threads ---- */
 

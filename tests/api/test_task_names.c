@@ -217,16 +217,18 @@ static int refuse(hora_pool *pool, hora_future *future, void *context)
 
 TEST(task_name_goes_with_its_argument_when_rejected, "")
 {
-    static const hora_reject rules[] = {HORA_REJECT_ABORT,          HORA_REJECT_CALLER_RUNS, HORA_REJECT_DISCARD,
-                                        HORA_REJECT_DISCARD_OLDEST, HORA_REJECT_BLOCK,       HORA_REJECT_CALLBACK};
+    static const hora_reject rules[] = {HORA_REJECT_ABORT,   HORA_REJECT_CALLER_RUNS,
+                                        HORA_REJECT_DISCARD, HORA_REJECT_DISCARD_OLDEST,
+                                        HORA_REJECT_BLOCK,   HORA_REJECT_CALLBACK};
     for (int is_told = 0; is_told < 2; is_told++)
         for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
             for (int after_shutdown = 0; after_shutdown < 2; after_shutdown++) {
                 struct rig r;
                 hora_future *futures[3] = {NULL};
-                open_rig(&r, is_told,
-                         HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = rules[i],
-                                           .reject_handler = rules[i] == HORA_REJECT_CALLBACK ? refuse : NULL));
+                open_rig(
+                    &r, is_told,
+                    HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = rules[i],
+                                      .reject_handler = rules[i] == HORA_REJECT_CALLBACK ? refuse : NULL));
                 for (int k = 0; k < 3; k++) {
                     if (k == 2 && (after_shutdown || rules[i] == HORA_REJECT_BLOCK))
                         CHECK_OK(hora_pool_shutdown(r.pool));
@@ -290,9 +292,9 @@ TEST(task_name_goes_with_its_argument_when_expired, "")
     static const hora_ns start_by[] = {0, SEC(1), 0}, done_by[] = {SEC(2), 0, SEC(1)};
     for (int i = 0; i < 3; i++) {
         struct cargo *cargo = load(&r, true, 0);
-        CHECK_OK(hora_pool_submit_with(r.pool, CARGO(cargo),
-                                       HORA_TASK_OPTIONS(.start_within = start_by[i], .finish_within = done_by[i]),
-                                       &futures[i], NULL));
+        CHECK_OK(hora_pool_submit_with(
+            r.pool, CARGO(cargo), HORA_TASK_OPTIONS(.start_within = start_by[i], .finish_within = done_by[i]),
+            &futures[i], NULL));
     }
     settle(&r.f);
     pass(&r, SEC(1));
@@ -317,8 +319,8 @@ TEST(task_name_goes_with_its_argument_when_stuck, "")
     hora_future *future;
     open_rig(&r, true, HORA_POOL_OPTIONS(.core_threads = 1));
     struct cargo *cargo = load(&r, true, 0);
-    CHECK_OK(hora_pool_submit_with(r.pool, CARGO(cargo), HORA_TASK_OPTIONS(.run_limit = SEC(1), .stuck_after = SEC(1)),
-                                   &future, NULL));
+    CHECK_OK(hora_pool_submit_with(
+        r.pool, CARGO(cargo), HORA_TASK_OPTIONS(.run_limit = SEC(1), .stuck_after = SEC(1)), &future, NULL));
     settle(&r.f);
     pass(&r, SEC(3));
     rig_open_gate(&r);
@@ -397,7 +399,8 @@ TEST(task_name_goes_with_the_argument_of_a_cancelled_series, "")
             struct cargo *cargo = load(&r, true, 0);
             CHECK_OK(hora_scheduler_schedule_with(
                 r.pool, CARGO(cargo),
-                HORA_SCHEDULE(.fixed_rate = SEC(1), .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
+                HORA_SCHEDULE(.fixed_rate = SEC(1),
+                              .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
                               .overlap_max = overlaps ? 2 : 0),
                 &future, NULL));
             pass_in_steps(&r, SEC(1), 3);
@@ -446,7 +449,8 @@ TEST(task_name_goes_with_the_argument_of_a_registration, "")
     open_scheduler(&r, true, 1);
     CHECK_OK(hora_registrar_new(HORA_REGISTRAR_OPTIONS(.resolve = NULL), &registrar, NULL));
     struct cargo *cargo = load(&r, false, 0);
-    CHECK_OK(hora_registrar_add(registrar, CARGO(cargo), HORA_DECLARATION(.fixed_rate = SEC(1)), &registration, NULL));
+    CHECK_OK(hora_registrar_add(registrar, CARGO(cargo), HORA_DECLARATION(.fixed_rate = SEC(1)),
+                                &registration, NULL));
     CHECK_OK(hora_registrar_bind(registrar, r.pool, NULL));
     settle(&r.f);
     pass(&r, SEC(2));

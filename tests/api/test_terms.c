@@ -52,10 +52,12 @@ TEST(terms_need_a_pool_that_knows_them, "")
     struct rig r;
 
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1));
-    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "no admission"), HORA_ENOTSUP);
+    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "no admission"),
+                HORA_ENOTSUP);
     rig_close(&r);
     rig_open(&r, false, HORA_POOL_OPTIONS(.core_threads = 1, .metrics = HORA_METRICS()));
-    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "no admission"), HORA_ENOTSUP);
+    CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_HIGH), "no admission"),
+                HORA_ENOTSUP);
     CHECK_ERROR(checked(r.pool, HORA_TASK_OPTIONS(.key = 1), "no admission"), HORA_ENOTSUP);
     CHECK_OK(checked(r.pool, HORA_TASK_OPTIONS(.context = &r), ""));
     rig_close(&r);
@@ -67,7 +69,8 @@ TEST(terms_without_a_future_run_the_task, "")
 
     trial_open(&t, 1, 0);
     struct act *act = act_new(&t, false);
-    CHECK_OK(hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, act), HORA_TASK_OPTIONS(.key = 1), NULL, NULL));
+    CHECK_OK(
+        hora_pool_submit_with(t.r.pool, HORA_TASK(act_run, act), HORA_TASK_OPTIONS(.key = 1), NULL, NULL));
     CHECK_BEGUN(&t, 0);
     trial_close(&t);
 }
@@ -91,7 +94,8 @@ TEST(admission_pool_refuses_what_has_no_effect, "")
     const hora_admission *admission = HORA_ADMISSION();
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue = queue, .admission = admission), "leave out queue");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = -1, .admission = admission), "room");
-    refused(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true, .admission = admission), "keep_cancelled");
+    refused(HORA_POOL_OPTIONS(.core_threads = 1, .keep_cancelled = true, .admission = admission),
+            "keep_cancelled");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .spin = 1000, .admission = admission), "spin");
     refused(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(.ageing = -1)), "ageing");
     CHECK_OK(hora_queue_free(queue));

@@ -30,8 +30,8 @@ static const struct passing passings[] = {
 };
 
 /* A call with a timeout of 10 has just been started: the passing of time must end it on the right lines only. */
-static void check_obeys(struct fixture *f, struct call *call, const struct passing *passing, hora_clock_id timeline,
-                        int want)
+static void check_obeys(struct fixture *f, struct call *call, const struct passing *passing,
+                        hora_clock_id timeline, int want)
 {
     CHECK_BLOCKED(call);
     CHECK_OK(passing->pass(f, 9));
@@ -66,7 +66,8 @@ static void latches_obey(hora_clock_id timeline)
     hora_latch *latch;
 
     fixture_open(&f);
-    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_virtual_clock_view(f.clock, timeline)), &latch, NULL));
+    CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = hora_virtual_clock_view(f.clock, timeline)),
+                            &latch, NULL));
     for (int i = 0; i < 3; i++) {
         start_await_for(&call, &f, latch, 10);
         check_obeys(&f, &call, &passings[i], timeline, HORA_ETIMEDOUT);

@@ -435,7 +435,8 @@ static void storm(void *arg)
         if (round % 5 != 0) {
             if (hora_timer_cancel(&own->timers[i]) == HORA_CANCEL_REMOVED)
                 own->cancelled[i]++;
-            CHECK_OK(hora_timer_start(&own->timers[i], own->scheduler, round % 3 == 0 ? 0 : HORA_US(round % 200)));
+            CHECK_OK(
+                hora_timer_start(&own->timers[i], own->scheduler, round % 3 == 0 ? 0 : HORA_US(round % 200)));
             own->starts[i]++;
         } else if (hora_timer_cancel(&own->timers[i]) == HORA_CANCEL_REMOVED) {
             own->cancelled[i]++;

@@ -129,8 +129,9 @@ TEST(timer_is_seen_by_hooks, "")
     atomic_int runs = 0, fails = 0;
     hora_timer good = HORA_TIMER_INIT(bump, &runs), bad = HORA_TIMER_INIT(fail, &fails);
 
-    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = before, .after = after, .decorate = decorate,
-                                         .arg = &seen, .listener = HORA_LISTENER(.failed = failed, .arg = &seen)));
+    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = before, .after = after,
+                                         .decorate = decorate, .arg = &seen,
+                                         .listener = HORA_LISTENER(.failed = failed, .arg = &seen)));
     CHECK_INT(hora_timer_start(&good, r.pool, A_WHILE), 0);
     CHECK_INT(hora_timer_start(&good, r.pool, 2 * A_WHILE), 1);
     CHECK_INT(hora_timer_start(&bad, r.pool, A_WHILE), 0);
@@ -166,8 +167,9 @@ TEST(timer_is_refused_by_hooks, "")
     atomic_int runs = 0;
     hora_timer timer = HORA_TIMER_INIT(bump, &runs);
 
-    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = before, .after = after, .decorate = decorate,
-                                         .arg = &seen, .listener = HORA_LISTENER(.failed = failed, .arg = &seen)));
+    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .before = before, .after = after,
+                                         .decorate = decorate, .arg = &seen,
+                                         .listener = HORA_LISTENER(.failed = failed, .arg = &seen)));
     CHECK_OK(hora_timer_start(&timer, r.pool, 0));
     settle(&r.f);
     CHECK_INT(seen.before, 1);
@@ -238,7 +240,8 @@ TEST(timer_is_measured, "")
     hora_timer good = HORA_TIMER_INIT(bump, &runs), bad = HORA_TIMER_INIT(fail, &runs),
                gone = HORA_TIMER_INIT(bump, &runs);
 
-    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
+    open_with(&r,
+              HORA_SCHEDULER_OPTIONS(.core_threads = 1, .cancel_delayed = true, .metrics = HORA_METRICS()));
     CHECK_OK(hora_timer_start(&good, r.pool, A_WHILE));
     CHECK_OK(hora_timer_start(&bad, r.pool, A_WHILE));
     CHECK_INT(hora_timer_start(&bad, r.pool, A_WHILE), 1); /* 1 cancelled */
@@ -319,9 +322,10 @@ TEST(timer_carries_nothing, "")
     hora_timer timer = HORA_TIMER_INIT(ask_context, &runs);
 
     installs = restores = captures = 0;
-    open_with(&r, HORA_SCHEDULER_OPTIONS(.core_threads = 1,
-                                         .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture, .install = install,
-                                                                             .restore = restore)));
+    open_with(
+        &r, HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                   .context_hooks = HORA_CONTEXT_HOOKS(.capture = capture, .install = install,
+                                                                       .restore = restore)));
     CHECK_OK(hora_timer_start(&timer, r.pool, 0));
     settle(&r.f);
     CHECK_INT(runs, 1);
@@ -376,7 +380,8 @@ TEST(timer_waits_for_its_turn, "")
     CHECK_OK(hora_timer_start(&last, r.pool, 10 * A_WHILE));
     CHECK_OK(hora_scheduler_schedule_with(
         r.pool, HORA_TASK(note_task, NUMBER(0)),
-        HORA_SCHEDULE(.initial_delay = 5 * A_WHILE, .options = HORA_TASK_OPTIONS(.priority = 2)), NULL, NULL));
+        HORA_SCHEDULE(.initial_delay = 5 * A_WHILE, .options = HORA_TASK_OPTIONS(.priority = 2)), NULL,
+        NULL));
     pass_in_steps(&r, A_WHILE, 6); /* all but the last are due, and wait for the thread */
     CHECK_INT(hora_timer_stop(&gone), HORA_CANCEL_REMOVED);
     CHECK_INT(rig_stats(&r).queued, 6);

@@ -318,7 +318,8 @@ TEST_REAL(timer_stop_of_one_that_ends_its_thread, "")
 static hora_scheduler *another(struct rig *r)
 {
     hora_scheduler *scheduler = NULL;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = r->f.view), &scheduler, NULL));
+    CHECK_OK(
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = r->f.view), &scheduler, NULL));
     return scheduler;
 }
 
@@ -395,7 +396,8 @@ TEST(timer_that_is_refused_elsewhere_stays, "")
     hora_scheduler *closed = another(&r);
     CHECK_OK(hora_pool_shutdown(closed));
     CHECK_OK(hora_scheduler_new(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = r.f.view, .thread_factory = no_threads), &empty, NULL));
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = r.f.view, .thread_factory = no_threads), &empty,
+        NULL));
     CHECK_OK(hora_timer_start(&owner.timer, r.pool, A_WHILE));
     CHECK_ERROR(hora_timer_start(&owner.timer, closed, 0), HORA_EREJECTED);
     CHECK_ERROR(hora_timer_start(&owner.timer, empty, 0), HORA_EAGAIN);
@@ -481,8 +483,8 @@ static void make_and_free(void *arg)
 {
     for (int i = 0; i < OWNERS; i++) {
         struct fleeting *fleeting = malloc(sizeof *fleeting);
-        *fleeting =
-            (struct fleeting){.scheduler = arg, .secret = calloc(1, sizeof(atomic_int)), .restarts = i % 3 == 0};
+        *fleeting = (struct fleeting){
+            .scheduler = arg, .secret = calloc(1, sizeof(atomic_int)), .restarts = i % 3 == 0};
         CHECK_OK(hora_timer_init(&fleeting->timer, touch, fleeting));
         CHECK_OK(hora_timer_start(&fleeting->timer, arg, HORA_US(i % 7 == 0 ? 0 : i % 40)));
         for (int spin = 0; spin < i % 5; spin++)
@@ -501,7 +503,8 @@ TEST_REAL(timer_owners_are_freed_right_after_stop, "")
         test_thread *threads[THREADS];
         hora_scheduler *scheduler;
 
-        CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3, .metrics = shown ? HORA_METRICS() : NULL,
+        CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 3,
+                                                           .metrics = shown ? HORA_METRICS() : NULL,
                                                            .admission = shown ? HORA_ADMISSION() : NULL),
                                     &scheduler, NULL));
         for (int i = 0; i < THREADS; i++)

@@ -10,8 +10,9 @@
 
 static char untouched[1];
 
-#define MODE(mode_)         HORA_CRON_TRIGGER_OPTIONS(.mode = (mode_))
-#define RESUME(mode_, from) HORA_CRON_TRIGGER_OPTIONS(.mode = (mode_), .resumes = true, .resume_from = {moment(from)})
+#define MODE(mode_) HORA_CRON_TRIGGER_OPTIONS(.mode = (mode_))
+#define RESUME(mode_, from) \
+    HORA_CRON_TRIGGER_OPTIONS(.mode = (mode_), .resumes = true, .resume_from = {moment(from)})
 
 /* ---- Spring's answers ---- */
 
@@ -83,8 +84,8 @@ TEST(trigger_cron_has_a_zone_in_every_mode, "")
 {
     hora_trigger *lenient = a_cron_trigger("0 0 9 * * *", "Europe/Berlin", NULL);
     hora_trigger *fixed = a_cron_trigger("0 0 9 * * *", "Europe/Berlin", MODE(HORA_CRON_MODE_FIXED));
-    hora_trigger *lenient_from =
-        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_MODE_LENIENT, "2026-03-27T12:00:00Z"));
+    hora_trigger *lenient_from = a_cron_trigger("0 0 9 * * *", "Europe/Berlin",
+                                                RESUME(HORA_CRON_MODE_LENIENT, "2026-03-27T12:00:00Z"));
     hora_trigger *fixed_from =
         a_cron_trigger("0 0 9 * * *", "Europe/Berlin", RESUME(HORA_CRON_MODE_FIXED, "2026-03-27T12:00:00Z"));
     hora_trigger_context first = first_at("2026-03-30T12:00:00Z");
@@ -111,7 +112,8 @@ TEST(trigger_cron_has_a_zone_in_every_mode, "")
 TEST(trigger_cron_can_be_asked_for_times_that_were_not_run, "")
 {
     hora_trigger *modes[] = {
-        a_cron_trigger("0 0 * * * *", NULL, NULL), a_cron_trigger("0 0 * * * *", NULL, MODE(HORA_CRON_MODE_FIXED)),
+        a_cron_trigger("0 0 * * * *", NULL, NULL),
+        a_cron_trigger("0 0 * * * *", NULL, MODE(HORA_CRON_MODE_FIXED)),
         a_cron_trigger("0 0 * * * *", NULL, RESUME(HORA_CRON_MODE_LENIENT, "2026-01-01T00:00:00Z"))};
     for (int i = 0; i < 3; i++) {
         hora_trigger_context context = ran_at("2026-05-01T10:00:00Z", "2026-05-01T10:10:00Z");
@@ -171,9 +173,10 @@ TEST(trigger_reboot_is_once_and_at_once, "")
     CHECK_OK(hora_cron_parse("@reboot", HORA_CRON_OPTIONS(.dialect = HORA_CRON_UNIX), &cron, NULL));
     for (int i = 0; i < 2; i++) {
         hora_trigger *trigger = NULL;
-        CHECK_OK(hora_trigger_new_cron(
-            cron, NULL, i == 0 ? MODE(HORA_CRON_MODE_FIXED) : RESUME(HORA_CRON_MODE_LENIENT, "2020-01-01T00:00:00Z"),
-            &trigger, NULL));
+        CHECK_OK(hora_trigger_new_cron(cron, NULL,
+                                       i == 0 ? MODE(HORA_CRON_MODE_FIXED)
+                                              : RESUME(HORA_CRON_MODE_LENIENT, "2020-01-01T00:00:00Z"),
+                                       &trigger, NULL));
         CHECK_TIMES(trigger, "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.5Z", "never");
         hora_trigger_context context = first_at("2026-01-01T00:00:00Z");
         context.last_planned = context.now - 1;
@@ -206,8 +209,9 @@ TEST(trigger_cron_refuses_bad_input, "")
     CHECK_ERROR(hora_trigger_new_cron(cron, NULL, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)2), &trigger, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_trigger_new_cron(cron, NULL, MODE((hora_cron_mode)-1), &trigger, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_cron(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger, NULL),
-                HORA_EINVAL); /* it would have no effect */
+    CHECK_ERROR(
+        hora_trigger_new_cron(cron, NULL, HORA_CRON_TRIGGER_OPTIONS(.resume_from = {1}), &trigger, NULL),
+        HORA_EINVAL); /* it would have no effect */
     wrong.struct_size = 0;
     CHECK_ERROR(hora_trigger_new_cron(cron, NULL, &wrong, &trigger, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
@@ -230,7 +234,8 @@ TEST(trigger_periodic_is_on_any_clock, "")
     CHECK(!hora_trigger_is_wall(rate) && !hora_trigger_is_wall(gap));
     CHECK_INT(hora_trigger_next(rate, &context), 103);
     CHECK_INT(hora_trigger_next(gap, &context), 103);
-    context = (hora_trigger_context){sizeof(hora_trigger_context), HORA_CLOCK_MONOTONIC, 150, 103, 104, 130, 1};
+    context =
+        (hora_trigger_context){sizeof(hora_trigger_context), HORA_CLOCK_MONOTONIC, 150, 103, 104, 130, 1};
     CHECK_INT(hora_trigger_next(rate, &context), 113);
     CHECK_INT(hora_trigger_next(gap, &context), 140);
     context.last_planned = 113; /* which was not run */
@@ -283,9 +288,11 @@ TEST(trigger_periodic_takes_any_period, "")
 
     trigger = (hora_trigger *)untouched;
     CHECK_ERROR(hora_trigger_new_periodic(-1, NULL, &trigger, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_periodic(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger, NULL),
+    CHECK_ERROR(
+        hora_trigger_new_periodic(1, HORA_PERIODIC_TRIGGER_OPTIONS(.initial_delay = -1), &trigger, NULL),
+        HORA_EINVAL);
+    CHECK_ERROR(hora_trigger_new_periodic(1, &(hora_periodic_trigger_options){0}, &trigger, NULL),
                 HORA_EINVAL);
-    CHECK_ERROR(hora_trigger_new_periodic(1, &(hora_periodic_trigger_options){0}, &trigger, NULL), HORA_EINVAL);
     CHECK_ERROR(hora_trigger_new_periodic(1, NULL, NULL, NULL), HORA_EINVAL);
     CHECK_POINTER(trigger, untouched);
 }
@@ -294,8 +301,9 @@ TEST(trigger_periodic_takes_any_period, "")
 
 TEST(trigger_instants_come_in_their_order_and_once, "")
 {
-    hora_trigger *trigger = an_instants_trigger("2026-03-01T00:00:00Z,2026-01-01T00:00:00Z,2026-02-01T00:00:00.25Z,"
-                                                "2026-01-01T00:00:00Z,2025-12-31T00:00:00Z");
+    hora_trigger *trigger =
+        an_instants_trigger("2026-03-01T00:00:00Z,2026-01-01T00:00:00Z,2026-02-01T00:00:00.25Z,"
+                            "2026-01-01T00:00:00Z,2025-12-31T00:00:00Z");
     CHECK(hora_trigger_is_wall(trigger));
     CHECK_TIMES(trigger, "2020-01-01T00:00:00Z", "2025-12-31T00:00:00Z", "2026-01-01T00:00:00Z",
                 "2026-02-01T00:00:00.25Z", "2026-03-01T00:00:00Z", "never");
@@ -304,7 +312,7 @@ TEST(trigger_instants_come_in_their_order_and_once, "")
     CHECK_TIMES(trigger, "2026-03-01T00:00:01Z", "never");
     hora_trigger_context context = ran_at("2026-01-01T00:00:00Z", "2026-02-20T00:00:00Z");
     CHECK_NEXT(trigger, context, "2026-02-01T00:00:00.25Z"); /* missed */
-    context.now = moment("2025-01-01T00:00:00Z");            /* set back: what has been run does not come again */
+    context.now = moment("2025-01-01T00:00:00Z"); /* set back: what has been run does not come again */
     CHECK_NEXT(trigger, context, "2026-02-01T00:00:00.25Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }

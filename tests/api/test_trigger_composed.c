@@ -58,8 +58,8 @@ TEST(trigger_first_of_is_whenever_one_says_so, "")
     hora_trigger *trigger =
         first_of(a_cron_trigger("0 0 9 * * *", NULL, NULL), an_instants_trigger("2026-01-02T08:30:00Z"));
     CHECK(hora_trigger_is_wall(trigger));
-    CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "2026-01-01T09:00:00Z", "2026-01-02T08:30:00Z", "2026-01-02T09:00:00Z",
-                "2026-01-03T09:00:00Z");
+    CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "2026-01-01T09:00:00Z", "2026-01-02T08:30:00Z",
+                "2026-01-02T09:00:00Z", "2026-01-03T09:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
@@ -68,8 +68,8 @@ TEST(trigger_first_of_says_the_same_time_once, "")
 {
     hora_trigger *trigger =
         first_of(a_cron_trigger("0 0 9 * * *", NULL, NULL), a_cron_trigger("0 0 */9 * * *", NULL, NULL));
-    CHECK_TIMES(trigger, "2026-01-01T01:00:00Z", "2026-01-01T09:00:00Z", "2026-01-01T18:00:00Z", "2026-01-02T00:00:00Z",
-                "2026-01-02T09:00:00Z");
+    CHECK_TIMES(trigger, "2026-01-01T01:00:00Z", "2026-01-01T09:00:00Z", "2026-01-01T18:00:00Z",
+                "2026-01-02T00:00:00Z", "2026-01-02T09:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
@@ -85,7 +85,8 @@ TEST(trigger_first_of_is_on_the_wall_if_one_is, "")
 {
     hora_trigger *periods = first_of(a_periodic_trigger(10, true, 0), a_periodic_trigger(20, true, 0));
     CHECK(!hora_trigger_is_wall(periods));
-    hora_trigger *mixed = first_of(a_cron_trigger("0 0 9 * * *", NULL, NULL), a_periodic_trigger(20, true, 0));
+    hora_trigger *mixed =
+        first_of(a_cron_trigger("0 0 9 * * *", NULL, NULL), a_periodic_trigger(20, true, 0));
     CHECK(hora_trigger_is_wall(mixed));
     CHECK_POINTER(hora_trigger_unref(periods), NULL);
     CHECK_POINTER(hora_trigger_unref(mixed), NULL);
@@ -115,7 +116,8 @@ TEST(trigger_all_of_compares_moments_not_local_times, "")
 
 TEST(trigger_all_of_three_agrees_with_a_walk, "")
 {
-    hora_trigger *parts[] = {a_cron_trigger("*/7 * * * * *", NULL, NULL), a_cron_trigger("*/5 */3 * * * *", NULL, NULL),
+    hora_trigger *parts[] = {a_cron_trigger("*/7 * * * * *", NULL, NULL),
+                             a_cron_trigger("*/5 */3 * * * *", NULL, NULL),
                              a_cron_trigger("14,15,35 * * * * *", NULL, NULL)};
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_trigger_new_all_of(parts, 3, &trigger));
@@ -140,7 +142,8 @@ TEST(trigger_all_of_those_that_never_agree_says_never, "")
         all_of(a_cron_trigger("0 0 0 30 * *", NULL, NULL), a_cron_trigger("30 * * * * *", NULL, NULL));
     CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "never");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
-    trigger = all_of(an_instants_trigger("2026-01-01T00:00:00Z"), an_instants_trigger("2026-01-02T00:00:00Z"));
+    trigger =
+        all_of(an_instants_trigger("2026-01-01T00:00:00Z"), an_instants_trigger("2026-01-02T00:00:00Z"));
     CHECK_TIMES(trigger, "2025-01-01T00:00:00Z", "never");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
@@ -189,26 +192,28 @@ TEST(trigger_composed_can_be_composed, "")
     hora_trigger *both = all_of(either, a_cron_trigger("0 0 12 13 * *", NULL, NULL));
     hora_trigger *trigger =
         excluding(both, NULL, HORA_CALENDAR_OPTIONS(.dates = &(hora_date){2026, 3, 13}, .date_count = 1));
-    CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "2026-02-13T12:00:00Z", "2026-04-13T12:00:00Z", "2026-07-13T12:00:00Z",
-                "2026-11-13T12:00:00Z");
+    CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "2026-02-13T12:00:00Z", "2026-04-13T12:00:00Z",
+                "2026-07-13T12:00:00Z", "2026-11-13T12:00:00Z");
     CHECK_INT(hora_trigger_refresh(trigger), 0);
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
 
 TEST(trigger_composed_says_in_words_what_it_is, "")
 {
-    hora_trigger *trigger =
-        first_of(a_periodic_trigger(HORA_SECONDS(5), true, 0),
-                 first_of(a_periodic_trigger(HORA_HOURS(1), false, 0), an_instants_trigger("2026-01-01T00:00:00Z")));
+    hora_trigger *trigger = first_of(
+        a_periodic_trigger(HORA_SECONDS(5), true, 0),
+        first_of(a_periodic_trigger(HORA_HOURS(1), false, 0), an_instants_trigger("2026-01-01T00:00:00Z")));
     CHECK_TEXT(trigger, "the first of: every 5 s; the first of: 1 h after each run; at 2026-01-01T00:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
-    trigger = all_of(an_instants_trigger("2026-01-01T00:00:00Z"), an_instants_trigger("2027-01-01T00:00:00Z"));
+    trigger =
+        all_of(an_instants_trigger("2026-01-01T00:00:00Z"), an_instants_trigger("2027-01-01T00:00:00Z"));
     CHECK_TEXT(trigger, "all of: at 2026-01-01T00:00:00Z; at 2027-01-01T00:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
-    trigger = excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL,
-                        HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = (hora_date[]){{0, 12, 25}, {0, 12, 26}},
-                                              .date_count = 2, .windows = &(hora_calendar_window){0, 3600, 0},
-                                              .window_count = 1));
+    trigger =
+        excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL,
+                  HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = (hora_date[]){{0, 12, 25}, {0, 12, 26}},
+                                        .date_count = 2, .windows = &(hora_calendar_window){0, 3600, 0},
+                                        .window_count = 1));
     CHECK_TEXT(trigger, "every 5 min, except: Sat, Sun, 2 dates, 1 part of the day");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     trigger = excluding(a_periodic_trigger(HORA_MINUTES(5), true, 0), NULL, NULL);
@@ -220,9 +225,9 @@ TEST(trigger_composed_says_in_words_what_it_is, "")
 
 TEST(trigger_excluding_leaves_out_days, "")
 {
-    hora_trigger *trigger =
-        excluding(a_cron_trigger("0 0 9 * * *", "Europe/Berlin", NULL), "Europe/Berlin",
-                  HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = &(hora_date){0, 5, 1}, .date_count = 1));
+    hora_trigger *trigger = excluding(
+        a_cron_trigger("0 0 9 * * *", "Europe/Berlin", NULL), "Europe/Berlin",
+        HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND, .dates = &(hora_date){0, 5, 1}, .date_count = 1));
     CHECK(hora_trigger_is_wall(trigger));
     CHECK_TIMES(trigger, "2026-04-30T00:00:00Z", "2026-04-30T07:00:00Z", "2026-05-04T07:00:00Z",
                 "2026-05-05T07:00:00Z");
@@ -234,8 +239,9 @@ TEST(trigger_excluding_leaves_out_days, "")
 /* The calendar may be read in another place than the expression. */
 TEST(trigger_excluding_has_a_zone_of_its_own, "")
 {
-    hora_trigger *trigger = excluding(a_cron_trigger("0 0 * * * *", NULL, NULL), "Asia/Tokyo",
-                                      HORA_CALENDAR_OPTIONS(.dates = &(hora_date){2026, 5, 1}, .date_count = 1));
+    hora_trigger *trigger =
+        excluding(a_cron_trigger("0 0 * * * *", NULL, NULL), "Asia/Tokyo",
+                  HORA_CALENDAR_OPTIONS(.dates = &(hora_date){2026, 5, 1}, .date_count = 1));
     CHECK_TIMES(trigger, "2026-04-30T13:30:00Z", "2026-04-30T14:00:00Z", "2026-05-01T15:00:00Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
 }
@@ -245,7 +251,8 @@ TEST(trigger_excluding_jumps_over_what_is_excluded, "")
 {
     const hora_calendar_options *weekend = HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND);
     hora_trigger *cron = excluding(a_cron_trigger("* * * * * *", NULL, NULL), NULL, weekend);
-    CHECK_TIMES(cron, "2026-05-01T23:59:58Z", "2026-05-01T23:59:59Z", "2026-05-04T00:00:00Z", "2026-05-04T00:00:01Z");
+    CHECK_TIMES(cron, "2026-05-01T23:59:58Z", "2026-05-01T23:59:59Z", "2026-05-04T00:00:00Z",
+                "2026-05-04T00:00:01Z");
     hora_trigger *rate = excluding(a_periodic_trigger(HORA_MS(300), true, 0), NULL, weekend);
     CHECK(hora_trigger_is_wall(rate));
     hora_trigger_context context = ran_at("2026-05-01T23:59:59.95Z", "2026-05-01T23:59:59.95Z");
@@ -264,7 +271,8 @@ TEST(trigger_excluding_asks_a_function_step_by_step, "")
     hora_trigger *function = NULL;
     CHECK_OK(hora_trigger_new(every_ten, NULL, NULL, &function));
     hora_trigger *trigger = excluding(
-        function, NULL, HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){36000, 36035, 0}, .window_count = 1));
+        function, NULL,
+        HORA_CALENDAR_OPTIONS(.windows = &(hora_calendar_window){36000, 36035, 0}, .window_count = 1));
     hora_trigger_context context = first_at("2026-05-01T09:59:53Z");
     CHECK_NEXT(trigger, context, "2026-05-01T10:00:40Z");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
@@ -280,8 +288,8 @@ TEST(trigger_excluding_asks_a_function_step_by_step, "")
 
 TEST(trigger_excluding_everything_it_says_is_never, "")
 {
-    hora_trigger *trigger =
-        excluding(a_cron_trigger("0 0 9 * * SAT", NULL, NULL), NULL, HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND));
+    hora_trigger *trigger = excluding(a_cron_trigger("0 0 9 * * SAT", NULL, NULL), NULL,
+                                      HORA_CALENDAR_OPTIONS(.weekdays = WEEKEND));
     CHECK_TIMES(trigger, "2026-01-01T00:00:00Z", "never");
     CHECK_POINTER(hora_trigger_unref(trigger), NULL);
     trigger = excluding(an_instants_trigger("2026-05-02T00:00:00Z,2026-05-09T00:00:00Z"), NULL,

@@ -16,7 +16,8 @@ static void check_now(const char *file, int line, hora_virtual_clock *clock, hor
     test_check_int(file, line, "boot time", now_on(clock, HORA_CLOCK_BOOTTIME), boot);
     test_check_int(file, line, "wall", now_on(clock, HORA_CLOCK_WALL), wall);
 }
-#define CHECK_NOW(clock, monotonic, boot, wall) check_now(__FILE__, __LINE__, (clock), (monotonic), (boot), (wall))
+#define CHECK_NOW(clock, monotonic, boot, wall) \
+    check_now(__FILE__, __LINE__, (clock), (monotonic), (boot), (wall))
 
 TEST(virtual_clock_starts_at_zero_by_default, "")
 {
@@ -50,8 +51,10 @@ TEST(virtual_clock_refuses_bad_options, "")
     options.known.struct_size = sizeof(options);
     options.unknown[3] = 1;
     CHECK_ERROR(hora_virtual_clock_new(&options.known, &clock, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = -1), &clock, NULL), HORA_EINVAL);
-    CHECK_ERROR(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = INT64_MIN), &clock, NULL), HORA_EINVAL);
+    CHECK_ERROR(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = -1), &clock, NULL),
+                HORA_EINVAL);
+    CHECK_ERROR(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = INT64_MIN), &clock, NULL),
+                HORA_EINVAL);
     CHECK_POINTER(clock, untouched);
 }
 
@@ -75,7 +78,8 @@ TEST(virtual_clock_advance_moves_all_lines, "")
 {
     hora_virtual_clock *clock;
 
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
+    CHECK_OK(
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
     CHECK_OK(hora_virtual_clock_advance(clock, 5));
     CHECK_NOW(clock, 15, 15, 105);
     CHECK_OK(hora_virtual_clock_advance(clock, 0));
@@ -91,7 +95,8 @@ TEST(virtual_clock_does_not_wrap, "")
     hora_virtual_clock *clock;
     hora_ns last;
 
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
+    CHECK_OK(
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
     CHECK_OK(hora_virtual_clock_advance(clock, INT64_MAX));
     last = now_on(clock, HORA_CLOCK_MONOTONIC);
     CHECK(last >= INT64_MAX - 1);
@@ -110,7 +115,8 @@ TEST(virtual_clock_step_moves_the_wall_only, "")
 {
     hora_virtual_clock *clock;
 
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
+    CHECK_OK(
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
     CHECK_OK(hora_virtual_clock_step_wall(clock, 50));
     CHECK_NOW(clock, 10, 10, 150);
     CHECK_OK(hora_virtual_clock_step_wall(clock, -200));
@@ -122,7 +128,8 @@ TEST(virtual_clock_suspend_stops_the_monotonic_line_only, "")
 {
     hora_virtual_clock *clock;
 
-    CHECK_OK(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
+    CHECK_OK(
+        hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = 10, .wall = {100}), &clock, NULL));
     CHECK_OK(hora_virtual_clock_suspend(clock, 5));
     CHECK_NOW(clock, 10, 15, 105);
     CHECK_OK(hora_virtual_clock_suspend(clock, 0));
@@ -411,8 +418,8 @@ TEST(virtual_clock_in_use_cannot_be_freed, "")
     CHECK_OK(hora_latch_new(1, HORA_LATCH_OPTIONS(.clock = f.view), &latch, NULL));
     CHECK_ERROR(hora_virtual_clock_free(f.clock), HORA_EBUSY);
     CHECK_OK(hora_latch_free(latch));
-    CHECK_OK(hora_queue_new_array(1, HORA_QUEUE_OPTIONS(.clock = hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL)),
-                                  &queue, NULL));
+    CHECK_OK(hora_queue_new_array(
+        1, HORA_QUEUE_OPTIONS(.clock = hora_virtual_clock_view(f.clock, HORA_CLOCK_WALL)), &queue, NULL));
     CHECK_ERROR(hora_virtual_clock_free(f.clock), HORA_EBUSY);
     CHECK_OK(hora_queue_free(queue));
     CHECK_OK(hora_virtual_clock_attach(f.clock));

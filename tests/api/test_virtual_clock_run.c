@@ -19,7 +19,8 @@ static void note(struct log *log, const hora_clock *clock)
     log->count++;
 }
 
-static void check_log(const char *file, int line, const struct log *log, int count, hora_ns first, hora_ns period)
+static void check_log(const char *file, int line, const struct log *log, int count, hora_ns first,
+                      hora_ns period)
 {
     test_check_int(file, line, "count", log->count, count);
     for (int i = 0; i < log->count && i < ENTRIES; i++)

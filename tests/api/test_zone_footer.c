@@ -13,27 +13,33 @@ static const struct {
     const char *second;
     int after_second;
 } rows[] = {
-    {"CET-1CEST,M3.5.0,M10.5.0/3", "2030-01-01T00:00:00", "2030-03-31T01:00:00", 7200, "2030-10-27T01:00:00", 3600},
-    {"EST5EDT,M3.2.0,M11.1.0", "2030-01-01T00:00:00", "2030-03-10T07:00:00", -14400, "2030-11-03T06:00:00", -18000},
-    {"EST+5EDT4,M3.2.0/2,M11.1.0/02:00:00", "2030-01-01T00:00:00", "2030-03-10T07:00:00", -14400, "2030-11-03T06:00:00",
+    {"CET-1CEST,M3.5.0,M10.5.0/3", "2030-01-01T00:00:00", "2030-03-31T01:00:00", 7200, "2030-10-27T01:00:00",
+     3600},
+    {"EST5EDT,M3.2.0,M11.1.0", "2030-01-01T00:00:00", "2030-03-10T07:00:00", -14400, "2030-11-03T06:00:00",
      -18000},
+    {"EST+5EDT4,M3.2.0/2,M11.1.0/02:00:00", "2030-01-01T00:00:00", "2030-03-10T07:00:00", -14400,
+     "2030-11-03T06:00:00", -18000},
     /* in the south the year begins in summer; no fifth week means the last one */
-    {"AEST-10AEDT,M10.1.0,M4.1.0/3", "2030-01-01T00:00:00", "2030-04-06T16:00:00", 36000, "2030-10-05T16:00:00", 39600},
+    {"AEST-10AEDT,M10.1.0,M4.1.0/3", "2030-01-01T00:00:00", "2030-04-06T16:00:00", 36000,
+     "2030-10-05T16:00:00", 39600},
     {"AAA0BBB,M2.5.4,M2.5.5", "2024-01-01T00:00:00", "2024-02-29T02:00:00", 3600, "2025-02-28T01:00:00", 0},
     /* half an hour, names with signs, a quarter to three, minutes and seconds */
-    {"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "2030-01-01T00:00:00", "2030-04-06T15:00:00", 37800, "2030-10-05T15:30:00",
-     39600},
+    {"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "2030-01-01T00:00:00", "2030-04-06T15:00:00", 37800,
+     "2030-10-05T15:30:00", 39600},
     {"<+1245>-12:45<+1345>,M9.5.0/2:45,M4.1.0/3:45", "2030-01-01T00:00:00", "2030-04-06T14:00:00", 45900,
      "2030-09-28T14:00:00", 49500},
     {"AAA0:00:01BBB-0:00:02,J60/0:00:03,J61/-0:00:04", "2030-01-01T00:00:00", "2030-03-01T00:00:04", 2,
      "2030-03-01T23:59:54", -1},
     /* the winter is what is called daylight-saving time */
-    {"IST-1GMT0,M10.5.0,M3.5.0/1", "2030-01-01T00:00:00", "2030-03-31T01:00:00", 3600, "2030-10-27T01:00:00", 0},
+    {"IST-1GMT0,M10.5.0,M3.5.0/1", "2030-01-01T00:00:00", "2030-03-31T01:00:00", 3600, "2030-10-27T01:00:00",
+     0},
     /* times before and long after midnight: Nuuk, Jerusalem, Cairo */
-    {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2030-01-01T00:00:00", "2030-03-31T01:00:00", -3600, "2030-10-27T01:00:00",
-     -7200},
-    {"IST-2IDT,M3.4.4/26,M10.5.0", "2030-01-01T00:00:00", "2030-03-29T00:00:00", 10800, "2030-10-26T23:00:00", 7200},
-    {"EET-2EEST,M4.5.5/0,M10.5.4/24", "2030-01-01T00:00:00", "2030-04-25T22:00:00", 10800, "2030-10-31T21:00:00", 7200},
+    {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2030-01-01T00:00:00", "2030-03-31T01:00:00", -3600,
+     "2030-10-27T01:00:00", -7200},
+    {"IST-2IDT,M3.4.4/26,M10.5.0", "2030-01-01T00:00:00", "2030-03-29T00:00:00", 10800, "2030-10-26T23:00:00",
+     7200},
+    {"EET-2EEST,M4.5.5/0,M10.5.4/24", "2030-01-01T00:00:00", "2030-04-25T22:00:00", 10800,
+     "2030-10-31T21:00:00", 7200},
     /* over the end of the year, both ways */
     {"AAA0BBB,J365/167,J100", "2030-01-01T00:00:00", "2030-01-06T23:00:00", 3600, "2030-04-10T01:00:00", 0},
     {"AAA0BBB,0/-167,J100", "2030-04-11T00:00:00", "2030-12-25T01:00:00", 3600, "2031-04-10T01:00:00", 0},
@@ -53,11 +59,12 @@ static void check_row(size_t i)
     int got = hora_zone_next_transition(zone, instant_of(rows[i].from), &first);
     if (got == 1)
         got = hora_zone_next_transition(zone, first.at, &second);
-    if (got != 1 || first.at.ns != instant_of(rows[i].first).ns || first.offset_after != rows[i].after_first ||
-        second.at.ns != instant_of(rows[i].second).ns || second.offset_after != rows[i].after_second)
+    if (got != 1 || first.at.ns != instant_of(rows[i].first).ns ||
+        first.offset_after != rows[i].after_first || second.at.ns != instant_of(rows[i].second).ns ||
+        second.offset_after != rows[i].after_second)
         test_fail(__FILE__, __LINE__, "%s: at %lld %d, at %lld %d", rows[i].footer,
-                  (long long)(first.at.ns / 1000000000), first.offset_after, (long long)(second.at.ns / 1000000000),
-                  second.offset_after);
+                  (long long)(first.at.ns / 1000000000), first.offset_after,
+                  (long long)(second.at.ns / 1000000000), second.offset_after);
     hora_zone_unref(zone);
 }
 
@@ -96,8 +103,8 @@ TEST_REAL(footer_without_change, "")
             CHECK_OK(hora_zone_to_local(zone, (hora_instant){ns}, &local));
             if (local.offset != fixed[i].offset || local.is_dst != fixed[i].is_dst ||
                 strcmp(local.short_name, fixed[i].name) != 0)
-                test_fail(__FILE__, __LINE__, "%s: %d %s at %lld", fixed[i].footer, local.offset, local.short_name,
-                          (long long)ns);
+                test_fail(__FILE__, __LINE__, "%s: %d %s at %lld", fixed[i].footer, local.offset,
+                          local.short_name, (long long)ns);
         }
         hora_zone_unref(zone);
     }

@@ -155,7 +155,8 @@ TEST_REAL(zone_refuses_what_the_database_does_not_have, "")
         if (error != HORA_ENOENT || reason.code != error || strstr(reason.message, names[i]) == NULL)
             test_fail(__FILE__, __LINE__, "%s: %s", names[i], hora_errname(error));
     }
-    CHECK_ERROR(hora_zone_new("Europe/Paris", HORA_ZONE_OPTIONS(.folder = "/nowhere"), &zone, NULL), HORA_ENOENT);
+    CHECK_ERROR(hora_zone_new("Europe/Paris", HORA_ZONE_OPTIONS(.folder = "/nowhere"), &zone, NULL),
+                HORA_ENOENT);
     CHECK_ERROR(hora_zone_new("Europe/Paris", HORA_ZONE_OPTIONS(.folder = ""), &zone, NULL), HORA_ENOENT);
     CHECK_ERROR(hora_zone_new("tzdata.zi", HORA_ZONE_OPTIONS(.folder = "/usr/share/zoneinfo"), &zone, NULL),
                 HORA_EBADMSG);

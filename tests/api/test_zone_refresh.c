@@ -64,7 +64,8 @@ TEST(refresh_keeps_the_rules_if_the_file_is_bad, "")
     image.size--;
     folder_put(&folder, &image);
     CHECK_ERROR(hora_zone_refresh(zone), HORA_EBADMSG);
-    image_make(&image, &(struct image_plan){.version = '2', .types = {{0, 0, "ABC"}}, .footer = "", .leaps = 1});
+    image_make(&image,
+               &(struct image_plan){.version = '2', .types = {{0, 0, "ABC"}}, .footer = "", .leaps = 1});
     folder_put(&folder, &image);
     CHECK_ERROR(hora_zone_refresh(zone), HORA_ENOTSUP);
     CHECK_INT(offset_now(), 3600);

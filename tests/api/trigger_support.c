@@ -48,8 +48,8 @@ hora_trigger *a_periodic_trigger(hora_ns period, bool at_fixed_rate, hora_ns ini
 {
     hora_trigger *trigger = NULL;
     CHECK_OK(hora_trigger_new_periodic(
-        period, HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = initial_delay), &trigger,
-        NULL));
+        period, HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate, .initial_delay = initial_delay),
+        &trigger, NULL));
     return trigger;
 }
 
@@ -104,7 +104,8 @@ void check_moment(const char *file, int line, const char *what, hora_ns got, con
     test_fail(file, line, "%s: %s, not %s", what, text, want);
 }
 
-void check_times(const char *file, int line, const hora_trigger *trigger, const char *from, const char *const *want)
+void check_times(const char *file, int line, const hora_trigger *trigger, const char *from,
+                 const char *const *want)
 {
     hora_trigger_context context = first_at(from);
     for (; *want != NULL; want++) {
@@ -125,7 +126,8 @@ void check_text(const char *file, int line, const hora_trigger *trigger, const c
     if (strcmp(text, want) != 0)
         test_fail(file, line, "\"%s\", not \"%s\"", text, want);
     char part[8];
-    test_check_int(file, line, "the length of the whole", hora_trigger_describe(trigger, part, sizeof(part)), length);
+    test_check_int(file, line, "the length of the whole", hora_trigger_describe(trigger, part, sizeof(part)),
+                   length);
     if (strncmp(part, want, sizeof(part) - 1) != 0 || strlen(part) > sizeof(part) - 1)
         test_fail(file, line, "the beginning of it is \"%s\"", part);
     test_check_int(file, line, "the length alone", hora_trigger_describe(trigger, NULL, 0), length);

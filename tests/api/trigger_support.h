@@ -29,7 +29,8 @@ void check_moment(const char *file, int line, const char *what, hora_ns got, con
     check_moment(__FILE__, __LINE__, #trigger, hora_trigger_next((trigger), &(context)), (want))
 
 /* Ask for one time after the other, each of which is run at once: "a, b, c". */
-void check_times(const char *file, int line, const hora_trigger *trigger, const char *from, const char *const *want);
+void check_times(const char *file, int line, const hora_trigger *trigger, const char *from,
+                 const char *const *want);
 #define CHECK_TIMES(trigger, from, ...) \
     check_times(__FILE__, __LINE__, (trigger), (from), (const char *const[]){__VA_ARGS__, NULL})
 

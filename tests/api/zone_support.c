@@ -20,8 +20,8 @@ hora_local local_of(const char *text)
 {
     hora_local l = {0};
     int year = 0, fraction = 0, digits = 0;
-    int got = sscanf(text, "%d-%d-%dT%d:%d:%d.%9d%n", &year, &l.month, &l.day, &l.hour, &l.minute, &l.second, &fraction,
-                     &digits);
+    int got = sscanf(text, "%d-%d-%dT%d:%d:%d.%9d%n", &year, &l.month, &l.day, &l.hour, &l.minute, &l.second,
+                     &fraction, &digits);
     CHECK(got == 6 || (got == 7 && digits == 29)); /* a fraction has nine digits */
     l.year = year;
     l.nanosecond = fraction;
@@ -53,8 +53,8 @@ static void put_number(struct image *image, uint64_t number, int size)
     }
 }
 
-static void put_header(struct image *image, char version, uint32_t leaps, uint32_t transitions, uint32_t types,
-                       uint32_t characters)
+static void put_header(struct image *image, char version, uint32_t leaps, uint32_t transitions,
+                       uint32_t types, uint32_t characters)
 {
     put_bytes(image, "TZif", 4);
     put_bytes(image, &version, 1);
@@ -90,7 +90,8 @@ void image_make(struct image *image, const struct image_plan *plan)
         put_block(image, plan, 4);
         return;
     }
-    put_header(image, plan->version, 0, 0, 1, 1); /* a first block that says nothing, as zic writes it today */
+    put_header(image, plan->version, 0, 0, 1,
+               1); /* a first block that says nothing, as zic writes it today */
     put_bytes(image, "\0\0\0\0\0\0\0", 7);
     put_block(image, plan, 8);
     put_bytes(image, "\n", 1);

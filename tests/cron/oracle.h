@@ -96,7 +96,7 @@ void zone_table_free(struct zone_table *table);
 
 /* The first second after `after` and before `until` that is one of the expression's times. `is_once`: HORA_DST_ONCE, and it
  * names times. */
-bool scan_next(const struct expression *expression, const struct zone_table *zone, bool is_once, int64_t after,
-               int64_t until, int64_t *ret_next);
+bool scan_next(const struct expression *expression, const struct zone_table *zone, bool is_once,
+               int64_t after, int64_t until, int64_t *ret_next);
 
 #endif

@@ -63,7 +63,8 @@ static const char *shown(char *text, size_t size, bool is, int64_t second)
     return text;
 }
 
-static void differ(const struct question *q, const char *what, bool got_is, int64_t got, bool want_is, int64_t want)
+static void differ(const struct question *q, const char *what, bool got_is, int64_t got, bool want_is,
+                   int64_t want)
 {
     char from[40];
     char a[40];
@@ -74,9 +75,10 @@ static void differ(const struct question *q, const char *what, bool got_is, int6
     (void)printf("%s --seed %" PRIu64 " --zone %s --case %" PRId64 ": \"%s\" %s %s from %s + %" PRId64
                  " ns: %s: hora says %s, the scan %s\n",
                  arguments.program, arguments.seed, q->zone_name, q->number, q->expression.text,
-                 q->expression.is_crontab ? "crontab" : "spring", q->dst == HORA_DST_ONCE ? "dst=cron" : "dst=spring",
-                 shown(from, sizeof from, true, q->second), q->fraction, what, shown(a, sizeof a, got_is, got),
-                 shown(b, sizeof b, want_is, want));
+                 q->expression.is_crontab ? "crontab" : "spring",
+                 q->dst == HORA_DST_ONCE ? "dst=cron" : "dst=spring",
+                 shown(from, sizeof from, true, q->second), q->fraction, what,
+                 shown(a, sizeof a, got_is, got), shown(b, sizeof b, want_is, want));
 }
 
 static bool scan(const struct question *q, int64_t after, int64_t *ret_next)
@@ -161,8 +163,8 @@ static int64_t some_second(struct dice *dice, const struct zone_table *zone, boo
         if (dice_one_in(dice, 20))
             second = change + dice_below(dice, 3) - 1;
     } else if (dice_one_in(dice, 50)) {
-        second =
-            dice_one_in(dice, 2) ? TIME_FIRST + dice_below(dice, 40 * DAY) : TIME_LAST - dice_below(dice, 40 * DAY);
+        second = dice_one_in(dice, 2) ? TIME_FIRST + dice_below(dice, 40 * DAY)
+                                      : TIME_LAST - dice_below(dice, 40 * DAY);
     } else if (dice_one_in(dice, 6)) {
         second = TIME_FIRST + (int64_t)(dice_roll(dice) % (uint64_t)(TIME_LAST - TIME_FIRST));
     } else {
@@ -227,7 +229,8 @@ static void run_zone(const char *name, int64_t cases)
 static void work(char **names, size_t count, int worker)
 {
     int64_t each = arguments.cases / (int64_t)count + 1;
-    for (size_t i = (size_t)worker; i < count && totals.failures < MOST_FAILURES; i += (size_t)arguments.workers)
+    for (size_t i = (size_t)worker; i < count && totals.failures < MOST_FAILURES;
+         i += (size_t)arguments.workers)
         run_zone(names[i], each);
 }
 
@@ -289,7 +292,8 @@ static bool read_arguments(int count, char **values)
         else
             return false;
     }
-    return arguments.workers >= 1 && arguments.workers <= 64 && (arguments.number < 0 || arguments.zone != NULL);
+    return arguments.workers >= 1 && arguments.workers <= 64 &&
+           (arguments.number < 0 || arguments.zone != NULL);
 }
 
 #ifdef HORA_FAULTS
@@ -315,8 +319,8 @@ static bool find_faults(char **names, size_t count)
         (void)memset(&totals, 0, sizeof totals);
         hora__fault_planted = faults[i].fault;
         run_all(names, count);
-        (void)printf("fault %s: %s in %" PRId64 " cases\n", faults[i].name, totals.failures > 0 ? "found" : "NOT FOUND",
-                     totals.cases);
+        (void)printf("fault %s: %s in %" PRId64 " cases\n", faults[i].name,
+                     totals.failures > 0 ? "found" : "NOT FOUND", totals.cases);
         all = all && totals.failures > 0;
     }
     return all;
@@ -326,7 +330,8 @@ static bool find_faults(char **names, size_t count)
 int main(int argc, char **argv)
 {
     if (!read_arguments(argc, argv)) {
-        (void)fprintf(stderr, "usage: %s [--cases N] [--seed N] [--workers N] [--zone NAME [--case N]]\n", argv[0]);
+        (void)fprintf(stderr, "usage: %s [--cases N] [--seed N] [--workers N] [--zone NAME [--case N]]\n",
+                      argv[0]);
         return 2;
     }
     size_t count;
@@ -344,8 +349,8 @@ int main(int argc, char **argv)
         run_all(names, count);
     (void)printf("%" PRId64 " cases, %" PRId64 " close to a clock change, %" PRId64
                  " of ten years or more, in %zu zones, seed %" PRIu64 ": %" PRId64 " differences\n",
-                 totals.cases, totals.near, totals.far, arguments.zone != NULL ? (size_t)1 : count, arguments.seed,
-                 totals.failures);
+                 totals.cases, totals.near, totals.far, arguments.zone != NULL ? (size_t)1 : count,
+                 arguments.seed, totals.failures);
     zone_names_free(names, count);
     return totals.failures == 0 ? 0 : 1;
 }

@@ -12,7 +12,8 @@ struct reading reading_of(int64_t local)
     time_t time = (time_t)local;
     struct tm tm;
     (void)gmtime_r(&time, &tm);
-    return (struct reading){tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_wday, tm.tm_hour, tm.tm_min, tm.tm_sec};
+    return (struct reading){tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_wday,
+                            tm.tm_hour,        tm.tm_min,     tm.tm_sec};
 }
 
 int days_in_month(int year, int month)
@@ -100,8 +101,8 @@ static bool tick(const struct expression *expression, int64_t from, int64_t end,
     return false;
 }
 
-bool scan_next(const struct expression *expression, const struct zone_table *zone, bool is_once, int64_t after,
-               int64_t until, int64_t *ret_next)
+bool scan_next(const struct expression *expression, const struct zone_table *zone, bool is_once,
+               int64_t after, int64_t until, int64_t *ret_next)
 {
     for (size_t i = 0; i < zone->count && zone->segments[i].begin < until; i++) {
         const struct segment *segment = &zone->segments[i];

@@ -82,7 +82,8 @@ static int some_step(struct dice *dice, const struct field *field)
     return 1 + dice_below(dice, dice_one_in(dice, 10) ? 100 : (field->max - field->min) / 2 + 1);
 }
 
-static void add_range(struct expression *e, struct dice *dice, const struct field *field, int *ret_from, int *ret_to)
+static void add_range(struct expression *e, struct dice *dice, const struct field *field, int *ret_from,
+                      int *ret_to)
 {
     bool is_week = field->modulus == 7;
     int a = some_number(dice, field);
@@ -347,5 +348,6 @@ bool expression_has_date(const struct expression *e, const struct reading *date)
 {
     if (!e->months[date->month])
         return false;
-    return e->is_either_day ? has_day(e, date) || has_weekday(e, date) : has_weekday(e, date) && has_day(e, date);
+    return e->is_either_day ? has_day(e, date) || has_weekday(e, date)
+                            : has_weekday(e, date) && has_day(e, date);
 }

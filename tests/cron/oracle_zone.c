@@ -60,7 +60,8 @@ static void collect(const char *folder, char **names, size_t *count)
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         char name[400];
         struct stat status;
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "right") == 0 || strcmp(entry->d_name, "posix") == 0)
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "right") == 0 ||
+            strcmp(entry->d_name, "posix") == 0)
             continue; /* with leap seconds; the same once more */
         (void)snprintf(name, sizeof name, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", entry->d_name);
         (void)snprintf(path, sizeof path, DATABASE "/%s", name);
@@ -166,9 +167,11 @@ static void probe(const struct zone_table *table, const char *name)
     struct dice dice = {1};
     for (int i = 0; i < PROBES; i++) {
         const struct segment *segment = &table->segments[dice_below(&dice, (int)table->count)];
-        int64_t second = segment->begin + (int64_t)(dice_roll(&dice) % (uint64_t)(segment->end - segment->begin));
+        int64_t second =
+            segment->begin + (int64_t)(dice_roll(&dice) % (uint64_t)(segment->end - segment->begin));
         if (offset_at(second) != segment->offset) {
-            (void)fprintf(stderr, "oracle: the C library has a clock change in %s that was not found\n", name);
+            (void)fprintf(stderr, "oracle: the C library has a clock change in %s that was not found\n",
+                          name);
             exit(1);
         }
     }

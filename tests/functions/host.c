@@ -63,7 +63,8 @@ static int use_libraries(hora_registrar *registrar, void *plugin, void *without_
     REQUIRE(hora_registrar_find(registrar, "plugged_too") != NULL);
     REQUIRE(hora_registrar_scan_library(registrar, without_export, &error) == HORA_ENOENT);
     REQUIRE(strcmp(error.message, "scheduled functions: not found") == 0);
-    REQUIRE(hora_registrar_scan_library(registrar, dependent, &error) == HORA_ENOENT); /* they are not its own */
+    REQUIRE(hora_registrar_scan_library(registrar, dependent, &error) ==
+            HORA_ENOENT); /* they are not its own */
 
     int (*scan)(hora_registrar *registrar);
     void *symbol = dlsym(plugin, "plugin_scan");

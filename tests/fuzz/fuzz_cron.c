@@ -96,7 +96,8 @@ static void check_quick(const char *text, hora_cron_dialect dialect)
     require(hora__cron_read(text, &slow, NULL) == 0);
     require(quick.seconds == slow.seconds && quick.minutes == slow.minutes && quick.hours == slow.hours);
     require(quick.days == slow.days && quick.months == slow.months && quick.weekdays == slow.weekdays);
-    require(quick.before_last == slow.before_last && quick.nearest == slow.nearest && quick.last_of == slow.last_of);
+    require(quick.before_last == slow.before_last && quick.nearest == slow.nearest &&
+            quick.last_of == slow.last_of);
     require(memcmp(quick.nth_of, slow.nth_of, sizeof quick.nth_of) == 0);
     require(quick.is_interval == slow.is_interval && quick.is_either_day == slow.is_either_day);
     require(quick.last_working_day == slow.last_working_day && !slow.is_reboot);

@@ -27,7 +27,8 @@ static void check_text(const char *text, hora_ns unit)
         require(error == HORA_EINVAL || error == HORA_ERANGE);
         require(memchr(reason.message, '\0', sizeof reason.message) != NULL && reason.message[0] != '\0');
         require(reason.offset >= -1 && reason.offset <= (int)strlen(text));
-        require(reason.length >= 0 && (reason.offset < 0 || reason.length <= (int)strlen(text) - reason.offset));
+        require(reason.length >= 0 &&
+                (reason.offset < 0 || reason.length <= (int)strlen(text) - reason.offset));
         return;
     }
     int length = hora_duration_format(duration, normal, sizeof normal);

@@ -45,7 +45,8 @@ static void check_zone(const hora_zone *zone)
     check_around(zone, (hora_instant){INT64_MIN});
     check_around(zone, (hora_instant){0});
     check_around(zone, (hora_instant){INT64_MAX});
-    for (int i = 0; i < MOST_TRANSITIONS && hora_zone_next_transition(zone, before.at, &transition) == 1; i++) {
+    for (int i = 0; i < MOST_TRANSITIONS && hora_zone_next_transition(zone, before.at, &transition) == 1;
+         i++) {
         require(transition.at.ns > before.at.ns && transition.offset_before != transition.offset_after);
         require(hora_zone_previous_transition(zone, (hora_instant){transition.at.ns + 1}, &back) == 1);
         require(back.at.ns == transition.at.ns);
@@ -64,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (error == 0)
         check_zone(zone);
     else
-        require((error == HORA_EBADMSG || error == HORA_ENOTSUP) && reason.message[0] != '\0' && zone == NULL);
+        require((error == HORA_EBADMSG || error == HORA_ENOTSUP) && reason.message[0] != '\0' &&
+                zone == NULL);
     hora_zone_unref(zone);
     return 0;
 }

@@ -32,7 +32,11 @@ struct operation {
 };
 
 static const struct operation insert[] = {
-    {10, "put", {ELEMENT}}, {12, "offer", {ELEMENT}}, {6, "add", {ELEMENT}}, {10, "offer_for", {ELEMENT, TIMEOUT}}, {0},
+    {10, "put", {ELEMENT}},
+    {12, "offer", {ELEMENT}},
+    {6, "add", {ELEMENT}},
+    {10, "offer_for", {ELEMENT, TIMEOUT}},
+    {0},
 };
 static const struct operation extract[] = {
     {8, "take", {NOTHING}},
@@ -86,7 +90,8 @@ static const struct operation beside_workers[] = {
     {8, "interrupt", {WORKER}},
     {0},
 };
-static const struct operation worker_awaits[] = {{8, "await", {NOTHING}}, {8, "await_for", {NEVER_OR_NOW}}, {0}};
+static const struct operation worker_awaits[] = {
+    {8, "await", {NOTHING}}, {8, "await_for", {NEVER_OR_NOW}}, {0}};
 static const struct operation beside_latch[] = {
     {2, "count_down", {NOTHING}}, {1, "count", {NOTHING}}, {4, "interrupt", {WORKER}}, {0}};
 
@@ -198,7 +203,8 @@ static void print_operations(uint64_t *state, const struct plan *plan)
         bool by_worker = has_workers && below(state, 5) < 3;
         if (by_worker)
             printf("%d: ", 1 + below(state, plan->workers));
-        const struct operation *o = by_worker ? pick_for_worker(state, plan, i) : pick_operation(state, plan->tables);
+        const struct operation *o =
+            by_worker ? pick_for_worker(state, plan, i) : pick_operation(state, plan->tables);
         if (o->arguments[0] == WORKER && plan->spare_waiters && ++interrupts > BEARABLE_INTERRUPTS)
             o = &examine[0];
         fputs(o->name, stdout);
@@ -216,7 +222,8 @@ static struct plan plan_single(uint64_t *state)
 {
     static const int bounds[] = {1, 2, 3, 7, INT32_MAX};
     static const char *const forms[] = {"fixed", "stated", "asked"};
-    struct plan plan = {{insert, extract, examine, misuse, interrupt, identify}, {NULL}, LAST_ELEMENT, 0, false};
+    struct plan plan = {
+        {insert, extract, examine, misuse, interrupt, identify}, {NULL}, LAST_ELEMENT, 0, false};
     bool coin = below(state, 2) == 0;
     int form = below(state, LENGTH(forms));
     switch (below(state, 12)) {
@@ -254,8 +261,10 @@ static struct plan plan_single(uint64_t *state)
 
 static struct plan plan_with_workers(uint64_t *state)
 {
-    static const struct plan only_extracting = {{beside_workers}, {worker_extracts}, LAST_ELEMENT, MOST_WORKERS, false};
-    struct plan plan = {{beside_workers}, {worker_inserts, worker_extracts}, LAST_ELEMENT, MOST_WORKERS, false};
+    static const struct plan only_extracting = {
+        {beside_workers}, {worker_extracts}, LAST_ELEMENT, MOST_WORKERS, false};
+    struct plan plan = {
+        {beside_workers}, {worker_inserts, worker_extracts}, LAST_ELEMENT, MOST_WORKERS, false};
     bool fair = below(state, 2) == 0;
     switch (below(state, 10)) {
     case 0:

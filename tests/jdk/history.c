@@ -18,7 +18,8 @@
 
 struct worker {
     bool busy;
-    bool ended; /* written by the worker before it detaches from the clock, read after the clock has settled */
+    bool
+        ended; /* written by the worker before it detaches from the clock, read after the clock has settled */
     pthread_t thread;
     hora_thread *handle;
     struct subject *subject;

@@ -89,7 +89,8 @@ static void show_difference(const char *scenario, const char *ours, const char *
         theirs += length_of_line(ours) + (theirs[length_of_line(ours)] != '\0');
         ours += length_of_line(ours) + 1;
     }
-    printf("-- differs\n    hora: %.*s\n    JDK:  %.*s\n", length_of_line(ours), ours, length_of_line(theirs), theirs);
+    printf("-- differs\n    hora: %.*s\n    JDK:  %.*s\n", length_of_line(ours), ours, length_of_line(theirs),
+           theirs);
 }
 
 /* Whether there is no difference. Counts what was compared. */
@@ -149,8 +150,8 @@ static int check_mutants(const char *traces_path)
         rewind(traces);
         bool equal = compare(stdin, traces, (enum mutant)mutant, false, &compared, &events);
         bool right = equal == (mutant == SPELLED_OUT);
-        printf("%-20s %s after %d scenarios%s\n", mutant_name((enum mutant)mutant), equal ? "no difference" : "differs",
-               compared, right ? "" : ": WRONG");
+        printf("%-20s %s after %d scenarios%s\n", mutant_name((enum mutant)mutant),
+               equal ? "no difference" : "differs", compared, right ? "" : ": WRONG");
         wrong += !right;
     }
     fclose(traces);
@@ -193,7 +194,8 @@ int main(int argc, char **argv)
         return check(argv[2], true);
     if (argc == 3 && strcmp(mode, "--mutants") == 0)
         return check_mutants(argv[2]);
-    give_up("usage: scenario --generate SEED COUNT | --play [MUTANT] | --check TRACES | --check-all TRACES | --mutants "
+    give_up("usage: scenario --generate SEED COUNT | --play [MUTANT] | --check TRACES | --check-all TRACES | "
+            "--mutants "
             "TRACES");
     return 2;
 }

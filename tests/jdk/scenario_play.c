@@ -38,7 +38,7 @@ struct waiter {
     pthread_t thread;
     struct line call;
     hora_future *future; /* NULL: waits for the scheduler to terminate */
-    bool ended;          /* written before the waiter detaches from the clock, read after the clock has settled */
+    bool ended; /* written before the waiter detaches from the clock, read after the clock has settled */
 };
 
 struct play {
@@ -130,7 +130,10 @@ static void say_code(struct answer *answer, int code)
     if (code >= 0)
         say(answer, "ok");
     else
-        say(answer, "%s", code == HORA_EREJECTED ? "rejected" : code == HORA_EINVAL ? "invalid" : hora_errname(code));
+        say(answer, "%s",
+            code == HORA_EREJECTED ? "rejected"
+            : code == HORA_EINVAL  ? "invalid"
+                                   : hora_errname(code));
 }
 
 static long number_in(const struct line *call, int word)
@@ -204,7 +207,8 @@ static void schedule(struct play *p, const struct line *call, struct answer *ans
     else if (is(call, "rate"))
         say_code(answer, hora_scheduler_schedule_at_fixed_rate(p->scheduler, task, delay, every, &a->future));
     else
-        say_code(answer, hora_scheduler_schedule_with_fixed_delay(p->scheduler, task, delay, every, &a->future));
+        say_code(answer,
+                 hora_scheduler_schedule_with_fixed_delay(p->scheduler, task, delay, every, &a->future));
 }
 
 /* hora lists tasks in the order in which they are due; it says so itself. */
@@ -216,7 +220,8 @@ static void say_futures(struct answer *answer, hora_future **futures, int count)
         say(answer, "%s%s%d", i > 0 ? " " : "", hora_future_is_cancelled(futures[i]) ? "-" : "", a->id);
         int order = 0;
         if (i > 0)
-            must(hora_future_compare_due(futures[i - 1], futures[i], &order) == 0, "tasks cannot be compared");
+            must(hora_future_compare_due(futures[i - 1], futures[i], &order) == 0,
+                 "tasks cannot be compared");
         if (i > 0 && order >= 0)
             say(answer, " out of order");
     }
@@ -237,7 +242,8 @@ static void show_pool(struct play *p, struct answer *answer)
     for (int i = 0; i < count; i++)
         hora_future_unref(futures[i]); /* a snapshot of a pool's queue holds references */
     must(hora_pool_get_stats(p->scheduler, &stats) == 0, "there are no statistics");
-    say(answer, " tasks %" PRId64 " completed %" PRId64 " active %d", stats.tasks, stats.completed, stats.active);
+    say(answer, " tasks %" PRId64 " completed %" PRId64 " active %d", stats.tasks, stats.completed,
+        stats.active);
     if (hora_pool_is_terminated(p->scheduler))
         say(answer, " threads %d terminated", stats.threads);
     else if (hora_pool_is_shutdown(p->scheduler))
@@ -292,7 +298,8 @@ static void stop(struct play *p, struct answer *answer)
     if (p->mutant == STOP_AS_SHUTDOWN)
         hora_pool_shutdown(p->scheduler);
     else
-        must(hora_pool_shutdown_now(p->scheduler, &list) == 0 && list.count <= MOST_TASKS, "stop hands back too much");
+        must(hora_pool_shutdown_now(p->scheduler, &list) == 0 && list.count <= MOST_TASKS,
+             "stop hands back too much");
     while ((futures[count] = hora_future_list_take(&list)) != NULL)
         count++;
     say_futures(answer, futures, count);
@@ -329,7 +336,8 @@ static void *wait_in_thread(void *arg)
         answer = code == 0 ? "terminated" : outcome(code);
     }
     if (w->future != NULL)
-        note(p, WAITER + w->number, "%s %s %s: %s", w->call.words[0], w->call.words[1], w->call.words[2], answer);
+        note(p, WAITER + w->number, "%s %s %s: %s", w->call.words[0], w->call.words[1], w->call.words[2],
+             answer);
     else
         note(p, WAITER + w->number, "%s %s: %s", w->call.words[0], w->call.words[1], answer);
     w->ended = true;
@@ -342,7 +350,8 @@ static void start_waiter(struct play *p, const struct line *call, struct answer 
     struct waiter *w = &p->waiters[p->waiter_count++];
     hora_future *future = is(call, "get") ? p->tasks[number_in(call, 1)].future : NULL;
     *w = (struct waiter){.play = p, .number = p->waiter_count, .call = *call, .future = future};
-    must(hora_virtual_clock_expect(p->clock, 1) == 0 && pthread_create(&w->thread, NULL, wait_in_thread, w) == 0,
+    must(hora_virtual_clock_expect(p->clock, 1) == 0 &&
+             pthread_create(&w->thread, NULL, wait_in_thread, w) == 0,
          "a waiter could not be started");
     say(answer, "waiter %d", w->number);
 }
@@ -353,10 +362,12 @@ static void perform(struct play *p, const struct line *call, struct answer *answ
     bool of_task = is(call, "cancel") || is(call, "remove") || is(call, "future") || is(call, "get");
     if (of_task && a->future == NULL)
         say(answer, "none");
-    else if (is(call, "schedule") || is(call, "rate") || is(call, "gap") || is(call, "submit") || is(call, "execute"))
+    else if (is(call, "schedule") || is(call, "rate") || is(call, "gap") || is(call, "submit") ||
+             is(call, "execute"))
         schedule(p, call, answer);
     else if (is(call, "cancel"))
-        say(answer, "%d", hora_future_cancel(a->future, number_in(call, 2) != 0 || p->mutant == ALWAYS_INTERRUPT) > 0);
+        say(answer, "%d",
+            hora_future_cancel(a->future, number_in(call, 2) != 0 || p->mutant == ALWAYS_INTERRUPT) > 0);
     else if (is(call, "remove"))
         say(answer, "%d", hora_pool_remove(p->scheduler, a->future));
     else if (is(call, "purge"))

@@ -85,7 +85,8 @@ static int by_label(const void *a, const void *b)
 }
 
 /* A list in the order in which it came, or sorted where the order means nothing. */
-static void say_list(struct answer *answer, const struct subject *subject, void **items, int count, bool sorted)
+static void say_list(struct answer *answer, const struct subject *subject, void **items, int count,
+                     bool sorted)
 {
     if (sorted)
         qsort(items, (size_t)count, sizeof(items[0]), by_label);
@@ -143,8 +144,8 @@ static int new_queue(struct subject *s, const struct call *first_line)
     case SYNCHRONOUS:
         return hora_queue_new_synchronous(HORA_QUEUE_OPTIONS(.clock = clock, .fair = fair), &s->queue, NULL);
     case PRIORITY:
-        return hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks), &s->queue,
-                                       NULL);
+        return hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.clock = clock, .compare = compare_ranks),
+                                       &s->queue, NULL);
     case LATCH:
         return hora_latch_new(size, HORA_LATCH_OPTIONS(.clock = clock), &s->latch, NULL);
     case DELAY:
@@ -237,7 +238,8 @@ static void offer(struct subject *s, const struct call *call, struct answer *ans
 {
     struct element *e = element(call);
     if (s->due == STATED)
-        say_done(answer, hora_queue_put_delayed(s->queue, e, e == NULL ? 0 : e->rank - hora_clock_now(clock_of(s))));
+        say_done(answer,
+                 hora_queue_put_delayed(s->queue, e, e == NULL ? 0 : e->rank - hora_clock_now(clock_of(s))));
     else
         say_done(answer, hora_queue_offer(s->queue, e));
 }
@@ -416,7 +418,8 @@ static void construct(struct subject *s, const struct call *call, struct answer 
     else if (strcmp(call->words[1], "linked") == 0)
         say_done(answer, hora_queue_new_linked(room, NULL, &queue, NULL));
     else if (strcmp(call->words[1], "priority") == 0)
-        say_done(answer, hora_queue_new_priority(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue, NULL));
+        say_done(answer,
+                 hora_queue_new_priority(room, HORA_QUEUE_OPTIONS(.compare = compare_ranks), &queue, NULL));
     else
         say_done(answer, hora_latch_new(room, NULL, &latch, NULL));
     hora_queue_free(queue);

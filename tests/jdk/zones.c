@@ -33,8 +33,8 @@ static void print_local(const hora_zone *zone, int64_t second)
     hora_local local;
     if (hora_zone_to_local(zone, at_second(second), &local) < 0)
         fail(hora_zone_name(zone), "no local time");
-    printf(" %04d-%02d-%02dT%02d:%02d:%02d,%d,%d,%d", (int)local.year, local.month, local.day, local.hour, local.minute,
-           local.second, local.weekday, local.day_of_year, local.offset);
+    printf(" %04d-%02d-%02dT%02d:%02d:%02d,%d,%d,%d", (int)local.year, local.month, local.day, local.hour,
+           local.minute, local.second, local.weekday, local.day_of_year, local.offset);
 }
 
 /* The local time that UTC shows at this second. */
@@ -42,7 +42,8 @@ static void print_moments(const hora_zone *zone, int64_t shown)
 {
     hora_local local;
     hora_local_moments moments;
-    if (hora_zone_to_local(NULL, at_second(shown), &local) < 0 || hora_zone_to_instant(zone, &local, &moments) < 0)
+    if (hora_zone_to_local(NULL, at_second(shown), &local) < 0 ||
+        hora_zone_to_instant(zone, &local, &moments) < 0)
         fail(hora_zone_name(zone), "no instant");
     printf(" %d,%lld,%lld,%d,%d", moments.kind, (long long)(moments.first.ns / 1000000000),
            (long long)(moments.second.ns / 1000000000), moments.offset_before, moments.offset_after);
@@ -71,7 +72,8 @@ static void print_zone(const hora_zone *zone, const char *name)
         fail(hora_zone_name(zone), "no local time");
     printf("zone %s %d\n", name, local.offset);
     hora_instant after = at_second(FROM);
-    while (hora_zone_next_transition(zone, after, &transition) == 1 && transition.at.ns < UNTIL * 1000000000) {
+    while (hora_zone_next_transition(zone, after, &transition) == 1 &&
+           transition.at.ns < UNTIL * 1000000000) {
         hora_transition back;
         hora_instant behind = {transition.at.ns + 1};
         if (hora_zone_previous_transition(zone, behind, &back) != 1 || back.at.ns != transition.at.ns)

@@ -40,7 +40,7 @@ _Thread_local int64_t hora__touches_prepaid;
 enum bound {
     CONSTANT, /* 320: of the segments of a queue that are kept an eighth may be freed at once, which is 256 */
     /* 4 log2(n) + 16 on average: a slot and its four neighbours on each level of a heap. And at once: */
-    BY_LANES,  /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
+    BY_LANES,   /* POSTED * (log2(n) / 2 + 2) more: what came without a lock is put in order */
     BY_BATCHES, /* BATCHES more: what came without a lock is taken in, and one far batch put in order */
     LINEAR,     /* 2n + 320: elements, and as many holes between them */
 };
@@ -82,7 +82,9 @@ static int64_t allowed_on_average(enum bound bound)
 
 static int64_t allowed(enum bound bound)
 {
-    int64_t at_once = bound == BY_LANES ? POSTED * (log2_of_all() / 2 + 2) : bound == BY_BATCHES ? BATCHES : 0;
+    int64_t at_once = bound == BY_LANES     ? POSTED * (log2_of_all() / 2 + 2)
+                      : bound == BY_BATCHES ? BATCHES
+                                            : 0;
     return allowed_on_average(bound) + at_once;
 }
 
@@ -118,7 +120,8 @@ static void report(const char *history, struct tally *tallies)
         calls += tally->calls;
         sum += tally->sum;
         prepaid += tally->prepaid;
-        MUST(tally->most <= allowed(tally->bound) && tally->sum <= tally->calls * allowed_on_average(tally->bound));
+        MUST(tally->most <= allowed(tally->bound) &&
+             tally->sum <= tally->calls * allowed_on_average(tally->bound));
     }
     (void)fflush(stdout);
     MUST(prepaid <= PREPAID * calls);
@@ -130,8 +133,8 @@ static void report(const char *history, struct tally *tallies)
 
 enum times { RANDOM, EQUAL, RISING, FALLING, SAW, TIMES };
 
-static const char *const names_of_times[TIMES] = {"random times", "equal times", "rising times", "falling times",
-                                                  "times like a saw"};
+static const char *const names_of_times[TIMES] = {"random times", "equal times", "rising times",
+                                                  "falling times", "times like a saw"};
 
 /* From 1 ms to 1 ms and `elements` us. */
 static hora_ns delay_of(enum times times, int i)
@@ -227,7 +230,8 @@ static void history_of_a_scheduler(enum times times)
         cancel((int)random_below((uint64_t)elements));
     pass(scheduler, HORA_MS(1) + HORA_US(elements));
     const struct tally *all = scheduler_tallies;
-    MUST(all[SCHEDULE].calls == 2 * (int64_t)elements && all[START].calls == all[SCHEDULE].calls - all[CANCEL].calls);
+    MUST(all[SCHEDULE].calls == 2 * (int64_t)elements &&
+         all[START].calls == all[SCHEDULE].calls - all[CANCEL].calls);
     for (int i = 0; i < elements; i++)
         (void)hora_future_unref(futures[i]);
     MUST(hora_pool_free(scheduler) == 0 && hora_virtual_clock_free(vclock) == 0);
@@ -253,7 +257,8 @@ static void history_of_a_delay_queue(enum times times)
             MUST(hora_queue_put_delayed(queue, &futures[i], delay_of(times, i)) == 0);
             end(&tallies[0]);
         }
-        MUST(hora_virtual_clock_advance(vclock, HORA_MS(1) + HORA_US(round == 0 ? elements / 2 : elements)) == 0);
+        MUST(hora_virtual_clock_advance(vclock, HORA_MS(1) + HORA_US(round == 0 ? elements / 2 : elements)) ==
+             0);
         begin();
         for (int error; (error = hora_queue_poll(queue, &item)) != HORA_EEMPTY; end(&tallies[1]))
             MUST(error == 0);
@@ -335,7 +340,7 @@ int main(int argc, char **argv)
     history_of_a_pool("pool, bounded, execute", elements, false);
     history_of_a_pool("pool, bounded, submit", elements, true);
     free(futures);
-    printf("bounded work: %" PRId64 " calls with up to %d elements passed, each within its bound\n", checked_calls,
-           elements);
+    printf("bounded work: %" PRId64 " calls with up to %d elements passed, each within its bound\n",
+           checked_calls, elements);
     return 0;
 }

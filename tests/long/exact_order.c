@@ -153,8 +153,9 @@ static void *submit(void *arg)
     int chain = *(int *)arg;
     for (int round = 0; round < ROUNDS; round++) {
         for (int64_t i = round_begin(chain, round); i < round_begin(chain, round + 1); i++) {
-            timers[i] = (struct timer){
-                .moment = (uint16_t)(1 + draw(i, 7) % MOMENTS), .chain = (uint8_t)chain, .round = (uint8_t)round};
+            timers[i] = (struct timer){.moment = (uint16_t)(1 + draw(i, 7) % MOMENTS),
+                                       .chain = (uint8_t)chain,
+                                       .round = (uint8_t)round};
             schedule(&timers[i], i % KEPT == 0 ? &kept[i / KEPT] : NULL);
         }
         (void)pthread_barrier_wait(&barrier);
@@ -185,7 +186,8 @@ static int64_t cancelled_count;
 static uint32_t *rank; /* of each timer that was not cancelled: how many of its chain come before it */
 static uint32_t
     in_chain[CHAINS]
-            [MOMENTS + 2]; /* how many of a chain are due before that moment; then also those that have their rank */
+            [MOMENTS +
+             2]; /* how many of a chain are due before that moment; then also those that have their rank */
 static uint32_t before_cell[(MOMENTS + 1) * CELLS + 1]; /* how many of all are due in an earlier cell */
 
 static int cell_of(const struct timer *timer)
@@ -257,10 +259,12 @@ static void open_world(int threads)
     atomic_store(&workers_seen, 0);
     atomic_store(&start_count, 0);
     atomic_store(&total_count, timer_count);
-    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) == 0);
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) ==
+         0);
     view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
     origin = hora_clock_now(view);
-    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, NULL) == 0);
+    MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler,
+                            NULL) == 0);
 }
 
 static void close_world(void)
@@ -292,8 +296,8 @@ static void play(int threads)
     printf("exact order, %d worker%s: %" PRId64 " timers of %d threads and %" PRId64 " of tasks, %" PRId64
            " cancelled, %" PRId64 " started; scheduled in %.1f s, run in %.1f s, checked in %.1f s; %ld MB\n",
            threads, threads == 1 ? "" : "s", timer_count, SUBMITTERS, atomic_load(&total_count) - timer_count,
-           cancelled_count, atomic_load(&start_count), scheduled - start, over - scheduled, seconds_now() - over,
-           megabytes);
+           cancelled_count, atomic_load(&start_count), scheduled - start, over - scheduled,
+           seconds_now() - over, megabytes);
     (void)fflush(stdout);
     MUST(megabytes < MOST_MB);
 }

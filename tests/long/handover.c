@@ -78,7 +78,8 @@ static void execute(struct record *record, hora_run_fn body)
     record->is_called = true;
     record->answer = hora_pool_execute(pool, HORA_TASK(body, record, .drop = drop));
     if (calls++ == ends_with)
-        must(stops ? hora_pool_shutdown_now(pool, &handed_back) : hora_pool_shutdown(pool), "the end of the pool");
+        must(stops ? hora_pool_shutdown_now(pool, &handed_back) : hora_pool_shutdown(pool),
+             "the end of the pool");
 }
 
 static int run_and_execute(void *arg, void **ret_result)
@@ -164,7 +165,8 @@ static void use_configuration(enum configuration what, struct totals *totals)
     else if (what == LINKED)
         must(hora_queue_new_linked(HORA_UNBOUNDED, NULL, &options.queue, NULL), "hora_queue_new_linked");
     else if (what == ARRAY)
-        must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue, NULL), "hora_queue_new_array");
+        must(hora_queue_new_array(2 * SUBMITTERS * TASKS, NULL, &options.queue, NULL),
+             "hora_queue_new_array");
     options.admission = what == ADMISSION ? HORA_ADMISSION() : NULL;
     use_pool(&options, totals);
     if (options.queue != NULL)
@@ -179,10 +181,10 @@ static bool try_configuration(enum configuration what, long pools)
         stops = i % 2 != 0;
         use_configuration(what, &totals);
     }
-    printf(
-        "%-8s %ld pools x %d submitters: %ld accepted (%ld handed back), %ld refused; %ld lost, %ld with two owners\n",
-        names[what], pools, SUBMITTERS, totals.accepted, totals.handed_back, totals.refused, totals.lost,
-        totals.two_owner);
+    printf("%-8s %ld pools x %d submitters: %ld accepted (%ld handed back), %ld refused; %ld lost, %ld with "
+           "two owners\n",
+           names[what], pools, SUBMITTERS, totals.accepted, totals.handed_back, totals.refused, totals.lost,
+           totals.two_owner);
     (void)fflush(stdout);
     return totals.lost == 0 && totals.two_owner == 0;
 }

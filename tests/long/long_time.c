@@ -28,9 +28,11 @@ static hora_scheduler *scheduler;
 static void open_world(int threads)
 {
     hora_error error;
-    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) == 0);
+    MUST(hora_virtual_clock_new(HORA_VIRTUAL_CLOCK_OPTIONS(.monotonic = HORA_SECONDS(1000)), &vclock, NULL) ==
+         0);
     view = hora_virtual_clock_view(vclock, HORA_CLOCK_MONOTONIC);
-    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler, &error) < 0)
+    if (hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = threads, .clock = view), &scheduler,
+                           &error) < 0)
         fail(__FILE__, __LINE__, error.message);
 }
 
@@ -77,8 +79,8 @@ static void live_with_one(int days)
     open_world(1);
     beats = 0;
     first_beat = hora_clock_now(view) + HORA_SECONDS(1);
-    MUST(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(beat, NULL), HORA_SECONDS(1), HORA_SECONDS(1),
-                                               &future) == 0);
+    MUST(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(beat, NULL), HORA_SECONDS(1),
+                                               HORA_SECONDS(1), &future) == 0);
     double took = live_for((int64_t)days * DAY_S);
     MUST(beats == (int64_t)days * DAY_S);
     report("a rate of 1 s", days, beats, took);
@@ -115,7 +117,8 @@ static hora_ns step_of(const struct task *task, int64_t run)
 static hora_ns next_of(const hora_trigger_context *context, void *arg)
 {
     const struct task *task = arg;
-    return context->last_planned == HORA_NEVER ? task->first : context->last_planned + step_of(task, context->runs);
+    return context->last_planned == HORA_NEVER ? task->first
+                                               : context->last_planned + step_of(task, context->runs);
 }
 
 static hora_ns reckon(const struct task *task)
@@ -150,7 +153,8 @@ static int run_traced(void *arg, void **ret_result)
 static void start_mixed(struct task *task, int threads, int64_t seconds)
 {
     hora_schedule spec = HORA_INIT(hora_schedule);
-    hora_ns delay = (hora_ns)(mix(task->seed + 1) % (uint64_t)(task->kind == ONCE ? seconds : DAY_S)) * HORA_SECONDS(1);
+    hora_ns delay =
+        (hora_ns)(mix(task->seed + 1) % (uint64_t)(task->kind == ONCE ? seconds : DAY_S)) * HORA_SECONDS(1);
     task->first = hora_clock_now(view) + delay;
     task->every = HORA_MINUTES(5) + (hora_ns)(mix(task->seed + 2) % (uint64_t)HORA_HOURS(6));
     spec.fixed_rate = task->kind == RATE ? task->every : 0;
@@ -158,8 +162,8 @@ static void start_mixed(struct task *task, int threads, int64_t seconds)
     spec.next = task->kind == NEXT ? next_of : NULL;
     spec.next_arg = task->kind == NEXT ? task : NULL;
     spec.initial_delay = task->kind == NEXT ? 0 : delay;
-    MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task), &spec, NULL,
-                                      NULL) == 0);
+    MUST(hora_scheduler_schedule_with(scheduler, HORA_TASK(threads == 1 ? run_traced : run_mixed, task),
+                                      &spec, NULL, NULL) == 0);
 }
 
 /* How often it must have run by now. */
@@ -183,7 +187,8 @@ static void live_with_many(const char *what, int threads, int days, uint64_t see
     atomic_store(&multiset, 0);
     atomic_store(&mixed_runs, 0);
     for (int i = 0; i < TASKS; i++) {
-        tasks[i] = (struct task){.kind = (enum kind)(i % KINDS), .id = i, .seed = mix(seed + (uint64_t)i * KINDS)};
+        tasks[i] =
+            (struct task){.kind = (enum kind)(i % KINDS), .id = i, .seed = mix(seed + (uint64_t)i * KINDS)};
         start_mixed(&tasks[i], threads, seconds);
     }
     double took = live_for(seconds);
@@ -209,7 +214,8 @@ int main(int argc, char **argv)
     uint64_t first_trace = trace, first_set = atomic_load(&multiset);
     live_with_many("10000 tasks, again", 1, mixed_days, seed);
     MUST(trace == first_trace && atomic_load(&multiset) == first_set);
-    int fewer = mixed_days < 10 ? mixed_days : mixed_days / 10; /* each moment is handed from thread to thread */
+    int fewer =
+        mixed_days < 10 ? mixed_days : mixed_days / 10; /* each moment is handed from thread to thread */
     live_with_many("10000 tasks", 1, fewer, seed);
     first_set = atomic_load(&multiset);
     live_with_many("10000 tasks, 4 workers", 4, fewer, seed);

@@ -172,7 +172,8 @@ static void produce_all(void)
 
 struct sums {
     int64_t by_workers, by_callers, refused, dropped;
-    int64_t overtaken; /* the most that started from the return of a call until a worker was free for its task */
+    int64_t
+        overtaken; /* the most that started from the return of a call until a worker was free for its task */
 };
 
 /* Rule 1, task by task. */
@@ -206,7 +207,8 @@ static void check_counts(const struct sums *sums)
     MUST(stats.rejected == (trial->reject == HORA_REJECT_DISCARD_OLDEST ? sums->dropped : 0));
     MUST(trial->reject == HORA_REJECT_ABORT || sums->refused == 0);
     MUST(trial->reject == HORA_REJECT_CALLER_RUNS || sums->by_callers == 0);
-    MUST(trial->reject == HORA_REJECT_DISCARD || trial->reject == HORA_REJECT_DISCARD_OLDEST || sums->dropped == 0);
+    MUST(trial->reject == HORA_REJECT_DISCARD || trial->reject == HORA_REJECT_DISCARD_OLDEST ||
+         sums->dropped == 0);
     MUST(trial->capacity > 0 || sums->by_workers == work_count);
 }
 
@@ -220,7 +222,8 @@ static size_t check_memory(void)
         left = memory_above(memory_now());
     }
     MUST(left <= LEFT_BYTES);
-    MUST(most <= BOUNDED_BYTES + (trial->capacity > 0 ? 0 : (size_t)atomic_load(&queued_most) * WAITING_BYTES));
+    MUST(most <=
+         BOUNDED_BYTES + (trial->capacity > 0 ? 0 : (size_t)atomic_load(&queued_most) * WAITING_BYTES));
     return left;
 }
 
@@ -256,8 +259,8 @@ static void report(const struct sums *sums, size_t left)
     free(values);
     printf("| %s | %" PRId64 " | %" PRId64 " | %" PRId64 " | %" PRId64
            " | %.0f, %.0f | %.1f, %.1f | %d | %zu | %zu |\n",
-           trial->name, sums->by_workers, sums->by_callers, sums->refused, sums->dropped, waits[0], waits[1], calls[0],
-           calls[1], atomic_load(&queued_most), atomic_load(&memory_most) / 1024, left / 1024);
+           trial->name, sums->by_workers, sums->by_callers, sums->refused, sums->dropped, waits[0], waits[1],
+           calls[0], calls[1], atomic_load(&queued_most), atomic_load(&memory_most) / 1024, left / 1024);
     (void)fflush(stdout);
 }
 
@@ -268,9 +271,9 @@ static void open_pool(void)
     if (trial->how == SCHEDULE)
         MUST(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = WORKERS), &pool, NULL) == 0);
     else
-        MUST(hora_pool_new(
-                 HORA_POOL_OPTIONS(.core_threads = WORKERS, .queue_capacity = trial->capacity, .reject = trial->reject),
-                 &pool, NULL) == 0);
+        MUST(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = WORKERS, .queue_capacity = trial->capacity,
+                                             .reject = trial->reject),
+                           &pool, NULL) == 0);
 }
 
 static void play(const struct trial *next)
@@ -314,9 +317,9 @@ int main(int argc, char **argv)
     work_count = (atoi(argv[1]) + PRODUCERS - 1) / PRODUCERS * PRODUCERS;
     works = calloc((size_t)work_count, sizeof *works);
     MUST(work_count > 0 && works != NULL);
-    printf(
-        "| queue, rule | run by workers | by callers | refused | dropped | waited, us: p50, p99 | call, us: p50, p99 | "
-        "waiting at most | KB at most | KB left |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("| queue, rule | run by workers | by callers | refused | dropped | waited, us: p50, p99 | call, "
+           "us: p50, p99 | "
+           "waiting at most | KB at most | KB left |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++)
         play(&trials[i]);
     free(works);

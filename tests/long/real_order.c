@@ -99,8 +99,8 @@ static void schedule(struct timer *timer, uint64_t draw)
     if (at_moments) {
         hora_ns moment = (hora_clock_now(line) - origin + delay) / HORA_MS(2) + 1;
         hora_instant at = {origin + moment * HORA_MS(2)};
-        error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at), &timer->future,
-                                             NULL);
+        error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, timer), HORA_SCHEDULE(.at = at),
+                                             &timer->future, NULL);
     } else {
         error = hora_scheduler_schedule(scheduler, HORA_TASK(run, timer), delay, &timer->future);
     }
@@ -164,8 +164,9 @@ static void build_latest(int worker)
     int count = start_counts[worker];
     for (int level = 0; 1 << level <= count; level++) {
         for (int i = 0; i + (1 << level) <= count; i++)
-            latest[level][i] = level == 0 ? starts[worker][i]
-                                          : later_of(latest[level - 1][i], latest[level - 1][i + (1 << (level - 1))]);
+            latest[level][i] =
+                level == 0 ? starts[worker][i]
+                           : later_of(latest[level - 1][i], latest[level - 1][i + (1 << (level - 1))]);
     }
 }
 

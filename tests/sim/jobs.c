@@ -81,7 +81,8 @@ void jobs_begin(const hora_scheduler_options *options)
     hora_error why;
     hora_scheduler_options own = *options;
     const hora_admission admission = HORA_INIT(hora_admission);
-    if (getenv("HORA_TEST_ADMISSION") != NULL && !own.keep_cancelled) /* without task options all is as ever */
+    if (getenv("HORA_TEST_ADMISSION") != NULL &&
+        !own.keep_cancelled) /* without task options all is as ever */
         own.admission = &admission;
     for (int i = 0; i < JOBS; i++)
         jobs[i] = (struct job){0};
@@ -132,7 +133,8 @@ hora_future *jobs_gap(int i, hora_ns delay, hora_ns gap)
     jobs[i].due = jobs_now() + delay;
     jobs[i].gap = gap;
     bound(&jobs[i]);
-    return accepted(hora_scheduler_schedule_with_fixed_delay(scheduler, JOB(i), delay, gap, &future), &future);
+    return accepted(hora_scheduler_schedule_with_fixed_delay(scheduler, JOB(i), delay, gap, &future),
+                    &future);
 }
 
 void jobs_unref(hora_future *future)

@@ -78,8 +78,8 @@ static void reset(int core_threads)
 static void begin(int core_threads)
 {
     reset(core_threads);
-    CHECK_OK(
-        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()), &pool, NULL));
+    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()),
+                           &pool, NULL));
 }
 
 static void make_narrow(int most)
@@ -165,8 +165,9 @@ LARGE_SCENARIO(admission_reserve_is_kept)
 LARGE_SCENARIO(admission_tasks_have_a_thread_each)
 {
     reset(1);
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = MOST, .admission = HORA_ADMISSION()),
-                           &pool, NULL));
+    CHECK_OK(hora_pool_new(
+        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = MOST, .admission = HORA_ADMISSION()), &pool,
+        NULL));
     CHECK_OK(hora_pool_prestart(pool) < 0 ? -1 : 0);
     CHECK_OK(hora_pool_set_max_threads(pool, 2, NULL));
     for (int i = 0; i < 3; i++)
@@ -178,9 +179,11 @@ SCENARIO(admission_rate_is_in_time)
 {
     hora_class *polite;
     begin(1);
-    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = SPAN), &polite, NULL));
+    CHECK_OK(
+        hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = SPAN), &polite, NULL));
     submit(0, NULL, 0, 0);
-    CHECK_OK(hora_future_get(runs[0].future, NULL)); /* the worker has begun: from here on only it looks at the time */
+    CHECK_OK(hora_future_get(runs[0].future,
+                             NULL)); /* the worker has begun: from here on only it looks at the time */
     for (int i = 1; i < 4; i++)
         submit(i, polite, 0, 0);
     for (int i = 1; i < 4; i++)
@@ -271,8 +274,8 @@ LARGE_SCENARIO(admission_class_is_widened_for_those_who_wait)
     begin(2);
     make_narrow(1);
     CHECK_OK(hora_latch_new(1, NULL, &gate, NULL));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate), HORA_TASK_OPTIONS(.task_class = narrow),
-                                   &first, NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_the_gate, gate),
+                                   HORA_TASK_OPTIONS(.task_class = narrow), &first, NULL));
     submit(0, narrow, 0, 0);
     widen(NULL);
     CHECK_OK(hora_future_get(runs[0].future, NULL));
@@ -324,8 +327,8 @@ LARGE_SCENARIO(admission_task_awaited_by_its_own_pool)
     submit(0, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL),
-                                   HORA_TASK_OPTIONS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT), &outer,
-                                   NULL));
+                                   HORA_TASK_OPTIONS(.task_class = narrow, .priority = HORA_PRIORITY_URGENT),
+                                   &outer, NULL));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -352,7 +355,8 @@ static int let_go(void *arg, void **ret_result)
 
 static void submit_other(int i, hora_run_fn run, hora_latch *latch, uint64_t key)
 {
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key), &runs[i].future, NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(run, latch), HORA_TASK_OPTIONS(.key = key),
+                                   &runs[i].future, NULL));
 }
 
 /* A task that a waiting worker has run frees its key, and that worker goes on with something else. So another worker, which
@@ -383,8 +387,8 @@ static void begin_scheduler(int core_threads)
 {
     begin(core_threads);
     CHECK_OK(hora_pool_free(pool));
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()),
-                                &pool, NULL));
+    CHECK_OK(hora_scheduler_new(
+        HORA_SCHEDULER_OPTIONS(.core_threads = core_threads, .admission = HORA_ADMISSION()), &pool, NULL));
 }
 
 static void schedule(int i, hora_ns delay, hora_class *of, uint64_t key, int number)
@@ -411,9 +415,11 @@ SCENARIO(admission_scheduler_rate_is_in_time)
 {
     hora_class *polite;
     begin_scheduler(1);
-    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = 10 * SPAN), &polite, NULL));
+    CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "polite", .rate = 1, .per = 10 * SPAN), &polite,
+                            NULL));
     schedule(3, 0, NULL, 0, 0);
-    CHECK_OK(hora_future_get(runs[3].future, NULL)); /* the worker has begun: from here on only it looks at the time */
+    CHECK_OK(hora_future_get(runs[3].future,
+                             NULL)); /* the worker has begun: from here on only it looks at the time */
     schedule(0, 0, polite, 0, 0);
     schedule(1, 0, polite, 0, 0);
     schedule(2, SPAN, NULL, 0, 0);
@@ -438,12 +444,12 @@ static int beat(void *arg, void **ret_result)
 static hora_future *series(hora_class *of, bool overlaps)
 {
     hora_future *future = NULL;
-    CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(beat, overlaps ? &runs : NULL),
-                                          HORA_SCHEDULE(.initial_delay = SPAN, .fixed_rate = SPAN, .count = 3,
-                                                        .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
-                                                        .overlap_max = overlaps ? 3 : 0,
-                                                        .options = HORA_TASK_OPTIONS(.task_class = of)),
-                                          &future, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        pool, HORA_TASK(beat, overlaps ? &runs : NULL),
+        HORA_SCHEDULE(.initial_delay = SPAN, .fixed_rate = SPAN, .count = 3,
+                      .overlap = overlaps ? HORA_OVERLAP_ALLOW : HORA_OVERLAP_NEVER,
+                      .overlap_max = overlaps ? 3 : 0, .options = HORA_TASK_OPTIONS(.task_class = of)),
+        &future, NULL));
     return future;
 }
 
@@ -523,8 +529,8 @@ LARGE_SCENARIO(admission_series_that_waits_meets_shutdown)
     make_narrow(1);
     for (int i = 0; i < 2; i++)
         CHECK_OK(hora_latch_new(1, NULL, &both[i], NULL));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_cancelled, both), HORA_TASK_OPTIONS(.task_class = narrow),
-                                   &runs[0].future, NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_cancelled, both),
+                                   HORA_TASK_OPTIONS(.task_class = narrow), &runs[0].future, NULL));
     CHECK_OK(hora_latch_await(both[0]));
     awaited = series(narrow, false);
     CHECK_OK(hora_latch_count_down(both[1]));
@@ -569,8 +575,8 @@ LARGE_SCENARIO(admission_scheduler_task_awaited_by_its_own_pool)
     schedule(1, SPAN, NULL, 7, 0);
     schedule(0, SPAN, narrow, 7, 1);
     CHECK_OK(hora_class_set(narrow, HORA_CLASS_OPTIONS(.limit = 1), NULL));
-    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL), HORA_TASK_OPTIONS(.task_class = narrow),
-                                   &outer, NULL));
+    CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(wait_for_first, NULL),
+                                   HORA_TASK_OPTIONS(.task_class = narrow), &outer, NULL));
     CHECK_OK(hora_future_get(outer, NULL));
     (void)hora_future_unref(outer);
     CHECK_OK(hora_future_get(runs[1].future, NULL));
@@ -592,12 +598,14 @@ static void use_without(void)
     hora_class *one = NULL;
     hora_future *future = NULL;
     int accepted = 0;
-    if (!is_lack(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "one", .limit = 1, .rate = 4, .per = 1), &one, NULL)))
+    if (!is_lack(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "one", .limit = 1, .rate = 4, .per = 1),
+                                &one, NULL)))
         (void)is_lack(hora_class_set(one, HORA_CLASS_OPTIONS(.limit = 1, .rate = 5, .per = 1), NULL));
     for (int i = 0; i < 3; i++) {
         runs[i] = (struct run){.key = 7, .number = i};
         if (!is_lack(hora_pool_submit_with(pool, HORA_TASK(work, &runs[i], .drop = count_drop),
-                                           HORA_TASK_OPTIONS(.task_class = one, .key = 7), &runs[i].future, NULL)))
+                                           HORA_TASK_OPTIONS(.task_class = one, .key = 7), &runs[i].future,
+                                           NULL)))
             accepted++;
     }
     if (!is_lack(hora_future_new(HORA_TASK(work, &runs[3], .drop = count_drop), &future))) {
@@ -616,7 +624,8 @@ static void use_without(void)
 SWEEP(admission_pool_survives_every_failure)
 {
     reset(2);
-    if (is_lack(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
+    if (is_lack(
+            hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
         return;
     use_without();
     free_pool(pool);
@@ -626,14 +635,15 @@ SWEEP(admission_scheduler_survives_every_failure)
 {
     reset(2);
     limit = 3;
-    if (is_lack(
-            hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL)))
+    if (is_lack(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()),
+                                   &pool, NULL)))
         return;
     hora_future *future = NULL;
-    (void)is_lack(hora_scheduler_schedule_with(pool, HORA_TASK(beat, NULL),
-                                               HORA_SCHEDULE(.fixed_rate = SPAN, .overlap = HORA_OVERLAP_ALLOW,
-                                                             .overlap_max = 2, .options = HORA_TASK_OPTIONS(.key = 7)),
-                                               &future, NULL));
+    (void)is_lack(
+        hora_scheduler_schedule_with(pool, HORA_TASK(beat, NULL),
+                                     HORA_SCHEDULE(.fixed_rate = SPAN, .overlap = HORA_OVERLAP_ALLOW,
+                                                   .overlap_max = 2, .options = HORA_TASK_OPTIONS(.key = 7)),
+                                     &future, NULL));
     use_without();
     if (future != NULL)
         CHECK(hora_future_cancel(future, false) != HORA_CANCEL_TOO_LATE);

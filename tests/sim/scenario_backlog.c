@@ -81,7 +81,8 @@ static void wakes_both_takers(int capacity)
 {
     void *got[2] = {NULL, NULL};
     begin(capacity);
-    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]), test_thread_start(NULL, take_one, &got[1])};
+    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]),
+                             test_thread_start(NULL, take_one, &got[1])};
     post(0);
     post(1);
     test_thread_join(takers[0]);
@@ -376,7 +377,9 @@ static void step_in(int capacity)
     bool by_hand = test_random(4) == 0;
     if (model_size == VALUES - 1)
         return;
-    int error = as_task ? post_task(item) : by_hand ? hora_queue_offer(queue, item) : offer_item(queue, item, &books);
+    int error = as_task   ? post_task(item)
+                : by_hand ? hora_queue_offer(queue, item)
+                          : offer_item(queue, item, &books);
     CHECK_ERROR(error, model_size < capacity ? 0 : HORA_EFULL);
     if (error == 0)
         model[model_size++] = item;
@@ -395,8 +398,8 @@ static void step_out(void)
 
 static void step_aside(void)
 {
-    void *item =
-        model_size > 0 && test_random(4) > 0 ? model[test_random((uint32_t)model_size)] : &values[test_random(VALUES)];
+    void *item = model_size > 0 && test_random(4) > 0 ? model[test_random((uint32_t)model_size)]
+                                                      : &values[test_random(VALUES)];
     if (by_value && number_of(item) % 2 != 0)
         return; /* a task: which of them equal which is not for the queue to know */
     int at = model_find(item);

@@ -44,7 +44,8 @@ static int run(void *arg, void **ret_result)
 static int post_task(void *value)
 {
     hora_task task = {.run = run, .arg = value};
-    return hora__work_kind_of(queue)->offer(queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(
+        queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
 }
 
 static void *next_of(struct hora__hold *hold)

@@ -39,8 +39,8 @@ static hora_future *once_at(int i, hora_ns at)
     hora_future *future;
     jobs[i].on_wall = true;
     jobs[i].due = at;
-    CHECK_OK(
-        hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}), &future, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}),
+                                          &future, NULL));
     return future;
 }
 
@@ -50,8 +50,8 @@ static hora_future *rate_on_wall(int i, hora_ns at, hora_ns every, int64_t count
     jobs[i].on_wall = true;
     jobs[i].due = at;
     CHECK_OK(hora_scheduler_schedule_with(
-        scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}, .fixed_rate = every, .count = count), &future,
-        NULL));
+        scheduler, JOB(i), HORA_SCHEDULE(.at = {jobs_wall_start + at}, .fixed_rate = every, .count = count),
+        &future, NULL));
     return future;
 }
 
@@ -115,7 +115,8 @@ SCENARIO(clocks_suspend_meets_leader)
     hora_future *boot;
     begin(1, false);
     CHECK_OK(hora_scheduler_schedule_with(
-        scheduler, JOB(0), HORA_SCHEDULE(.initial_delay = 100 * SECOND, .clock = HORA_CLOCK_BOOTTIME), &boot, NULL));
+        scheduler, JOB(0), HORA_SCHEDULE(.initial_delay = 100 * SECOND, .clock = HORA_CLOCK_BOOTTIME), &boot,
+        NULL));
     hora_future *own = jobs_once(1, 50 * SECOND);
     jobs[1].punctual = true;
     hora__sim_suspend(200 * SECOND);
@@ -180,7 +181,8 @@ static void set_back_meets_series(int core, hora_ns takes, hora_ns at)
 {
     begin(core, false);
     jobs[0].takes = takes;
-    hora_future *other = jobs_once(1, 5000 * SECOND); /* so that somebody leads, and watches, while the series runs */
+    hora_future *other =
+        jobs_once(1, 5000 * SECOND); /* so that somebody leads, and watches, while the series runs */
     hora_future *future = rate_on_wall(0, 100 * SECOND, 10 * SECOND, 3);
     jobs[0].due = -1000 * SECOND; /* it may have been taken when the wall is set back */
     jobs_sleep_until(at);
@@ -252,7 +254,8 @@ SCENARIO(clocks_event_is_told)
     jobs[0].on_wall = true;
     jobs[0].due = 100 * SECOND;
     CHECK_OK(hora_scheduler_schedule_with(scheduler, HORA_TASK(check_told, &jobs[0], .drop = jobs_drop),
-                                          HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future, NULL));
+                                          HORA_SCHEDULE(.at = {jobs_wall_start + 100 * SECOND}), &future,
+                                          NULL));
     hora__sim_step_wall(200 * SECOND);
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact()) {
@@ -294,8 +297,8 @@ SCENARIO(clocks_virtual_step_meets_leader)
     hora_virtual_clock *clock;
     hora_future *future;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
-    jobs_begin(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                      .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)));
     CHECK_OK(hora_scheduler_schedule_with(
         scheduler, JOB(0), HORA_SCHEDULE(.initial_delay = 100, .clock = HORA_CLOCK_WALL), &future, NULL));
     CHECK_OK(hora_virtual_clock_step_wall(clock, 99));
@@ -321,8 +324,8 @@ static void end_thread_once(hora_pool *from, const hora_event *event, void *cont
 static void teller_ends(int core)
 {
     events = 0;
-    jobs_begin(
-        HORA_SCHEDULER_OPTIONS(.core_threads = core, .listener = HORA_LISTENER(.clock_stepped = end_thread_once)));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core,
+                                      .listener = HORA_LISTENER(.clock_stepped = end_thread_once)));
     hora_future *future = once_at(0, 100 * SECOND);
     hora__sim_step_wall(100 * SECOND);
     CHECK_OK(hora_future_get(future, NULL));

@@ -57,8 +57,8 @@ static hora_listener counting(void)
 {
     runs = drops = started = done = failed = rejected = skipped = stepped = thread_failures = 0;
     return *HORA_LISTENER(.started = count_started, .done = count_done, .failed = count_failed,
-                          .rejected = count_rejected, .skipped = count_skipped, .thread_failed = count_thread_failed,
-                          .clock_stepped = count_stepped);
+                          .rejected = count_rejected, .skipped = count_skipped,
+                          .thread_failed = count_thread_failed, .clock_stepped = count_stepped);
 }
 
 static int work(void *arg, void **ret_result)
@@ -123,7 +123,8 @@ LARGE_SCENARIO(events_of_tasks_that_meet_shutdown)
 /* The second task waits for room, and finds it or the shutdown. */
 LARGE_SCENARIO(events_of_tasks_that_wait_for_room)
 {
-    submit_meets_shutdown(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
+    submit_meets_shutdown(
+        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
 }
 
 /* Which of them is dropped depends on who comes first; each is told of once. */
@@ -160,7 +161,8 @@ static void after(hora_pool *told, const hora_run_info *run, void *arg)
 LARGE_SCENARIO(events_of_threads_that_end)
 {
     hora_listener own = counting();
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = &own, .after = after), &pool, NULL));
+    CHECK_OK(
+        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = &own, .after = after), &pool, NULL));
     CHECK_OK(execute(end_thread));
     CHECK_OK(execute(work));
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));
@@ -208,12 +210,13 @@ LARGE_SCENARIO(events_of_a_series_that_is_late)
     hora_virtual_clock *clock;
     hora_future *series = NULL;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &own,
-                                                       .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)),
-                                &pool, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(work, NULL, .drop = count_drop),
-                                          HORA_SCHEDULE(.fixed_rate = HORA_SECONDS(1), .missed = HORA_MISSED_ONCE),
-                                          &series, NULL));
+    CHECK_OK(hora_scheduler_new(
+        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &own,
+                               .clock = hora_virtual_clock_view(clock, HORA_CLOCK_MONOTONIC)),
+        &pool, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        pool, HORA_TASK(work, NULL, .drop = count_drop),
+        HORA_SCHEDULE(.fixed_rate = HORA_SECONDS(1), .missed = HORA_MISSED_ONCE), &series, NULL));
     test_thread *other = test_thread_start(NULL, leap, clock);
     test_thread_join(other);
     CHECK_OK(hora_pool_shutdown_now(pool, NULL));

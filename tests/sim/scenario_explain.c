@@ -43,7 +43,8 @@ static void explain(hora_future *future)
     CHECK(strncmp(text, "work (w.c:1) ", 13) == 0);
     bool says_done = says(text, "succeeded") || says(text, "was abandoned") || says(text, "was cancelled") ||
                      says(text, "was rejected") || says(text, "is over");
-    bool says_waits = says(text, "in the queue") || says(text, "about to run it") || says(text, "waits for its time");
+    bool says_waits =
+        says(text, "in the queue") || says(text, "about to run it") || says(text, "waits for its time");
     bool says_runs = says(text, "work (w.c:1) is running");
     CHECK(!was_done || says_done);
     CHECK(!says_done || is_done);
@@ -156,7 +157,8 @@ LARGE_SCENARIO(explain_meets_a_series)
     hora_future *series = NULL, *once = NULL;
     begun = ended = 0;
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1), &pool, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &series, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &series,
+                                          NULL));
     CHECK_OK(hora_scheduler_schedule(pool, &task, 5, &once));
     test_thread *other = test_thread_start(NULL, explain_twice, series);
     explain(once);
@@ -225,10 +227,12 @@ LARGE_SCENARIO(dump_meets_a_scheduler)
 {
     hora_future *future = NULL;
     begun = ended = 0;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), &pool, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()), &pool,
+                                NULL));
     test_thread *other = test_thread_start(NULL, dump_into, &pages[1]);
     CHECK_OK(hora_scheduler_schedule(pool, &task, 5, NULL));
-    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &future, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 2), &future,
+                                          NULL));
     dump_into(&pages[0]);
     test_thread *canceller = test_thread_start(NULL, cancel, future);
     dump_into(&pages[0]);
@@ -260,9 +264,9 @@ LARGE_SCENARIO(explain_and_dump_meet_admission)
     begin(HORA_POOL_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()));
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++)
-        CHECK_OK(hora_pool_submit_with(pool, &task,
-                                       HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0),
-                                       &futures[i], NULL));
+        CHECK_OK(hora_pool_submit_with(
+            pool, &task, HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0),
+            &futures[i], NULL));
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);
     explain(futures[1]);
@@ -284,12 +288,15 @@ LARGE_SCENARIO(explain_and_dump_meet_a_scheduler_with_admission)
     hora_class *narrow = NULL;
     hora_future *futures[3] = {NULL, NULL, NULL};
     begun = ended = 0;
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()), &pool, NULL));
+    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2, .admission = HORA_ADMISSION()),
+                                &pool, NULL));
     CHECK_OK(hora_class_new(pool, HORA_CLASS_OPTIONS(.name = "narrow", .limit = 1), &narrow, NULL));
     for (int i = 0; i < 3; i++) {
-        const hora_task_options *options = HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
+        const hora_task_options *options =
+            HORA_TASK_OPTIONS(.task_class = i < 2 ? narrow : NULL, .key = i > 0 ? 7 : 0);
         CHECK_OK(hora_scheduler_schedule_with(
-            pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 1 + i % 2, .options = options), &futures[i], NULL));
+            pool, &task, HORA_SCHEDULE(.fixed_rate = 10, .count = 1 + i % 2, .options = options), &futures[i],
+            NULL));
     }
     test_thread *other = test_thread_start(NULL, explain_twice, futures[2]);
     test_thread *canceller = test_thread_start(NULL, cancel, futures[1]);

@@ -34,7 +34,8 @@ static void count_result_drop(void *result)
 static void begin(hora_run_fn run)
 {
     runs = drops = result_drops = told = 0;
-    CHECK_OK(hora_future_new(HORA_TASK(run, &value, .drop = count_drop, .drop_result = count_result_drop), &future));
+    CHECK_OK(hora_future_new(HORA_TASK(run, &value, .drop = count_drop, .drop_result = count_result_drop),
+                             &future));
 }
 
 static void end(void)

@@ -33,7 +33,8 @@ static int open_pool(void)
 {
     runs = grown = shrunk = 0;
     return hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .keep_alive = HORA_SECONDS(1),
-                                           .listener = HORA_LISTENER(.resized = count_resized), .grow_after = BOUND),
+                                           .listener = HORA_LISTENER(.resized = count_resized),
+                                           .grow_after = BOUND),
                          &pool, NULL);
 }
 
@@ -94,7 +95,8 @@ LARGE_SCENARIO(growth_wakes_again)
     CHECK_OK(open_pool());
     execute(nothing);
     execute(nothing);
-    CHECK_OK(hora_clock_sleep(NULL, BOUND / 2)); /* as long as the watch does: it finds the queue empty about now */
+    CHECK_OK(hora_clock_sleep(NULL,
+                              BOUND / 2)); /* as long as the watch does: it finds the queue empty about now */
     test_thread *other = test_thread_start(NULL, put_both, NULL);
     test_thread_join(other);
     CHECK_OK(hora_pool_close_for(pool, HORA_FOREVER));

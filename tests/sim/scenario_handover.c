@@ -263,6 +263,6 @@ MEDIUM_SCENARIO(execute_with_admission_goes_on_after_the_end)
 LARGE_SCENARIO(execute_with_a_rule_meets_shutdown)
 {
     static const hora_reject rules[] = {HORA_REJECT_BLOCK, HORA_REJECT_ABORT};
-    meets_shutdown(
-        HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = rules[test_random(2)], .after = after));
+    meets_shutdown(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = rules[test_random(2)],
+                                     .after = after));
 }

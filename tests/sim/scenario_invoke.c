@@ -340,8 +340,8 @@ static void sweep_all(const hora_executor *executor, struct threads *threads)
     reset();
     works[1].code = CODE;
     hora_future *futures[MOST] = {NULL, NULL, NULL};
-    bool failed =
-        refused(hora_executor_invoke_all(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, futures));
+    bool failed = refused(
+        hora_executor_invoke_all(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, futures));
     join_all(threads);
     for (int i = 0; i < MOST; i++) {
         CHECK_INT(futures[i] == NULL, failed);
@@ -363,8 +363,8 @@ static void sweep_any(const hora_executor *executor, struct threads *threads)
     works[0].code = CODE;
     void *result = NULL;
     int failure = 0;
-    int error =
-        hora_executor_invoke_any(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST, &result, &failure);
+    int error = hora_executor_invoke_any(executor, (const hora_task *[]){WORK(0), WORK(1), WORK(2)}, MOST,
+                                         &result, &failure);
     CHECK(error == HORA_EFAILED || refused(error) || result != NULL);
     if (error == HORA_EFAILED) /* a thread had no memory to run its task, and cancelled it */
         CHECK(failure == HORA_ECANCELED || failure == CODE);

@@ -134,7 +134,8 @@ static bool always(const void *context)
 /* Out by the short way, or the long one. */
 static bool take_out(int i)
 {
-    return hora__timer_queue_cancel_in_lane(posts[i], always, NULL) || hora_queue_remove(queue, &posts[i]->future) == 1;
+    return hora__timer_queue_cancel_in_lane(posts[i], always, NULL) ||
+           hora_queue_remove(queue, &posts[i]->future) == 1;
 }
 
 static void take_one(void *arg)

@@ -44,10 +44,10 @@ static hora_listener counting(void)
 static bool try_begin(int threads, hora_ns stuck_after)
 {
     hora_listener listener = counting();
-    int error =
-        hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads, .watchdog = HORA_WATCHDOG(.stuck_after = stuck_after),
-                                        .listener = &listener),
-                      &pool, NULL);
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = threads,
+                                                .watchdog = HORA_WATCHDOG(.stuck_after = stuck_after),
+                                                .listener = &listener),
+                              &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     return error == 0;
 }
@@ -60,7 +60,8 @@ static void begin(int threads)
 static void begin_scheduler(void)
 {
     hora_listener listener = counting();
-    CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL));
+    CHECK_OK(
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL));
 }
 
 static void end(void)
@@ -191,8 +192,8 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
     CHECK_OK(hora_pool_submit(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop), &first));
     came = hora_clock_now(NULL);
     CHECK_OK(hora_scheduler_schedule_with(pool, HORA_TASK(begin_in_time, NULL, .drop = count_drop),
-                                          HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.start_within = SPAN)), &second,
-                                          NULL));
+                                          HORA_SCHEDULE(.options = HORA_TASK_OPTIONS(.start_within = SPAN)),
+                                          &second, NULL));
     int outcome = outcome_of(second);
     CHECK(outcome == HORA_EEXPIRED || (!test_is_exact() && outcome == 0));
     CHECK_OK(outcome_of(first));
@@ -204,8 +205,9 @@ MEDIUM_SCENARIO(limit_of_a_scheduled_task_meets_begin)
 MEDIUM_SCENARIO(limit_of_an_admitted_task_meets_begin)
 {
     hora_listener listener = counting();
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(), .listener = &listener),
-                           &pool, NULL));
+    CHECK_OK(hora_pool_new(
+        HORA_POOL_OPTIONS(.core_threads = 1, .admission = HORA_ADMISSION(), .listener = &listener), &pool,
+        NULL));
     hora_future *futures[3];
     futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.key = 7));
     came = hora_clock_now(NULL);
@@ -284,8 +286,8 @@ SCENARIO(limit_run_for_never_meets_the_next_run)
     hora_future *future;
     CHECK_OK(hora_scheduler_schedule_with(
         pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
-        HORA_SCHEDULE(.fixed_delay = 1, .count = 2, .options = HORA_TASK_OPTIONS(.run_limit = SPAN + 1)), &future,
-        NULL));
+        HORA_SCHEDULE(.fixed_delay = 1, .count = 2, .options = HORA_TASK_OPTIONS(.run_limit = SPAN + 1)),
+        &future, NULL));
     CHECK_OK(hora_future_get(future, NULL));
     if (test_is_exact())
         CHECK_INT(interrupts, 0);
@@ -346,7 +348,8 @@ SCENARIO(limit_replaced_worker_is_waited_for)
     lasts = 2L * SPAN;
     ended = 0;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_while_and_say, &lasts, .drop = count_drop),
-                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL, NULL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL,
+                                   NULL));
     hora_future *future = submit(work, HORA_TASK_OPTIONS(.priority = HORA_PRIORITY_NORMAL));
     CHECK_OK(hora_future_get(future, NULL));
     (void)hora_future_unref(future);
@@ -379,7 +382,8 @@ SCENARIO(limit_replaced_worker_takes_nothing)
     static hora_ns lasts;
     lasts = SPAN + 1;
     CHECK_OK(hora_pool_submit_with(pool, HORA_TASK(take_a_long_while, &lasts, .drop = count_drop),
-                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL, NULL));
+                                   HORA_TASK_OPTIONS(.stuck_after = SPAN, .replace_stuck = true), NULL,
+                                   NULL));
     for (int i = 0; i < 3; i++)
         CHECK_OK(hora_pool_execute(pool, HORA_TASK(take_turns, NULL)));
     CHECK_OK(hora_pool_shutdown(pool));
@@ -421,8 +425,8 @@ MEDIUM_SCENARIO(limit_meets_the_end_of_the_pool)
     begin(1);
     hora_future *futures[2];
     futures[0] = submit(take_a_while, HORA_TASK_OPTIONS(.finish_within = SPAN / 2, .run_limit = SPAN / 2));
-    futures[1] =
-        submit(work_perhaps_interrupted, HORA_TASK_OPTIONS(.start_within = SPAN / 2, .finish_within = 5L * SPAN));
+    futures[1] = submit(work_perhaps_interrupted,
+                        HORA_TASK_OPTIONS(.start_within = SPAN / 2, .finish_within = 5L * SPAN));
     test_thread *other = test_thread_start(NULL, stop, NULL);
     test_thread_join(other);
     end();
@@ -463,11 +467,11 @@ SWEEP(limits_survive_every_failure)
         return;
     int accepted = 0;
     for (int i = 0; i < 3; i++) {
-        int error =
-            hora_pool_submit_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
-                                  HORA_TASK_OPTIONS(.start_within = SPAN, .finish_within = 2L * SPAN,
-                                                    .run_limit = SPAN / 2, .stuck_after = 1, .replace_stuck = i == 0),
-                                  NULL, NULL);
+        int error = hora_pool_submit_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop),
+                                          HORA_TASK_OPTIONS(.start_within = SPAN, .finish_within = 2L * SPAN,
+                                                            .run_limit = SPAN / 2, .stuck_after = 1,
+                                                            .replace_stuck = i == 0),
+                                          NULL, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }
@@ -480,7 +484,8 @@ SWEEP(limits_survive_every_failure)
 SWEEP(limits_of_a_scheduler_survive_every_failure)
 {
     hora_listener listener = counting();
-    int error = hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL);
+    int error =
+        hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = &listener), &pool, NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error < 0)
         return;
@@ -498,8 +503,8 @@ SWEEP(limits_of_a_scheduler_survive_every_failure)
             spec.overlap_max = 2;
         }
         spec.options = &limits;
-        error =
-            hora_scheduler_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec, NULL, NULL);
+        error = hora_scheduler_schedule_with(pool, HORA_TASK(take_a_while, NULL, .drop = count_drop), &spec,
+                                             NULL, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         accepted += error == 0;
     }

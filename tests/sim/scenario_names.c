@@ -187,8 +187,9 @@ LARGE_SCENARIO(names_are_told_while_the_task_is_cancelled)
 {
     hora_task task = task_of(&cargo);
     CHECK_OK(hora_future_new(&task, &future));
-    CHECK_OK(hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.rejected = check_event)),
-                           &pool, NULL));
+    CHECK_OK(hora_pool_new(
+        HORA_POOL_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.rejected = check_event)), &pool,
+        NULL));
     CHECK_OK(hora_pool_shutdown(pool));
     test_thread *other = test_thread_start(NULL, cancel, hora_future_ref(future));
     CHECK_ERROR(hora_pool_execute_future(pool, future), HORA_EREJECTED);

@@ -277,8 +277,8 @@ static void post(int i)
 {
     hora_task task = {.run = nothing, .arg = &sent[i]};
     hora__counter_set(&sent[i], 1);
-    CHECK_OK(hora__work_kind_of(backlog)->offer(backlog,
-                                                &(struct hora__offer){.task = &task, .control = &gate, .closed = 1}));
+    CHECK_OK(hora__work_kind_of(backlog)->offer(
+        backlog, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1}));
 }
 
 /* As a worker does. What comes not detached is the word itself. */
@@ -305,7 +305,8 @@ LARGE_SCENARIO(order_of_claims)
     hora__backlog_open_books(backlog, &books);
     for (int i = 0; i < TASKS / 2; i++)
         post(i);
-    test_thread *takers[] = {test_thread_start(NULL, take_all, NULL), test_thread_start(NULL, take_all, NULL)};
+    test_thread *takers[] = {test_thread_start(NULL, take_all, NULL),
+                             test_thread_start(NULL, take_all, NULL)};
     for (int i = TASKS / 2; i < TASKS; i++) {
         hora__counter_set(&sent[i], 1);
         CHECK_OK(hora_queue_offer(backlog, &sent[i]));

@@ -38,7 +38,8 @@ static void begin(int core, hora_ns takes)
 {
     told = told_ends = 0;
     expected = JOB_CODE;
-    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = core, .listener = HORA_LISTENER(.failed = note_failure)));
+    jobs_begin(
+        HORA_SCHEDULER_OPTIONS(.core_threads = core, .listener = HORA_LISTENER(.failed = note_failure)));
     jobs[0].most = MOST;
     jobs[0].takes = takes;
 }
@@ -118,7 +119,8 @@ static void cancel_meets_members(int core, hora_ns takes, hora_ns at, bool inter
     CHECK(target.answer > 0 || !test_is_exact());
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
     CHECK(jobs[0].runs <= then.runs); /* those that had not begun by the books never did */
-    CHECK_ERROR(hora_future_get(target.future, NULL), target.answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
+    CHECK_ERROR(hora_future_get(target.future, NULL),
+                target.answer == HORA_CANCEL_TOO_LATE ? 0 : HORA_ECANCELED);
     CHECK_INT(info_of(target.future).running, 0);
     CHECK_INT(info_of(target.future).runs, jobs[0].runs);
     CHECK_INT(told, 0);

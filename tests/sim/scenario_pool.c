@@ -42,7 +42,8 @@ static void begin(const hora_pool_options *options)
     hora_error why;
     hora_pool_options own = *options;
     const hora_admission admission = HORA_INIT(hora_admission);
-    if (getenv("HORA_TEST_ADMISSION") != NULL && own.queue == NULL && own.queue_capacity >= 0 && !own.keep_cancelled)
+    if (getenv("HORA_TEST_ADMISSION") != NULL && own.queue == NULL && own.queue_capacity >= 0 &&
+        !own.keep_cancelled)
         own.admission = &admission; /* without task options all is as ever */
     runs = drops = 0;
     int error = hora_pool_new(&own, &pool, &why);
@@ -302,7 +303,8 @@ static void submit_one(void *arg)
 LARGE_SCENARIO(pool_submitters_wait_for_room)
 {
     begin(HORA_POOL_OPTIONS(.core_threads = 1, .queue_capacity = 1, .reject = HORA_REJECT_BLOCK));
-    test_thread *threads[] = {test_thread_start(NULL, submit_one, NULL), test_thread_start(NULL, submit_one, NULL)};
+    test_thread *threads[] = {test_thread_start(NULL, submit_one, NULL),
+                              test_thread_start(NULL, submit_one, NULL)};
     submit_one(NULL);
     submit_one(NULL);
     test_thread_join(threads[0]);
@@ -371,7 +373,8 @@ LARGE_SCENARIO(pool_await_idle_waits_for_all)
 SWEEP(pool_survives_every_failure)
 {
     runs = drops = 0;
-    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 1), &pool, NULL);
+    int error = hora_pool_new(HORA_POOL_OPTIONS(.core_threads = 1, .max_threads = 2, .queue_capacity = 1),
+                              &pool, NULL);
     if (error < 0) {
         CHECK_ERROR(error, HORA_ENOMEM);
         return;

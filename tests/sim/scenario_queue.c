@@ -51,7 +51,8 @@ static void transfer_is_complete(enum kind kind)
 {
     void *got[2] = {NULL, NULL};
     begin(kind);
-    test_thread *threads[] = {test_thread_start(NULL, take_into, &got[0]), test_thread_start(NULL, put_two, NULL)};
+    test_thread *threads[] = {test_thread_start(NULL, take_into, &got[0]),
+                              test_thread_start(NULL, put_two, NULL)};
     take_into(&got[1]);
     test_thread_join(threads[0]);
     test_thread_join(threads[1]);

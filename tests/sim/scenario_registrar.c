@@ -43,8 +43,9 @@ static void drop(void *arg)
 static hora_registration *declare(int i, hora_ns delay)
 {
     hora_registration *registration = NULL;
-    CHECK_OK(hora_registrar_add(registrar, ITEM(i), HORA_DECLARATION(.fixed_rate = FAR, .initial_delay = delay),
-                                &registration, NULL));
+    CHECK_OK(hora_registrar_add(registrar, ITEM(i),
+                                HORA_DECLARATION(.fixed_rate = FAR, .initial_delay = delay), &registration,
+                                NULL));
     return registration;
 }
 
@@ -121,7 +122,8 @@ SCENARIO(registrar_bind_meets_close)
     CHECK_INT(items[0].drops, 1);
     CHECK_INT(items[1].drops, 1);
     CHECK_INT(hora_queue_size(hora_pool_queue(scheduler)), 0);
-    CHECK_ERROR(hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_rate = FAR), NULL, NULL), HORA_ECLOSED);
+    CHECK_ERROR(hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_rate = FAR), NULL, NULL),
+                HORA_ECLOSED);
     CHECK_ERROR(hora_registrar_bind(registrar, scheduler, NULL), HORA_ECLOSED);
     end(2);
 }
@@ -177,7 +179,8 @@ SCENARIO(registrar_cancel_meets_bind_and_run)
     int error;
     hora_registration *registration = NULL;
     begin();
-    CHECK_OK(hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.initial_delay_text = "0"), &registration, NULL));
+    CHECK_OK(hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.initial_delay_text = "0"),
+                                &registration, NULL));
     test_thread *canceller = test_thread_start(NULL, cancel_early, registration);
     bind_it(&error);
     test_thread_join(canceller);
@@ -207,8 +210,8 @@ SCENARIO(registrar_add_meets_close)
     begin();
     CHECK_OK(hora_registrar_bind(registrar, scheduler, NULL));
     test_thread *closer = test_thread_start(NULL, close_it, NULL);
-    int error = hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.fixed_rate = FAR, .initial_delay = UNREACHED),
-                                   NULL, NULL);
+    int error = hora_registrar_add(
+        registrar, ITEM(0), HORA_DECLARATION(.fixed_rate = FAR, .initial_delay = UNREACHED), NULL, NULL);
     test_thread_join(closer);
     CHECK(error == 0 || error == HORA_ECLOSED);
     CHECK_INT(items[0].drops, error == 0);
@@ -250,7 +253,8 @@ SCENARIO(registrar_bind_meets_the_stop_of_the_scheduler)
     hora_future_list list = HORA_FUTURE_LIST_INIT;
     begin();
     hora_registration *registration = NULL;
-    CHECK_OK(hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.initial_delay_text = "0"), &registration, NULL));
+    CHECK_OK(hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.initial_delay_text = "0"),
+                                &registration, NULL));
     test_thread *other = test_thread_start(NULL, stop, &list);
     bind_it(&error);
     test_thread_join(other);
@@ -290,11 +294,13 @@ static void declare_all(void)
 {
     hora_error error;
     hora_trigger *trigger = NULL;
-    note(0,
-         hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.cron = "* * * * * *", .zone = "UTC"), NULL, &error));
-    note(1, hora_registrar_add(registrar, ITEM(1), HORA_DECLARATION(.fixed_rate_text = "${rate}"), NULL, &error));
+    note(0, hora_registrar_add(registrar, ITEM(0), HORA_DECLARATION(.cron = "* * * * * *", .zone = "UTC"),
+                               NULL, &error));
+    note(1, hora_registrar_add(registrar, ITEM(1), HORA_DECLARATION(.fixed_rate_text = "${rate}"), NULL,
+                               &error));
     note(2, hora_registrar_add(registrar, ITEM(2), HORA_DECLARATION(.fixed_delay = FAR), NULL, &error));
-    note(3, hora_registrar_add(registrar, ITEM(3), HORA_DECLARATION(.initial_delay = UNREACHED), NULL, &error));
+    note(3,
+         hora_registrar_add(registrar, ITEM(3), HORA_DECLARATION(.initial_delay = UNREACHED), NULL, &error));
     note(4, hora_registrar_add(registrar, ITEM(4), HORA_DECLARATION(.cron = "-"), NULL, &error));
     if (hora_trigger_new_periodic(FAR, NULL, &trigger, NULL) == 0)
         note(5, hora_registrar_add(registrar, ITEM(5), HORA_DECLARATION(.trigger = trigger), NULL, &error));
@@ -378,7 +384,11 @@ SWEEP(registrar_survives_functions)
     static const hora_scheduled_function first = {
         do_nothing, "first", "", 1, {.struct_size = sizeof(hora_declaration), .fixed_rate = FAR}};
     static const hora_scheduled_function second = {
-        do_nothing, "second", "", 1, {.struct_size = sizeof(hora_declaration), .cron = "@daily", .zone = "+01:00"}};
+        do_nothing,
+        "second",
+        "",
+        1,
+        {.struct_size = sizeof(hora_declaration), .cron = "@daily", .zone = "+01:00"}};
     const hora_scheduled_function *functions[] = {&first, &second};
     const hora_scheduled_functions both = {functions, functions + 2};
     hora_error error;

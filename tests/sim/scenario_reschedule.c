@@ -233,8 +233,8 @@ SCENARIO(reschedule_series_retimes_itself)
     own = NULL;
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].fails_at = 3;
-    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(retime_itself, &jobs[0], .drop = jobs_drop), 5,
-                                                   100, &future));
+    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(
+        scheduler, HORA_TASK(retime_itself, &jobs[0], .drop = jobs_drop), 5, 100, &future));
     own = future;
     CHECK_ERROR(hora_future_get(future, NULL), HORA_EFAILED);
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
@@ -396,14 +396,15 @@ SCENARIO(reschedule_retime_meets_the_last_time_of_runs_that_overlap)
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].most = 2;
     retime_meets_end(
-        start_series(HORA_SCHEDULE(.next = next_only_once, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2)), 10,
-        false);
+        start_series(HORA_SCHEDULE(.next = next_only_once, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2)),
+        10, false);
 }
 
 SCENARIO(reschedule_retime_meets_the_last_run_of_a_count)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1)), 10, false);
+    retime_meets_end(start_series(HORA_SCHEDULE(.initial_delay = 10, .fixed_rate = 10, .count = 1)), 10,
+                     false);
 }
 
 SCENARIO(reschedule_retime_meets_the_last_run_of_a_count_of_runs_that_overlap)
@@ -428,7 +429,8 @@ SCENARIO(reschedule_retime_meets_a_missed_last_time)
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[1].takes = 20;
     hora_future *other = jobs_once(1, 0);
-    hora_future *future = start_series(HORA_SCHEDULE(.next = next_only_once, .grace = 5, .missed = HORA_MISSED_BURST));
+    hora_future *future =
+        start_series(HORA_SCHEDULE(.next = next_only_once, .grace = 5, .missed = HORA_MISSED_BURST));
     jobs_sleep_until(20);
     hora_ns before = jobs_now();
     int error = hora_future_reschedule(future, 20, 0);

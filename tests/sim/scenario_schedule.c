@@ -49,7 +49,8 @@ static void live_through_failures(hora_run_fn run, const hora_schedule *spec, in
         return;
     }
     hora_future *future = NULL;
-    error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future, NULL);
+    error = hora_scheduler_schedule_with(scheduler, HORA_TASK(run, NULL, .drop = count_drop), spec, &future,
+                                         NULL);
     CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
     if (error == 0) {
         void *result;
@@ -65,16 +66,17 @@ static void live_through_failures(hora_run_fn run, const hora_schedule *spec, in
 SWEEP(schedule_with_overlap_survives_every_failure)
 {
     live_through_failures(
-        count_run, HORA_SCHEDULE(.fixed_rate = HORA_MS(1), .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
+        count_run,
+        HORA_SCHEDULE(.fixed_rate = HORA_MS(1), .count = 3, .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
         3);
 }
 
 SWEEP(schedule_with_back_off_survives_every_failure)
 {
-    live_through_failures(
-        count_failing_run,
-        HORA_SCHEDULE(.failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MS(1), .stop_after = 3, .slack = HORA_US(1)),
-        3);
+    live_through_failures(count_failing_run,
+                          HORA_SCHEDULE(.failure = HORA_FAILURE_BACK_OFF, .back_off = HORA_MS(1),
+                                        .stop_after = 3, .slack = HORA_US(1)),
+                          3);
 }
 
 /* The series is cancelled at the very moment of a planned time: its task is dropped once, and not before the last run has ended. */
@@ -91,7 +93,8 @@ LARGE_SCENARIO(schedule_with_overlap_is_cancelled_while_a_run_begins)
     CHECK_OK(hora_scheduler_new(HORA_SCHEDULER_OPTIONS(.core_threads = 2), &scheduler, NULL));
     CHECK_OK(hora_scheduler_schedule_with(
         scheduler, HORA_TASK(count_run, NULL, .drop = count_drop),
-        HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future, NULL));
+        HORA_SCHEDULE(.fixed_rate = HORA_HOURS(1), .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), &future,
+        NULL));
     test_thread *canceller = test_thread_start(NULL, cancel_it, future);
     test_thread_join(canceller);
     CHECK(hora_future_is_cancelled(future));

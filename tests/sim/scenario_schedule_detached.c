@@ -312,7 +312,8 @@ LARGE_SCENARIO(schedule_by_value_ends_its_thread)
     begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
     jobs[0].exits_at = 1;
     schedule(0, 0);
-    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(jobs_run, &jobs[1], .drop = drop_and_end_thread), 5, NULL));
+    CHECK_OK(hora_scheduler_schedule(scheduler, HORA_TASK(jobs_run, &jobs[1], .drop = drop_and_end_thread), 5,
+                                     NULL));
     accepted++;
     schedule(2, 5);
     CHECK_OK(hora_pool_close_for(scheduler, HORA_FOREVER));

@@ -102,13 +102,15 @@ SWEEP(scheduler_survives_every_feature)
     jobs[0].most = 2;
     jobs[0].takes = 15;
     note(0, hora_scheduler_schedule_with(scheduler, JOB(0),
-                                         HORA_SCHEDULE(.fixed_rate = 10, .count = 3, .overlap = HORA_OVERLAP_ALLOW,
-                                                       .overlap_max = 2, .slack = 5, .end = {jobs_wall_start + 500}),
+                                         HORA_SCHEDULE(.fixed_rate = 10, .count = 3,
+                                                       .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2,
+                                                       .slack = 5, .end = {jobs_wall_start + 500}),
                                          &future, NULL));
     CHECK((future != NULL) == owned[0]);
     note(1, hora_scheduler_schedule_with(
                 scheduler, JOB(1),
-                HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000), NULL, NULL));
+                HORA_SCHEDULE(.at = {jobs_wall_start + 20}, .slack = 30, .spread = 10, .grace = 1000), NULL,
+                NULL));
     jobs[2].fails_at = 1;
     note(2, hora_scheduler_schedule_with(scheduler, JOB(2),
                                          HORA_SCHEDULE(.initial_delay = 5, .failure = HORA_FAILURE_BACK_OFF,
@@ -208,7 +210,8 @@ SWEEP(scheduler_survives_the_end_of_its_thread)
     if (!begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1)))
         return;
     jobs[0].exits_at = 1;
-    note(0, hora_scheduler_schedule(scheduler, HORA_TASK(exit_on_first_run, &jobs[0], .drop = jobs_drop), 0, &future));
+    note(0, hora_scheduler_schedule(scheduler, HORA_TASK(exit_on_first_run, &jobs[0], .drop = jobs_drop), 0,
+                                    &future));
     note(1, hora_scheduler_schedule(scheduler, JOB(1), 10, NULL));
     if (future != NULL)
         CHECK_ERROR(hora_future_get(future, NULL), HORA_EABANDONED);
@@ -245,9 +248,9 @@ SWEEP(scheduler_survives_growing)
     note(0, hora_scheduler_schedule_at_fixed_rate(scheduler, JOB(0), 0, 5, NULL));
     for (int i = 0; i < MANY; i++) {
         hora_future *future = NULL;
-        int error = hora_scheduler_schedule_with(scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
-                                                 HORA_SCHEDULE(.initial_delay = 1000, .slack = i % 2 == 0 ? 10 : 0),
-                                                 &future, NULL);
+        int error = hora_scheduler_schedule_with(
+            scheduler, HORA_TASK(exit_on_first_run, &jobs[3]),
+            HORA_SCHEDULE(.initial_delay = 1000, .slack = i % 2 == 0 ? 10 : 0), &future, NULL);
         CHECK(error == 0 || error == HORA_ENOMEM || error == HORA_EAGAIN);
         if (error == 0)
             futures[taken_on++] = future;

@@ -186,8 +186,10 @@ static void cancel_meets_put_back(bool keeps, bool interrupt, hora_ns takes)
     CHECK_INT(hora_queue_size(hora_pool_queue(scheduler)), 0);
     hora_schedule_info info = HORA_INIT(hora_schedule_info);
     CHECK_OK(hora_future_get_schedule_info(target.future, &info));
-    CHECK(info.runs == jobs[0].runs && info.running == 0); /* a run that the cancel kept from its body does not count */
-    CHECK((info.last_planned == HORA_NEVER) == (info.runs == 0) && (info.last_start == HORA_NEVER) == (info.runs == 0));
+    CHECK(info.runs == jobs[0].runs &&
+          info.running == 0); /* a run that the cancel kept from its body does not count */
+    CHECK((info.last_planned == HORA_NEVER) == (info.runs == 0) &&
+          (info.last_start == HORA_NEVER) == (info.runs == 0));
     check_over(target.future, 0);
     jobs_check(0, jobs[0].runs);
     if (target.answer == HORA_CANCEL_INTERRUPTED && takes > 0 && test_is_exact())
@@ -231,7 +233,8 @@ SCENARIO(series_cancels_itself)
     struct own_handle own;
     CHECK_OK(hora_latch_new(1, NULL, &own.known, NULL));
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1));
-    CHECK_OK(hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
+    CHECK_OK(
+        hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(cancel_itself, &own), 5, 5, &own.future));
     CHECK_OK(hora_latch_count_down(own.known));
     CHECK_ERROR(hora_future_get(own.future, NULL), HORA_ECANCELED);
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
@@ -280,8 +283,8 @@ SCENARIO(series_failure_meets_cancel)
 {
     told = 0;
     struct jobs_target target = {.interrupt = false};
-    jobs_begin(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                      .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
     jobs[0].fails_at = 1;
     schedule_series(0, true, &target.future);
     jobs_cancel(&target);
@@ -299,12 +302,13 @@ SCENARIO(series_backs_off)
     hora_future *future;
     hora_schedule_info info = HORA_INIT(hora_schedule_info);
     told = 0;
-    jobs_begin(
-        HORA_SCHEDULER_OPTIONS(.core_threads = 1, .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
+    jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 1,
+                                      .listener = HORA_LISTENER(.failed = note_failure, .arg = &told)));
     jobs[0].fails_at = 1;
     CHECK_OK(hora_scheduler_schedule_with(
         scheduler, JOB(0),
-        HORA_SCHEDULE(.fixed_rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF, .back_off = 25), &future, NULL));
+        HORA_SCHEDULE(.fixed_rate = 10, .count = 2, .failure = HORA_FAILURE_BACK_OFF, .back_off = 25),
+        &future, NULL));
     CHECK_OK(hora_future_get(future, NULL));
     CHECK_OK(hora_future_get_schedule_info(future, &info));
     CHECK_INT(info.runs, 2);

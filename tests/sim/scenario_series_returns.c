@@ -77,7 +77,8 @@ SCENARIO(series_returns_after_its_scheduler_is_shut_down)
     jobs_shut_down(NULL);
     CHECK_OK(hora_pool_await_termination_for(scheduler, HORA_FOREVER));
     int outcome = hora_future_get(future, NULL);
-    CHECK(outcome == HORA_EFAILED || outcome == HORA_ECANCELED); /* the shutdown may be before the first run */
+    CHECK(outcome == HORA_EFAILED ||
+          outcome == HORA_ECANCELED); /* the shutdown may be before the first run */
     jobs_unref(future);
     jobs_check(0, jobs[0].runs);
     jobs_end();

@@ -69,7 +69,8 @@ static void serves_both_takers(int capacity)
 {
     void *got[2] = {NULL, NULL};
     begin(capacity);
-    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]), test_thread_start(NULL, take_one, &got[1])};
+    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]),
+                             test_thread_start(NULL, take_one, &got[1])};
     post(0);
     post(1);
     test_thread_join(takers[0]);

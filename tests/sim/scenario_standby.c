@@ -116,8 +116,8 @@ LARGE_SCENARIO(standby_does_not_lead_without_watching)
     jobs[2].on_wall = true;
     jobs[2].due = HORA_SECONDS(100);
     jobs[2].punctual = false;
-    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(2), HORA_SCHEDULE(.at = {jobs_wall_start + HORA_SECONDS(100)}),
-                                          &future, NULL));
+    CHECK_OK(hora_scheduler_schedule_with(
+        scheduler, JOB(2), HORA_SCHEDULE(.at = {jobs_wall_start + HORA_SECONDS(100)}), &future, NULL));
     jobs_sleep_until(20);
     hora__sim_step_wall(HORA_SECONDS(100));
     CHECK_OK(hora_future_get(future, NULL));

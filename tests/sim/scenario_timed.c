@@ -148,7 +148,8 @@ LARGE_SCENARIO(timed_puts_meet_two_takers)
 {
     void *got[2] = {NULL, NULL};
     begin();
-    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]), test_thread_start(NULL, take_one, &got[1])};
+    test_thread *takers[] = {test_thread_start(NULL, take_one, &got[0]),
+                             test_thread_start(NULL, take_one, &got[1])};
     test_thread *other = test_thread_start(NULL, put_soonest, NULL);
     put(1, 3);
     test_thread_join(other);

@@ -204,7 +204,8 @@ SCENARIO(timer_queue_head_is_moved_ahead)
     CHECK(moved == 0 || !test_is_exact());
     test_thread_join(taker);
     CHECK(is_entry(&other, 0));
-    check_time(&other, moved == 0 && !entries[0]->series->is_retimed ? before + 10 : 100); /* else it had been taken */
+    check_time(&other, moved == 0 && !entries[0]->series->is_retimed ? before + 10
+                                                                     : 100); /* else it had been taken */
     end();
 }
 

@@ -296,7 +296,8 @@ LARGE_SCENARIO(timer_moves_to_a_scheduler_that_ends)
     all[0].due = 0;
     int outcome = hora_timer_start(&all[0].timer, second, 5);
     test_thread_join(other);
-    CHECK(outcome == 1 || outcome == HORA_EREJECTED || (!test_is_exact() && (outcome == 0 || outcome == HORA_EBUSY)));
+    CHECK(outcome == 1 || outcome == HORA_EREJECTED ||
+          (!test_is_exact() && (outcome == 0 || outcome == HORA_EBUSY)));
     all[0].starts += outcome >= 0;
     quiesce();
     CHECK_OK(hora_pool_await_termination_for(second, HORA_FOREVER));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_watchdog.c - waiting that notices a set clock: no step is slept through, and only who watches is woken by one */
 #include "harness.h"
+#include "simulator/sim.h"
 #include "sync/clock.h"
 #include "sync/thread.h"
 #include "sync/wait.h"
-#include "simulator/sim.h"
 
 enum { AHEAD = 1000 };
 

@@ -29,8 +29,8 @@ static void begin(int core)
     put(0);
     CHECK_OK(hora_zone_new("zone", HORA_ZONE_OPTIONS(.folder = folder.path), &zone, NULL));
     CHECK_OK(hora_cron_parse("0 * * * * *", NULL, &cron, NULL));
-    CHECK_OK(
-        hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED), &trigger, NULL));
+    CHECK_OK(hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED),
+                                   &trigger, NULL));
     (void)hora_cron_unref(cron);
     (void)hora_zone_unref(zone);
     put(30);
@@ -47,8 +47,8 @@ static hora_future *every_minute(int i, int64_t count)
 {
     hora_future *future;
     jobs[i].on_wall = true;
-    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i), HORA_SCHEDULE(.trigger = trigger, .count = count), &future,
-                                          NULL));
+    CHECK_OK(hora_scheduler_schedule_with(scheduler, JOB(i),
+                                          HORA_SCHEDULE(.trigger = trigger, .count = count), &future, NULL));
     return future;
 }
 
@@ -274,11 +274,11 @@ static void compose(hora_trigger *first, hora_trigger *second, hora_zone *zone)
     hora_calendar *calendar = NULL;
     (void)refused(hora_trigger_new_first_of(parts, 2, &either));
     (void)refused(hora_trigger_new_all_of(parts, 2, &both));
-    if (!refused(
-            hora_calendar_new(zone,
-                              HORA_CALENDAR_OPTIONS(.weekdays = 1 << 7, .dates = &(hora_date){0, 1, 1}, .date_count = 1,
-                                                    .windows = &(hora_calendar_window){0, 60, 0}, .window_count = 1),
-                              &calendar, NULL)))
+    if (!refused(hora_calendar_new(
+            zone,
+            HORA_CALENDAR_OPTIONS(.weekdays = 1 << 7, .dates = &(hora_date){0, 1, 1}, .date_count = 1,
+                                  .windows = &(hora_calendar_window){0, 60, 0}, .window_count = 1),
+            &calendar, NULL)))
         (void)refused(hora_trigger_new_excluding(first, calendar, &excluding));
     (void)hora_calendar_unref(calendar);
     (void)hora_trigger_unref(either);
@@ -317,14 +317,15 @@ SWEEP(schedule_with_cron_survives)
         return;
     hora_future *future = NULL;
     int error = hora_scheduler_schedule_with(
-        scheduler, JOB(0), HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future, NULL);
+        scheduler, JOB(0), HORA_SCHEDULE(.cron = "* * * * * *", .zone = "Europe/Berlin", .count = 2), &future,
+        NULL);
     bool accepted = !refused(error);
     CHECK((future != NULL) == accepted);
     (void)refused(hora_scheduler_refresh_zones(scheduler));
     int another = hora_scheduler_schedule_with(
         scheduler, JOB(1),
-        HORA_SCHEDULE(.cron = "0 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2), NULL,
-        NULL);
+        HORA_SCHEDULE(.cron = "0 * * * * *", .zone = "UTC", .overlap = HORA_OVERLAP_ALLOW, .overlap_max = 2),
+        NULL, NULL);
     bool other = !refused(another);
     if (accepted) {
         error = hora_future_get_for(future, HORA_SECONDS(5), NULL);
@@ -357,7 +358,8 @@ SWEEP(refresh_zones_survives)
         int result = hora_scheduler_refresh_zones(scheduler);
         CHECK(result >= 0 || result == HORA_ENOMEM);
         CHECK(result != 1 || accepted);
-        if (result == HORA_ENOMEM && accepted) /* if only one failed it works again, or it had worked for the zone */
+        if (result == HORA_ENOMEM &&
+            accepted) /* if only one failed it works again, or it had worked for the zone */
             CHECK(hora_scheduler_refresh_zones(scheduler) != HORA_EINVAL);
         (void)hora_future_unref(future);
         CHECK_OK(hora_pool_shutdown(scheduler));

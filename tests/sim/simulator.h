@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "simulator/sim.h"
 #include "sys/atomic.h"
 #include "sys/mutex.h"
-#include "simulator/sim.h"
 #include "sys/thread.h"
 
 #define SECOND INT64_C(1000000000)
@@ -69,7 +69,8 @@ int first_failure(void (*body)(void), struct hora__sim_options options, int most
 
 /* How many schedules depth-first search finds; all of them must pass. */
 long count_schedules(void (*body)(void), struct hora__sim_options options);
-#define COUNT(body, ...) count_schedules((body), (struct hora__sim_options){.mode = HORA__SIM_DFS, __VA_ARGS__})
+#define COUNT(body, ...) \
+    count_schedules((body), (struct hora__sim_options){.mode = HORA__SIM_DFS, __VA_ARGS__})
 
 /* What the programs are made of. */
 extern hora__atomic word;

@@ -11,13 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sys/atomic.h"
-#include "sys/mutex.h"
 #include "simulator/sim.h"
 #include "simulator/weak.h"
+#include "sys/atomic.h"
+#include "sys/mutex.h"
 #include "sys/thread.h"
 
-enum { MOST_THREADS = 4, MOST_LOADS = 4, MOST_OUTCOMES = 32, RANDOM_SCHEDULES = 20000, BOUND = 4, MOST_DFS = 400000 };
+enum {
+    MOST_THREADS = 4,
+    MOST_LOADS = 4,
+    MOST_OUTCOMES = 32,
+    RANDOM_SCHEDULES = 20000,
+    BOUND = 4,
+    MOST_DFS = 400000
+};
 
 #define RLX memory_order_relaxed
 #define ACQ memory_order_acquire
@@ -91,7 +98,8 @@ THREAD(mp_fence_1, store(&x, 1, RLX); fence(REL); store(&y, 1, RLX);)
 THREAD(mp_fence_2, r[0] = load(&y, RLX); fence(ACQ); r[1] = load(&x, RLX);)
 THREAD(mp_half_fence_2, r[0] = load(&y, RLX); fence(REL); r[1] = load(&x, RLX);)
 THREAD(mp_lock_1, hora__mutex_lock(&lock); store(&x, 1, RLX); store(&y, 1, RLX); hora__mutex_unlock(&lock);)
-THREAD(mp_lock_2, hora__mutex_lock(&lock); r[0] = load(&y, RLX); r[1] = load(&x, RLX); hora__mutex_unlock(&lock);)
+THREAD(mp_lock_2, hora__mutex_lock(&lock); r[0] = load(&y, RLX); r[1] = load(&x, RLX);
+       hora__mutex_unlock(&lock);)
 
 /* Release sequences: who reads what a read-modify-write made of a release acquires that release. */
 THREAD(rs_rmw, (void)add(&y, 1, RLX);)
@@ -270,7 +278,8 @@ static bool print_missing(void)
     bool complete = true;
     char list[256];
     (void)snprintf(list, sizeof list, "%s", current->allowed);
-    for (char *rest = NULL, *word = strtok_r(list, " ()", &rest); word != NULL; word = strtok_r(NULL, " ()", &rest)) {
+    for (char *rest = NULL, *word = strtok_r(list, " ()", &rest); word != NULL;
+         word = strtok_r(NULL, " ()", &rest)) {
         bool was_seen = false;
         bool hidden;
         for (int i = 0; i < seen.count; i++)

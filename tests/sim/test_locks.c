@@ -119,9 +119,10 @@ static void wait_without_lock(void)
 
 PROOF(finds_misuse_of_locks)
 {
-    static void (*const wrong[])(void) = {lock_high_then_low, lock_same_rank,    lock_twice,       unlock_free,
-                                          unlock_of_another,  destroy_held,      lock_destroyed,   lock_uninitialised,
-                                          end_with_lock,      destroy_waited_on, wait_without_lock};
+    static void (*const wrong[])(void) = {lock_high_then_low, lock_same_rank,     lock_twice,
+                                          unlock_free,        unlock_of_another,  destroy_held,
+                                          lock_destroyed,     lock_uninitialised, end_with_lock,
+                                          destroy_waited_on,  wait_without_lock};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK(RUN(wrong[i], DEFAULT) == HORA__SIM_MISUSE);
     CHECK(RUN(unlock_in_any_order, DEFAULT) == HORA__SIM_PASSED);
@@ -211,8 +212,8 @@ static void signal_a_waiter(void)
 PROOF(a_condition_wakes_and_times_out)
 {
     CHECK(FIRST_FAILURE(signal_a_waiter, 100000, .mode = HORA__SIM_DFS, .bound = 3) == 0);
-    CHECK(FIRST_FAILURE(signal_a_waiter, 100000, .mode = HORA__SIM_DFS, .bound = 2, .spurious = true, .late = true) ==
-          0);
+    CHECK(FIRST_FAILURE(signal_a_waiter, 100000, .mode = HORA__SIM_DFS, .bound = 2, .spurious = true,
+                        .late = true) == 0);
 }
 
 static hora__parker parker;

@@ -142,7 +142,8 @@ PROOF(the_nth_allocation_fails)
         CHECK(RUN(allocate_four, DEFAULT, .fail_allocation = n) == HORA__SIM_PASSED);
         CHECK(failed_allocations == (n >= 1 && n <= 4));
         CHECK(result.allocations == 4);
-        CHECK(RUN(allocate_four, DEFAULT, .fail_allocation = n, .fail_from_then_on = true) == HORA__SIM_PASSED);
+        CHECK(RUN(allocate_four, DEFAULT, .fail_allocation = n, .fail_from_then_on = true) ==
+              HORA__SIM_PASSED);
         CHECK(failed_allocations == (n == 0 ? 0 : 5 - n));
     }
 }
@@ -171,7 +172,8 @@ PROOF(the_nth_thread_start_fails)
         CHECK(RUN(start_three, DEFAULT, .fail_thread_start = n) == HORA__SIM_PASSED);
         CHECK(failed_starts == (n >= 1 && n <= 3));
         CHECK(result.thread_starts == 3);
-        CHECK(RUN(start_three, DEFAULT, .fail_thread_start = n, .fail_from_then_on = true) == HORA__SIM_PASSED);
+        CHECK(RUN(start_three, DEFAULT, .fail_thread_start = n, .fail_from_then_on = true) ==
+              HORA__SIM_PASSED);
         CHECK(failed_starts == (n == 0 ? 0 : 4 - n));
     }
 }

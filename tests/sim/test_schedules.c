@@ -134,7 +134,8 @@ PROOF(replay_refuses_what_is_no_schedule)
 {
     CHECK(RUN(wakes, .mode = HORA__SIM_REPLAY, .schedule = "3a?") == HORA__SIM_MISUSE);
     CHECK(RUN(wakes, .mode = HORA__SIM_REPLAY, .schedule = "9999999999999999999") == HORA__SIM_MISUSE);
-    CHECK(RUN(wakes, .mode = HORA__SIM_REPLAY, .schedule = "y") == HORA__SIM_MISUSE); /* no 25 threads there */
+    CHECK(RUN(wakes, .mode = HORA__SIM_REPLAY, .schedule = "y") ==
+          HORA__SIM_MISUSE); /* no 25 threads there */
     CHECK(RUN(wakes, DEFAULT) == HORA__SIM_PASSED);
 }
 
@@ -146,10 +147,12 @@ PROOF(a_seed_gives_the_same_schedule_twice)
         for (int mode = HORA__SIM_RANDOM; mode <= HORA__SIM_PCT; mode++) {
             char first[10000];
             hora__sim_dfs_reset();
-            (void)RUN(busy_program, .mode = (enum hora__sim_mode)mode, .seed = seed, .depth = 3, .late = true);
+            (void)RUN(busy_program, .mode = (enum hora__sim_mode)mode, .seed = seed, .depth = 3,
+                      .late = true);
             (void)snprintf(first, sizeof first, "%s", result.schedule);
             hora__sim_dfs_reset();
-            (void)RUN(busy_program, .mode = (enum hora__sim_mode)mode, .seed = seed, .depth = 3, .late = true);
+            (void)RUN(busy_program, .mode = (enum hora__sim_mode)mode, .seed = seed, .depth = 3,
+                      .late = true);
             CHECK(strcmp(first, result.schedule) == 0);
             different += strcmp(first, before) != 0;
             memcpy(before, first, sizeof before);

@@ -128,7 +128,10 @@ void hora__sim_swap(void **save, void *load);
 
 #if defined(__x86_64__)
 
-enum { SAVED_WORDS = 8, ENTRY_WORD = 6 }; /* six registers, the return address, and a zero to end back traces */
+enum {
+    SAVED_WORDS = 8,
+    ENTRY_WORD = 6
+}; /* six registers, the return address, and a zero to end back traces */
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
         ".globl hora__sim_swap\n"
@@ -227,7 +230,8 @@ static bool make_stack(struct sim_context *context)
 {
     if (context->stack != NULL)
         return true;
-    char *memory = mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, GUARD_SIZE, PROT_NONE) < 0)
         return false;
     context->stack = memory + GUARD_SIZE;

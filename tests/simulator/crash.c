@@ -80,7 +80,8 @@ static void on_tick(int number)
     if (ticks < PATIENCE_SECONDS)
         return;
     ticks = 0;
-    hora__sim_end(HORA__SIM_TOO_LONG, "thread %d has been running for %d seconds without any call of the platform",
+    hora__sim_end(HORA__SIM_TOO_LONG,
+                  "thread %d has been running for %d seconds without any call of the platform",
                   sim_number(hora__sim.current), PATIENCE_SECONDS);
 }
 

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sys/clock.h"
-#include "sys/mutex.h"
 #include "simulator/context.h"
 #include "simulator/sim.h"
+#include "sys/clock.h"
+#include "sys/mutex.h"
 
 enum { SIM_THREADS = 64, SIM_HELD = 8, SIM_NAME_SIZE = 16 };
 
@@ -44,8 +44,8 @@ struct sim_thread {
     enum hora__timeline timeline; /* which line the deadline was given on, and follows */
     hora__mutex *relock;          /* WAITING on a condition: the mutex to take before going on */
     uint64_t priority;            /* PCT: the highest runs */
-    uint64_t serial;              /* how many threads were started before in this run; tells users of a slot apart */
-    bool decided;                 /* the scheduler has just been asked; the next call need not ask again */
+    uint64_t serial; /* how many threads were started before in this run; tells users of a slot apart */
+    bool decided;    /* the scheduler has just been asked; the next call need not ask again */
     void (*run)(void *arg);
     void *arg;
     char name[SIM_NAME_SIZE];
@@ -100,8 +100,8 @@ static inline struct sim_thread *sim_take_first(uint64_t *set)
 }
 
 /* sim.c */
-__attribute__((noreturn, format(printf, 2, 3))) void hora__sim_end(enum hora__sim_verdict verdict, const char *format,
-                                                                   ...);
+__attribute__((noreturn, format(printf, 2, 3))) void hora__sim_end(enum hora__sim_verdict verdict,
+                                                                   const char *format, ...);
 void hora__sim_step(void); /* count one call of the platform; ends a schedule that never ends */
 __attribute__((noreturn)) void hora__sim_body_ended(void);
 uint64_t hora__sim_mix(uint64_t *state); /* the next number of a random sequence */
@@ -138,7 +138,8 @@ struct sim_thread *hora__sim_thread_new(void (*run)(void *arg), void *arg, const
 void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_ns);
 void hora__sim_wake(struct sim_thread *thread);
 /* Block, maybe spuriously, until a monotonic time that moves with its line. */
-void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns);
+void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline,
+                     int64_t deadline_ns);
 struct sim_thread *hora__sim_waiter(enum sim_state state, const void *object); /* one to be woken, or NULL */
 bool hora__sim_waited_on(enum sim_state state, const void *object);
 void hora__sim_describe_blocked(char *text, size_t size);
@@ -146,7 +147,7 @@ void hora__sim_threads_end(void); /* after a run */
 
 /* time.c */
 void hora__sim_time_begin(void);
-bool hora__sim_time_pass(void);                            /* to the earliest deadline; false: there is none */
+bool hora__sim_time_pass(void); /* to the earliest deadline; false: there is none */
 int64_t hora__sim_earlier(int64_t time_ns, int64_t by_ns); /* never stays never */
 int64_t hora__sim_monotonic(enum hora__timeline timeline, int64_t time_ns);
 

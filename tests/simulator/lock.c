@@ -90,7 +90,8 @@ void hora__mutex_destroy(hora__mutex *mutex)
 {
     check_alive(mutex, "destruction");
     if (mutex->native.owner != 0)
-        hora__sim_end(HORA__SIM_MISUSE, "a lock is destroyed while thread %d holds it", mutex->native.owner - 1);
+        hora__sim_end(HORA__SIM_MISUSE, "a lock is destroyed while thread %d holds it",
+                      mutex->native.owner - 1);
     for (uint64_t left = hora__sim.locking; left != 0;)
         if (sim_take_first(&left)->object == mutex)
             hora__sim_end(HORA__SIM_MISUSE, "a lock is destroyed while a thread waits for it");

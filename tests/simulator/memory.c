@@ -53,7 +53,8 @@ static void *get(size_t size)
 static void put(struct block *block)
 {
 #ifdef HORA__ASAN
-    __asan_unpoison_memory_region(block->start, block->size); /* a schedule that fails leaves some that rests */
+    __asan_unpoison_memory_region(block->start,
+                                  block->size); /* a schedule that fails leaves some that rests */
 #endif
     free(block->start - sizeof(struct header));
 }
@@ -157,7 +158,8 @@ bool hora__sim_allocation_fails(void)
     long number = ++hora__sim.result->allocations;
     if (options->fail_allocation == 0)
         return false;
-    return options->fail_from_then_on ? number >= options->fail_allocation : number == options->fail_allocation;
+    return options->fail_from_then_on ? number >= options->fail_allocation
+                                      : number == options->fail_allocation;
 }
 
 void *hora__alloc(size_t count, size_t size)
@@ -259,7 +261,8 @@ void hora__sim_memory_check(void)
     for (size_t i = 0; i < memory.count; i++) {
         const struct block *block = &memory.blocks[i];
         if (!block->live && !is_poisoned(block))
-            hora__sim_end(HORA__SIM_MISUSE, "a block of %zu bytes was written after it was freed", block->size);
+            hora__sim_end(HORA__SIM_MISUSE, "a block of %zu bytes was written after it was freed",
+                          block->size);
     }
     for (size_t i = 0; i < memory.count && memory.live > 0; i++)
         if (memory.blocks[i].live)

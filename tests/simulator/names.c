@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - numbers, processors, and how long to look: nothing here depends on the schedule */
-#include "sys/processors.h"
 #include "sys/process.h"
+#include "sys/processors.h"
 #include "sys/thread.h"
 
 int hora__serial_next(void)

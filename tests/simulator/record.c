@@ -88,7 +88,8 @@ void hora__sim_record_forget(void)
 
 bool hora__sim_dfs_next(void)
 {
-    while (record.position > 0 && record.choices[record.position - 1] + 1 >= record.allowed[record.position - 1])
+    while (record.position > 0 &&
+           record.choices[record.position - 1] + 1 >= record.allowed[record.position - 1])
         record.position--;
     if (record.position == 0)
         return false;

@@ -33,7 +33,8 @@ static struct {
     int change_count;
     int spent;        /* DFS: of the bound */
     uint32_t staying; /* random walk: the running thread goes on with probability staying / (staying + 1) */
-    uint32_t fresh;   /* random walk and PCT: a load returns the newest value with at least fresh / (fresh + 1) */
+    uint32_t
+        fresh; /* random walk and PCT: a load returns the newest value with at least fresh / (fresh + 1) */
 } schedule = {.spread = FIRST_POINTS};
 
 static uint32_t draw(uint32_t below)
@@ -146,7 +147,8 @@ static int repeat_choice(int options, int allowed)
     int allowed_then = 0;
     if (!hora__sim_record_next(&choice, &allowed_then))
         return 0;
-    if (choice >= options || (allowed_then != 0 && hora__sim.options.mode == HORA__SIM_DFS && allowed_then != allowed))
+    if (choice >= options ||
+        (allowed_then != 0 && hora__sim.options.mode == HORA__SIM_DFS && allowed_then != allowed))
         hora__sim_end(HORA__SIM_MISUSE, "the program does not repeat itself: the schedule does not fit it");
     return choice;
 }

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "sys/process.h"
 #include "simulator/internal.h"
+#include "sys/process.h"
 
 enum { MOST_STEPS = 20000 };
 
@@ -112,7 +112,8 @@ void hora__sim_step(void)
     if (!hora__sim.running)
         hora__sim_end(HORA__SIM_MISUSE, "a call of the platform");
     if (++hora__sim.steps > hora__sim.options.max_steps)
-        hora__sim_end(HORA__SIM_TOO_LONG, "more than %llu steps", (unsigned long long)hora__sim.options.max_steps);
+        hora__sim_end(HORA__SIM_TOO_LONG, "more than %llu steps",
+                      (unsigned long long)hora__sim.options.max_steps);
 }
 
 /* What must hold when the body has returned and thread 0 has ended. */

@@ -33,11 +33,11 @@ struct hora__sim_options {
 
 enum hora__sim_verdict {
     HORA__SIM_PASSED,
-    HORA__SIM_FAILED,      /* hora__sim_fail was called, an assertion failed, a thread crashed, or a race was seen */
+    HORA__SIM_FAILED, /* hora__sim_fail was called, an assertion failed, a thread crashed, or a race was seen */
     HORA__SIM_LOST_WAKEUP, /* all threads wait, none with a deadline */
-    HORA__SIM_TOO_LONG,    /* max_steps: most likely a busy loop; or seconds without any call of the platform */
-    HORA__SIM_LEAK,        /* allocations or descriptors are left */
-    HORA__SIM_MISUSE,      /* lock rank, unlock by a stranger, destroying what is in use, thread not joined, bad free,
+    HORA__SIM_TOO_LONG, /* max_steps: most likely a busy loop; or seconds without any call of the platform */
+    HORA__SIM_LEAK,     /* allocations or descriptors are left */
+    HORA__SIM_MISUSE, /* lock rank, unlock by a stranger, destroying what is in use, thread not joined, bad free,
                             * or a program that does not repeat itself */
 };
 

@@ -19,8 +19,8 @@
 
 #include <hora/error.h>
 
-#include "sys/process.h"
 #include "simulator/internal.h"
+#include "sys/process.h"
 
 enum { SLOT_BITS = 6, EXIT_ROUNDS = 4 /* as with the destructors of pthread keys */ };
 
@@ -130,7 +130,8 @@ void hora__sim_wake(struct sim_thread *thread)
     hora__sim.ready |= sim_bit(thread);
 }
 
-static void suspend(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns)
+static void suspend(enum sim_state state, const void *object, enum hora__timeline timeline,
+                    int64_t deadline_ns)
 {
     struct sim_thread *self = hora__sim.current;
     self->state = state;
@@ -151,7 +152,8 @@ void hora__sim_block(enum sim_state state, const void *object, int64_t deadline_
 
 /* A wait that may return for no reason. To be woken by nobody at once is the same as at any later moment: until the
  * thread is chosen to run, it might as well be asleep. */
-void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline, int64_t deadline_ns)
+void hora__sim_sleep(enum sim_state state, const void *object, enum hora__timeline timeline,
+                     int64_t deadline_ns)
 {
     bool over = deadline_ns <= hora__sim.now_ns;
     suspend(state, object, timeline, deadline_ns);
@@ -194,19 +196,19 @@ bool hora__sim_waited_on(enum sim_state state, const void *object)
 static int describe(const struct sim_thread *thread, char *text, size_t size)
 {
     char title[SIM_NAME_SIZE + 16];
-    (void)snprintf(title, sizeof title, thread->name[0] == '\0' ? "thread %d" : "thread %d (%s)", sim_number(thread),
-                   thread->name);
+    (void)snprintf(title, sizeof title, thread->name[0] == '\0' ? "thread %d" : "thread %d (%s)",
+                   sim_number(thread), thread->name);
     switch (thread->state) {
     case SIM_LOCKING: {
         const hora__mutex *mutex = thread->object;
-        return snprintf(text, size, "%s wants the lock of rank %d that thread %d holds", title, (int)mutex->rank,
-                        mutex->native.owner - 1);
+        return snprintf(text, size, "%s wants the lock of rank %d that thread %d holds", title,
+                        (int)mutex->rank, mutex->native.owner - 1);
     }
     case SIM_SLEEPING:
         return snprintf(text, size, "%s sleeps on futex %p", title, thread->object);
     case SIM_WAITING:
-        return snprintf(text, size, "%s waits on %s %p", title, thread->relock != NULL ? "condition" : "event",
-                        thread->object);
+        return snprintf(text, size, "%s waits on %s %p", title,
+                        thread->relock != NULL ? "condition" : "event", thread->object);
     case SIM_JOINING:
         return snprintf(text, size, "%s joins thread %d", title, sim_number(thread->object));
     case SIM_AWAITING:
@@ -252,7 +254,8 @@ static bool start_fails(void)
     long number = ++hora__sim.result->thread_starts;
     if (options->fail_thread_start == 0)
         return false;
-    return options->fail_from_then_on ? number >= options->fail_thread_start : number == options->fail_thread_start;
+    return options->fail_from_then_on ? number >= options->fail_thread_start
+                                      : number == options->fail_thread_start;
 }
 
 static hora__os_thread handle_of(const struct sim_thread *thread)
@@ -295,7 +298,8 @@ int64_t hora__os_thread_used(hora__os_thread thread)
     (void)thread;
     enum { HOUR_S = 3600 };
     if (hora__sim.computing)
-        hora__sim.used_ns += (int64_t)HOUR_S * 1000000000; /* more than has passed since it was asked for last */
+        hora__sim.used_ns +=
+            (int64_t)HOUR_S * 1000000000; /* more than has passed since it was asked for last */
     return hora__sim.used_ns;
 }
 
@@ -330,7 +334,8 @@ void hora__sim_exit_thread(void)
 static struct sim_thread *joinable(hora__os_thread handle)
 {
     struct sim_thread *thread = &hora__sim.threads[handle.handle % SIM_THREADS];
-    if (thread->state == SIM_UNUSED || thread->serial != handle.handle >> SLOT_BITS || thread == hora__sim.current)
+    if (thread->state == SIM_UNUSED || thread->serial != handle.handle >> SLOT_BITS ||
+        thread == hora__sim.current)
         hora__sim_end(HORA__SIM_MISUSE, "join of a thread that is not there to be joined");
     return thread;
 }

@@ -298,8 +298,8 @@ static void check_unused(const struct word *word, const struct memory_of_thread 
     int other = not_before(&word->used, &memory->now);
     if (other >= 0)
         hora__sim_end(HORA__SIM_FAILED,
-                      "thread %d %s an atomic word that thread %d has used, and nothing orders the two", self_number(),
-                      what, other);
+                      "thread %d %s an atomic word that thread %d has used, and nothing orders the two",
+                      self_number(), what, other);
 }
 
 void hora__sim_weak_init(const void *address, int64_t value)

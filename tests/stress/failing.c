@@ -14,13 +14,15 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **ret_memory, size_t alignment, size_t size);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int __wrap_posix_memalign(void **ret_memory, size_t alignment, size_t size);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg);
 
 static _Atomic uint32_t allocation_odds, thread_odds; /* of 2^32 */
 static _Atomic int64_t failed;
@@ -94,7 +96,8 @@ int __wrap_posix_memalign(void **ret_memory, size_t alignment, size_t size)
     return allocation_fails() ? ENOMEM : __real_posix_memalign(ret_memory, alignment, size);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg)
 {
     return fails(&thread_odds) ? EAGAIN : __real_pthread_create(thread, attributes, run, arg);
 }

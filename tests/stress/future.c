@@ -124,7 +124,8 @@ static void in_own_memory(void)
         doing("hora_future_init");
         excuse(record);
         if (record_answer(record, hora_future_init(&storage, &task, &future)) >= 0) {
-            int result = pool == NULL ? hora_future_run(future) : hora_pool_execute_future(pool->pool, future);
+            int result =
+                pool == NULL ? hora_future_run(future) : hora_pool_execute_future(pool->pool, future);
             record_tell(record, "executed:", result);
             if (pool != NULL && one_in(4))
                 (void)!hora_pool_execute_future(pool->pool, future);
@@ -223,7 +224,8 @@ static void complete_in_order(struct object *object)
             break;
         hora_task task = record_task(record);
         excuse(record);
-        if (record_answer(record, hora_completion_service_submit(service, &task, one_in(2) ? &future : NULL)) >= 0 &&
+        if (record_answer(record,
+                          hora_completion_service_submit(service, &task, one_in(2) ? &future : NULL)) >= 0 &&
             future)
             future_keep(future, record);
         future = NULL;
@@ -264,7 +266,8 @@ static void group_submit(struct object *group, struct object *pool)
     hora_task task = record_task(record);
     excuse(record); /* by hora_group_cancel */
     doing("hora_group_submit");
-    if (record_answer(record, hora_group_submit(group->group, &executor, &task, one_in(2) ? &future : NULL)) >= 0 &&
+    if (record_answer(record,
+                      hora_group_submit(group->group, &executor, &task, one_in(2) ? &future : NULL)) >= 0 &&
         future)
         future_keep(future, record);
 }

@@ -70,8 +70,10 @@ static void print_record(struct record *record)
     static const char *const outcomes[] = {"not answered", "accepted", "refused"};
     unsigned told = atomic_load(&record->told);
     printf("  %s %d, given to %s by %s: %s\n", kinds[record->kind], record->number,
-           record->object == NULL ? "nothing" : record->object->text, record->call, outcomes[load(&record->outcome)]);
-    printf("  runs %d (of %d), ends %d, drops %d, takes %d, results %d (ended %d), code %d, callbacks %d (called %d),"
+           record->object == NULL ? "nothing" : record->object->text, record->call,
+           outcomes[load(&record->outcome)]);
+    printf("  runs %d (of %d), ends %d, drops %d, takes %d, results %d (ended %d), code %d, callbacks %d "
+           "(called %d),"
            " starts %d%s%s%s\n",
            load(&record->runs), record->most, load(&record->ends), load(&record->drops), load(&record->takes),
            load(&record->results), load(&record->result_ends), load(&record->code), load(&record->callbacks),
@@ -112,10 +114,10 @@ void ledger_print_open(int most)
     int count = load(&used) < RECORDS ? load(&used) : RECORDS;
     for (int i = 0; i < count && most > 0; i++) {
         struct record *record = &bank[i];
-        bool over =
-            record->kind == KIND_ELEMENT ? load(&record->takes) + load(&record->drops) > 0 : load(&record->drops) > 0;
-        if (record->kind == KIND_TIMER || record->kind == KIND_PROMISE || load(&record->outcome) == OUTCOME_REFUSED ||
-            over)
+        bool over = record->kind == KIND_ELEMENT ? load(&record->takes) + load(&record->drops) > 0
+                                                 : load(&record->drops) > 0;
+        if (record->kind == KIND_TIMER || record->kind == KIND_PROMISE ||
+            load(&record->outcome) == OUTCOME_REFUSED || over)
             continue;
         print_record(record);
         most--;
@@ -134,8 +136,8 @@ struct record *record_new(enum kind kind, const char *call, struct object *objec
     }
     struct record *record = &bank[number];
     ASAN_UNPOISON_MEMORY_REGION(record->name, sizeof record->name);
-    *record =
-        (struct record){.kind = kind, .number = number, .most = 1, .call = call, .object = object, .made_at = now_ns()};
+    *record = (struct record){
+        .kind = kind, .number = number, .most = 1, .call = call, .object = object, .made_at = now_ns()};
     record->plain_is_checked = kind == KIND_TASK;
     record->plain = number;
     (void)snprintf(record->name, sizeof record->name, "task-%d", number % 7);
@@ -165,7 +167,8 @@ int record_answer(struct record *record, int result)
     }
     atomic_store_explicit(&record->outcome, OUTCOME_REFUSED, memory_order_relaxed);
     if (load(&record->runs) > 0 || load(&record->drops) > 0 || load(&record->takes) > 0)
-        violation(record, "%s returned %s, and it was run, taken or dropped", record->call, hora_errname(result));
+        violation(record, "%s returned %s, and it was run, taken or dropped", record->call,
+                  hora_errname(result));
     return result;
 }
 
@@ -322,7 +325,8 @@ static void check_record(struct record *record)
     if (load(&record->results) != load(&record->result_ends))
         violation(record, "a result was neither taken nor dropped");
     /* A future that is let go before it is done calls nobody back. */
-    bool was_done = load(&record->removed) || (record->most == 1 && load(&record->ends) + load(&record->results) > 0);
+    bool was_done =
+        load(&record->removed) || (record->most == 1 && load(&record->ends) + load(&record->results) > 0);
     if (was_done && load(&record->callbacks) != load(&record->called))
         violation(record, "an on_done callback was not called");
     atomic_store_explicit(&record->closed, 1, memory_order_relaxed);

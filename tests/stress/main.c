@@ -250,8 +250,8 @@ static void play_round(int round)
 
 static void report_stuck(void)
 {
-    printf("stress: violation: the program is stuck (seed %" PRIu64 ")\n  round %d, %d objects\n", settings.seed,
-           ledger_round(), objects_live());
+    printf("stress: violation: the program is stuck (seed %" PRIu64 ")\n  round %d, %d objects\n",
+           settings.seed, ledger_round(), objects_live());
     for (int i = 0; i <= settings.threads; i++) {
         const char *call = atomic_load(&selves[i].doing);
         printf("  thread %2d: %s\n", i, call == NULL ? "" : call);
@@ -281,10 +281,10 @@ static void *watch(void *arg)
 
 static int usage(void)
 {
-    (void)fputs(
-        "Usage: hora-stress [--seconds N] [--seed S] [--threads 8..16] [--fail-allocations P] [--fail-threads P]"
-        " [pool|scheduler|queue|future|timer|shutdown]...\n",
-        stderr);
+    (void)fputs("Usage: hora-stress [--seconds N] [--seed S] [--threads 8..16] [--fail-allocations P] "
+                "[--fail-threads P]"
+                " [pool|scheduler|queue|future|timer|shutdown]...\n",
+                stderr);
     return 2;
 }
 

@@ -170,10 +170,12 @@ void observers_random(struct object *object, struct observers *o)
 /* Those of a pool without admission are refused. */
 void classes_make(struct object *object)
 {
-    hora_class_options options = {.struct_size = sizeof options, .name = "one", .limit = 1 + (int)random_below(2)};
+    hora_class_options options = {
+        .struct_size = sizeof options, .name = "one", .limit = 1 + (int)random_below(2)};
     if (hora_class_new(object->pool, &options, &object->classes[0], NULL) < 0)
         object->classes[0] = NULL;
-    options = (hora_class_options){.struct_size = sizeof options, .name = "two", .rate = 20, .per = HORA_US(200)};
+    options =
+        (hora_class_options){.struct_size = sizeof options, .name = "two", .rate = 20, .per = HORA_US(200)};
     if (hora_class_new(object->pool, &options, &object->classes[1], NULL) < 0)
         object->classes[1] = NULL;
 }
@@ -196,6 +198,7 @@ void terms_random(struct object *object, struct record *record, hora_task_option
 
 const char *reject_name(hora_reject reject)
 {
-    static const char *const names[] = {"abort", "caller-runs", "discard", "discard-oldest", "block", "callback"};
+    static const char *const names[] = {"abort",          "caller-runs", "discard",
+                                        "discard-oldest", "block",       "callback"};
     return names[reject];
 }

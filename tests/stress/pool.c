@@ -32,7 +32,8 @@ static const char *queue_random(hora_pool_options *options, struct object *objec
         text = "own synchronous queue";
         break;
     case 3:
-        result = hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_pointers), &object->queue, NULL);
+        result =
+            hora_queue_new_priority(1, HORA_QUEUE_OPTIONS(.compare = compare_pointers), &object->queue, NULL);
         text = "own priority queue";
         break;
     case 4:
@@ -56,8 +57,10 @@ static void options_random(hora_pool_options *options, struct object *object)
     const char *queue = queue_random(options, object);
     bool has_room = options->queue == NULL && options->queue_capacity >= 0;
     options->core_threads = (int)random_below(4);
-    options->max_threads = options->queue_capacity == 0 && has_room ? 0 : options->core_threads + (int)random_below(3);
-    if (options->max_threads < options->core_threads || (options->max_threads == 0 && options->core_threads == 0))
+    options->max_threads =
+        options->queue_capacity == 0 && has_room ? 0 : options->core_threads + (int)random_below(3);
+    if (options->max_threads < options->core_threads ||
+        (options->max_threads == 0 && options->core_threads == 0))
         options->max_threads = 0;
     options->keep_alive = keep_alives[random_below(3)];
     options->core_time_out = options->keep_alive > 0 && one_in(2);
@@ -76,11 +79,11 @@ static void options_random(hora_pool_options *options, struct object *object)
     options->spin = has_room && one_in(6) ? HORA_US(20) : 0;
     options->arg = object;
     object->refuses = options->before != NULL && one_in(2);
-    (void)snprintf(object->text, sizeof object->text, "pool %d (core %d max %d, %s %d, %s%s%s%s%s%s)", object->number,
-                   options->core_threads, options->max_threads, queue, options->queue_capacity,
-                   reject_name(options->reject), options->before ? " before" : "", options->after ? " after" : "",
-                   options->thread_factory ? " factory" : "", options->keep_cancelled ? " keep-cancelled" : "",
-                   options->spin ? " spin" : "");
+    (void)snprintf(object->text, sizeof object->text, "pool %d (core %d max %d, %s %d, %s%s%s%s%s%s)",
+                   object->number, options->core_threads, options->max_threads, queue,
+                   options->queue_capacity, reject_name(options->reject), options->before ? " before" : "",
+                   options->after ? " after" : "", options->thread_factory ? " factory" : "",
+                   options->keep_cancelled ? " keep-cancelled" : "", options->spin ? " spin" : "");
 }
 
 void pool_make(void)
@@ -96,8 +99,8 @@ void pool_make(void)
     OBSERVE(&options, &observers);
     if (observers.has_admission && options.queue == NULL)
         options.spin = 0, options.keep_cancelled = false;
-    atomic_store(&object->may_drop,
-                 object->refuses || (options.reject != HORA_REJECT_ABORT && options.reject != HORA_REJECT_BLOCK));
+    atomic_store(&object->may_drop, object->refuses || (options.reject != HORA_REJECT_ABORT &&
+                                                        options.reject != HORA_REJECT_BLOCK));
     if (hora_pool_new(&options, &object->pool, NULL) < 0) { /* an option set that is refused, or memory */
         object->pool = NULL;
         object_put(object);
@@ -379,8 +382,8 @@ static void check_books(struct object *object)
     hora_pool_stats stats = HORA_INIT(hora_pool_stats);
     if (hora_pool_get_stats(object->pool, &stats) < 0 || !hora_pool_is_terminated(object->pool))
         return;
-    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned + stats.handed_back +
-                    stats.expired;
+    int64_t ended = stats.done + stats.failed + stats.cancelled + stats.rejected + stats.abandoned +
+                    stats.handed_back + stats.expired;
     if (stats.accepted != ended)
         violation(NULL, "%s has accepted %lld tasks and ended %lld", object->text, (long long)stats.accepted,
                   (long long)ended);

@@ -29,7 +29,8 @@ void queue_make(void)
     uint32_t kind = random_below(7);
     int capacity = 1 + (int)random_below(6), result = 0;
     hora_queue_options options = *HORA_QUEUE_OPTIONS(.drop = record_drop_element);
-    (void)snprintf(object->text, sizeof object->text, "queue %d (%s, %d)", object->number, kinds[kind], capacity);
+    (void)snprintf(object->text, sizeof object->text, "queue %d (%s, %d)", object->number, kinds[kind],
+                   capacity);
     doing("making a queue");
     switch (kind) {
     case 0:

@@ -28,16 +28,18 @@ void scheduler_make(void)
     options.cancel_delayed = one_in(2);
     options.continue_periodic = one_in(4);
     object->refuses = options.before != NULL && one_in(2);
-    (void)snprintf(object->text, sizeof object->text, "scheduler %d (core %d, %s%s%s%s%s%s%s)", object->number,
-                   options.core_threads, reject_name(options.reject), options.before ? " before" : "",
-                   options.after ? " after" : "", options.thread_factory ? " factory" : "",
-                   options.keep_cancelled ? " keep-cancelled" : "", options.cancel_delayed ? " cancel-delayed" : "",
+    (void)snprintf(object->text, sizeof object->text, "scheduler %d (core %d, %s%s%s%s%s%s%s)",
+                   object->number, options.core_threads, reject_name(options.reject),
+                   options.before ? " before" : "", options.after ? " after" : "",
+                   options.thread_factory ? " factory" : "", options.keep_cancelled ? " keep-cancelled" : "",
+                   options.cancel_delayed ? " cancel-delayed" : "",
                    options.continue_periodic ? " continue-periodic" : "");
     observers_random(object, &observers);
     OBSERVE(&options, &observers);
     if (observers.has_admission)
         options.keep_cancelled = false;
-    atomic_store(&object->may_drop, object->refuses || options.cancel_delayed || options.reject != HORA_REJECT_ABORT);
+    atomic_store(&object->may_drop,
+                 object->refuses || options.cancel_delayed || options.reject != HORA_REJECT_ABORT);
     if (hora_scheduler_new(&options, &object->pool, NULL) < 0) {
         object->pool = NULL;
         object_put(object);
@@ -95,7 +97,8 @@ static void spec_when(hora_schedule *spec, struct record *record, hora_trigger *
         record->most = (int)(spec->count = 1 + random_below(6));
 }
 
-static int schedule_with(struct object *object, struct record *record, const hora_task *task, hora_future **ret_future)
+static int schedule_with(struct object *object, struct record *record, const hora_task *task,
+                         hora_future **ret_future)
 {
     hora_schedule spec = *HORA_SCHEDULE(.missed = (hora_missed)random_below(3));
     hora_trigger *trigger = NULL;
@@ -121,7 +124,8 @@ static int schedule_with(struct object *object, struct record *record, const hor
 static void schedule_one(struct object *object)
 {
     static const char *const calls[] = {"hora_scheduler_schedule", "hora_scheduler_schedule_at_fixed_rate",
-                                        "hora_scheduler_schedule_with_fixed_delay", "hora_scheduler_schedule_with"};
+                                        "hora_scheduler_schedule_with_fixed_delay",
+                                        "hora_scheduler_schedule_with"};
     uint32_t way = one_in(2) ? 0 : random_below(4);
     struct record *record = record_new(KIND_TASK, calls[way], object);
     if (record == NULL)
@@ -138,8 +142,10 @@ static void schedule_one(struct object *object)
     } else {
         record->most = 0;
         hora_ns period = 1 + random_ns(HORA_US(400));
-        result = way == 1 ? hora_scheduler_schedule_at_fixed_rate(scheduler, &task, delay_random(), period, wanted)
-                          : hora_scheduler_schedule_with_fixed_delay(scheduler, &task, delay_random(), period, wanted);
+        result =
+            way == 1
+                ? hora_scheduler_schedule_at_fixed_rate(scheduler, &task, delay_random(), period, wanted)
+                : hora_scheduler_schedule_with_fixed_delay(scheduler, &task, delay_random(), period, wanted);
     }
     if (record_answer(record, result) >= 0 && future != NULL)
         future_keep(future, record);

@@ -37,8 +37,8 @@ void shutdown_make(void)
     options.queue = object->queue;
     options.admission = kind == 4 ? HORA_ADMISSION() : NULL;
     options.metrics = kind == 5 ? HORA_METRICS() : NULL;
-    (void)snprintf(object->text, sizeof object->text, "pool %d (%d threads, %s)", object->number, options.core_threads,
-                   kinds[kind]);
+    (void)snprintf(object->text, sizeof object->text, "pool %d (%d threads, %s)", object->number,
+                   options.core_threads, kinds[kind]);
     if (result < 0 || hora_pool_new(&options, &object->pool, NULL) < 0) {
         object->pool = NULL;
         object_put(object);
@@ -54,7 +54,8 @@ static int execute(struct object *object)
     struct record *record = record_new(KIND_TASK, "hora_pool_execute", object);
     if (record == NULL)
         return HORA_EFULL;
-    return record_answer(record, hora_pool_execute(object->pool, HORA_TASK(run_quickly, record, .drop = record_drop)));
+    return record_answer(
+        record, hora_pool_execute(object->pool, HORA_TASK(run_quickly, record, .drop = record_drop)));
 }
 
 void shutdown_operate(struct object *object)

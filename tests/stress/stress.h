@@ -18,7 +18,15 @@
 
 #include <hora/hora.h>
 
-enum { THREADS_MOST = 16, BANKS = 3, RECORDS = 1 << 16, OBJECTS = 1 << 13, STORY = 12, FUTURES = 48, BODY_FAILURE = 7 };
+enum {
+    THREADS_MOST = 16,
+    BANKS = 3,
+    RECORDS = 1 << 16,
+    OBJECTS = 1 << 13,
+    STORY = 12,
+    FUTURES = 48,
+    BODY_FAILURE = 7
+};
 
 /* ---- options ---- */
 
@@ -78,13 +86,15 @@ struct record {
     /* What has happened to it. */
     _Atomic int outcome; /* of that call */
     _Atomic int closed;  /* it was checked: nothing may happen to it any more */
-    _Atomic int excused; /* it may end without a run: it was cancelled, taken out, has a limit or failed to start */
+    _Atomic int
+        excused; /* it may end without a run: it was cancelled, taken out, has a limit or failed to start */
     _Atomic int removed; /* a cancel has answered HORA_CANCEL_REMOVED */
-    _Atomic int starts; /* timers: calls of hora_timer_start that succeeded or may have, less those that were removed */
-    _Atomic int runs;   /* begun */
-    _Atomic int ends;   /* ended, also by ending the thread */
-    _Atomic int drops;  /* tasks and contexts: the destructor; elements: the queue's destructor */
-    _Atomic int takes;  /* elements: taken or removed */
+    _Atomic int
+        starts; /* timers: calls of hora_timer_start that succeeded or may have, less those that were removed */
+    _Atomic int runs;        /* begun */
+    _Atomic int ends;        /* ended, also by ending the thread */
+    _Atomic int drops;       /* tasks and contexts: the destructor; elements: the queue's destructor */
+    _Atomic int takes;       /* elements: taken or removed */
     _Atomic int results;     /* made by runs */
     _Atomic int result_ends; /* dropped or taken */
     _Atomic int code;        /* of the last run that ended */
@@ -143,11 +153,14 @@ struct object {
     struct object *next; /* in the graveyard */
 };
 
-struct object *object_new(enum object_kind kind); /* one reference; NULL if there are too many, which ends the round */
-struct object *object_get(enum object_kind kind); /* one of those in the table, with a reference; NULL: none */
+struct object *object_new(
+    enum object_kind kind); /* one reference; NULL if there are too many, which ends the round */
+struct object *object_get(
+    enum object_kind kind); /* one of those in the table, with a reference; NULL: none */
 void object_put(struct object *object);
 void object_publish(
-    struct object *object); /* put it into the table instead of another, which is retired; takes the reference */
+    struct object
+        *object); /* put it into the table instead of another, which is retired; takes the reference */
 void objects_retire(enum object_kind kind); /* take all out of the table */
 bool objects_reap(void);                    /* free one that has no references; false: there is none */
 int objects_live(void);
@@ -163,7 +176,7 @@ struct kept {
     struct record *record; /* NULL: unknown */
 };
 void future_keep(hora_future *future, struct record *record); /* takes the reference */
-struct kept future_borrow(void);                              /* with a reference of the caller's; NULL: none */
+struct kept future_borrow(void); /* with a reference of the caller's; NULL: none */
 void futures_clear(void);
 void future_judge(struct kept kept);
 struct record *record_of(hora_future *future);

@@ -286,7 +286,8 @@ TEST_REAL(admission_reserves_are_cut, "")
     CHECK_INT(best(0, 1), 0);
     start(0, 0);
     start(best(0, 4), 0);
-    CHECK_INT(best(0, 4), -1); /* two are kept for the first; it has used the one kept for it, and that of everybody */
+    CHECK_INT(best(0, 4),
+              -1); /* two are kept for the first; it has used the one kept for it, and that of everybody */
     CHECK_INT(why(2, 0, 4), HORA__WHY_RESERVED);
     CHECK_INT(facts.reserved, 2);
     CHECK_INT(why(4, 0, 4), HORA__WHY_RESERVED);

@@ -405,7 +405,8 @@ static void change(void)
     int i = random_ticket(states[test_random(4)]);
     if (i < 0 || !records[i].is_known)
         return;
-    struct hora__ticket_change change = {.sets_class = test_random(2) == 0, .level = (int)test_random(HORA__LEVELS)};
+    struct hora__ticket_change change = {.sets_class = test_random(2) == 0,
+                                         .level = (int)test_random(HORA__LEVELS)};
     int class = (int)test_random((uint32_t)class_count);
     change.class = class_or_null(class);
     if (change.sets_class)
@@ -431,7 +432,8 @@ static void pass(void)
 static void set_rate(int class, int rate)
 {
     hora_ns *old = classes[class].starts;
-    CHECK_POINTER(hora__admission_set_rate(&classes[class], rate, 1 + (hora_ns)test_random(40), memory[class]), old);
+    CHECK_POINTER(
+        hora__admission_set_rate(&classes[class], rate, 1 + (hora_ns)test_random(40), memory[class]), old);
     class_records[class].start_count = 0;
 }
 

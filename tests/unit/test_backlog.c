@@ -37,7 +37,8 @@ static int post_task(void)
     hora_task task = {.run = nothing};
     hora__atomic gate;
     hora__atomic_init(&gate, 0);
-    return hora__work_kind_of(queue)->offer(queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
+    return hora__work_kind_of(queue)->offer(
+        queue, &(struct hora__offer){.task = &task, .control = &gate, .closed = 1});
 }
 
 TEST_REAL(backlog_refuses_what_it_cannot_count, "")

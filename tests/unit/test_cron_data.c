@@ -37,9 +37,10 @@ static hora_cron *parse(const char *text, hora_dst dst)
 
 static bool same_sets(const hora_cron *a, const hora_cron *b)
 {
-    return a->seconds == b->seconds && a->minutes == b->minutes && a->hours == b->hours && a->days == b->days &&
-           a->months == b->months && a->weekdays == b->weekdays && a->before_last == b->before_last &&
-           a->nearest == b->nearest && a->last_working_day == b->last_working_day && a->last_of == b->last_of &&
+    return a->seconds == b->seconds && a->minutes == b->minutes && a->hours == b->hours &&
+           a->days == b->days && a->months == b->months && a->weekdays == b->weekdays &&
+           a->before_last == b->before_last && a->nearest == b->nearest &&
+           a->last_working_day == b->last_working_day && a->last_of == b->last_of &&
            memcmp(a->nth_of, b->nth_of, sizeof a->nth_of) == 0;
 }
 
@@ -54,7 +55,8 @@ static void check_pair(const char *left, const char *right)
     (void)hora_cron_format(a, one, sizeof one);
     (void)hora_cron_format(b, other, sizeof other);
     if (!same_sets(a, b) || !hora_cron_equal(a, b) || strcmp(one, other) != 0)
-        test_fail(__FILE__, __LINE__, "\"%s\" (%s) and \"%s\" (%s) are not the same", left, one, right, other);
+        test_fail(__FILE__, __LINE__, "\"%s\" (%s) and \"%s\" (%s) are not the same", left, one, right,
+                  other);
     hora_cron_unref(a);
     hora_cron_unref(b);
 }
@@ -109,7 +111,8 @@ static void check_refused(const char *text)
             field++;
     int named = field_of(error.field);
     if (named != 0 && field + 1 != named && error.length > 0)
-        test_fail(__FILE__, __LINE__, "\"%s\": field %d, but the offset is in field %d", text, named, field + 1);
+        test_fail(__FILE__, __LINE__, "\"%s\": field %d, but the offset is in field %d", text, named,
+                  field + 1);
     char piece[64];
     (void)snprintf(piece, sizeof piece, "%.*s", error.length, text + error.offset);
     if (strstr(error.message, piece) == NULL || memchr(piece, ',', (size_t)error.length) != NULL)
@@ -142,8 +145,8 @@ static void check_duration(const char *unit, const char *text, const char *want)
     hora_ns duration;
     char got[64] = "error";
     hora_error reason;
-    int error =
-        hora_duration_parse(text, strcmp(unit, "SECONDS") == 0 ? HORA_SECONDS(1) : HORA_MS(1), &duration, &reason);
+    int error = hora_duration_parse(text, strcmp(unit, "SECONDS") == 0 ? HORA_SECONDS(1) : HORA_MS(1),
+                                    &duration, &reason);
     if (error == 0)
         (void)hora_duration_format(duration, got, sizeof got);
     CHECK_INT(reason.code, error);

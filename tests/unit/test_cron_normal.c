@@ -104,7 +104,8 @@ TEST_REAL(words_for_one_day_of_the_week, "")
     hora_cron raw[128];
     hora_cron normal[128];
     for (int i = 0; i < 128; i++) {
-        raw[i] = (hora_cron){.days = ALL_DAYS, .weekdays = (i & 1) != 0 ? 2 : 0, .last_of = (i & 2) != 0 ? 2 : 0};
+        raw[i] =
+            (hora_cron){.days = ALL_DAYS, .weekdays = (i & 1) != 0 ? 2 : 0, .last_of = (i & 2) != 0 ? 2 : 0};
         raw[i].nth_of[1] = (uint8_t)(i >> 2 << 1);
         normal[i] = raw[i];
         hora__cron_normalize(&normal[i]);

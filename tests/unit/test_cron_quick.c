@@ -9,10 +9,11 @@
 enum { ROUNDS = 300000, LONGEST = 128 };
 
 static const char *const members[] = {
-    "*",       "*/2",  "*/15",    "0",     "5",       "7",   "07",    "23",   "31", "59",  "60",    "1-5",  "7-5",
-    "7-7",     "9-17", "5-1",     "0/10",  "10-40/5", "6/1", "1/100", "?",    "L",  "L-3", "L-30",  "L-31", "LW",
-    "15W",     "1W",   "32W",     "L-0",   "MON",     "fri", "SUN",   "FRIL", "5L", "5l",  "MON#2", "1#5",  "1#6",
-    "SUN-FRI", "JAN",  "feb-APR", "DEC/2", "SAT-SUN", "0-7", "8",     "*/0",  "1-", "-1",  ""};
+    "*",   "*/2",     "*/15",  "0",       "5",    "7",   "07",    "23",      "31",  "59",
+    "60",  "1-5",     "7-5",   "7-7",     "9-17", "5-1", "0/10",  "10-40/5", "6/1", "1/100",
+    "?",   "L",       "L-3",   "L-30",    "L-31", "LW",  "15W",   "1W",      "32W", "L-0",
+    "MON", "fri",     "SUN",   "FRIL",    "5L",   "5l",  "MON#2", "1#5",     "1#6", "SUN-FRI",
+    "JAN", "feb-APR", "DEC/2", "SAT-SUN", "0-7",  "8",   "*/0",   "1-",      "-1",  ""};
 static const char noise[] = " \t,-/*?LW#0123456789MONjanSunx\n@";
 
 enum { MEMBERS = sizeof members / sizeof members[0] };
@@ -41,9 +42,10 @@ static void make_text(char *text, int fields)
 static bool is_same(const hora_cron *a, const hora_cron *b)
 {
     return memcmp(a->nth_of, b->nth_of, sizeof a->nth_of) == 0 && a->is_reboot == b->is_reboot &&
-           a->is_interval == b->is_interval && a->is_either_day == b->is_either_day && a->seconds == b->seconds &&
-           a->minutes == b->minutes && a->hours == b->hours && a->months == b->months && a->days == b->days &&
-           a->before_last == b->before_last && a->nearest == b->nearest && a->last_working_day == b->last_working_day &&
+           a->is_interval == b->is_interval && a->is_either_day == b->is_either_day &&
+           a->seconds == b->seconds && a->minutes == b->minutes && a->hours == b->hours &&
+           a->months == b->months && a->days == b->days && a->before_last == b->before_last &&
+           a->nearest == b->nearest && a->last_working_day == b->last_working_day &&
            a->weekdays == b->weekdays && a->last_of == b->last_of;
 }
 

@@ -77,7 +77,8 @@ static bool by_day(const hora_cron *cron, const struct month *month, int day)
 static bool by_weekday(const hora_cron *cron, const struct month *month, int day)
 {
     int weekday = weekday_in(month, day);
-    return (cron->weekdays >> weekday & 1) != 0 || ((cron->last_of >> weekday & 1) != 0 && day + 7 > month->length) ||
+    return (cron->weekdays >> weekday & 1) != 0 ||
+           ((cron->last_of >> weekday & 1) != 0 && day + 7 > month->length) ||
            (cron->nth_of[weekday] >> ((day + 6) / 7) & 1) != 0;
 }
 
@@ -177,11 +178,13 @@ static struct hora_cron some_cron(int64_t base)
     }
     cron.dst = test_random(2) == 0 ? HORA_DST_ONCE : HORA_DST_LITERAL;
     cron.is_interval = test_random(6) == 0;
-    cron.seconds = UINT64_C(1) << test_random(60) | (test_random(2) == 0 ? UINT64_C(1) << test_random(60) : 0);
+    cron.seconds =
+        UINT64_C(1) << test_random(60) | (test_random(2) == 0 ? UINT64_C(1) << test_random(60) : 0);
     if (test_random(3) > 0)
         cron.minutes = UINT64_C(1) << test_random(60) | UINT64_C(1) << test_random(60);
     if (test_random(2) > 0)
-        cron.hours = UINT32_C(1) << test_random(24) | UINT32_C(1) << test_random(24) | UINT32_C(1) << test_random(24);
+        cron.hours =
+            UINT32_C(1) << test_random(24) | UINT32_C(1) << test_random(24) | UINT32_C(1) << test_random(24);
     return cron;
 }
 
@@ -193,7 +196,8 @@ static bool is_local_time(const hora_cron *cron, int64_t local)
         (cron->hours >> time / HOUR & 1) == 0)
         return false;
     struct hora__date date = hora__date_from_days(day);
-    return (cron->months >> date.month & 1) != 0 && (days_of(cron, date.year, date.month) >> date.day & 1) != 0;
+    return (cron->months >> date.month & 1) != 0 &&
+           (days_of(cron, date.year, date.month) >> date.day & 1) != 0;
 }
 
 static bool times[WINDOW]; /* which seconds of the window are times, by the words of the rule */
@@ -222,7 +226,8 @@ static void check_question(const hora_cron *cron, const hora_zone *zone, int64_t
     while (previous >= 0 && !times[previous])
         previous--;
     int is = hora_cron_next(cron, zone, instant, &got);
-    CHECK(next < WINDOW ? is == 1 && got.ns == (base + next) * NS : is == 0 || got.ns >= (base + WINDOW) * NS);
+    CHECK(next < WINDOW ? is == 1 && got.ns == (base + next) * NS
+                        : is == 0 || got.ns >= (base + WINDOW) * NS);
     is = hora_cron_previous(cron, zone, instant, &got);
     CHECK(previous >= 0 ? is == 1 && got.ns == (base + previous) * NS : is == 0 || got.ns < base * NS);
     CHECK_INT(hora_cron_matches(cron, zone, instant), times[at]);
@@ -242,7 +247,8 @@ TEST(cron_times_in_zones_that_no_country_has, "")
             if (test_random(2) == 0)
                 at = 2 * DAY + test_random(DAY);
             if (test_random(4) == 0 && spans->count > 1)
-                at = spans->begins[1 + test_random((uint32_t)spans->count - 1)] - base + (int64_t)test_random(3) - 1;
+                at = spans->begins[1 + test_random((uint32_t)spans->count - 1)] - base +
+                     (int64_t)test_random(3) - 1;
             check_question(&cron, &zone, base, at);
         }
         hora__free(hora__atomic_pointer_load(&zone.spans));

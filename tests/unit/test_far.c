@@ -25,7 +25,8 @@ static void begin(void)
     for (int i = 0; i < MOST; i++) {
         hora__timer_node_init(&plain_timers[i]);
         hora__timer_node_init(&timers_with_far[i]);
-        plain_timers[i].sequence = timers_with_far[i].sequence = (uint64_t)test_random(1000) * MOST + (uint64_t)i;
+        plain_timers[i].sequence = timers_with_far[i].sequence =
+            (uint64_t)test_random(1000) * MOST + (uint64_t)i;
     }
 }
 
@@ -42,7 +43,8 @@ static void add(int i, int64_t due)
 {
     hora__timer_heap_push(&plain, &plain_timers[i], due);
     if (heap.size > 0 && due > heap.slots[0].due &&
-        hora__far_add(&store.far, hora__slot_untracked(&timers_with_far[i], due), timers_with_far[i].sequence))
+        hora__far_add(&store.far, hora__slot_untracked(&timers_with_far[i], due),
+                      timers_with_far[i].sequence))
         hora__timer_heap_reserve(&heap, 1);
     else
         hora__timer_heap_push_untracked(&heap, &timers_with_far[i], due);

@@ -4,11 +4,19 @@
  * What a thread and a shared free list keep at most is written in free blocks.c. The tests run with a pool that is not otherwise used. */
 #include <string.h>
 
-#include "exec/pool.h"
 #include "exec/future_memory.h"
+#include "exec/pool.h"
 #include "harness.h"
 
-enum { BATCH = 32, KEPT = 32, MOST = 2048, SIZE = sizeof(struct hora_future), THREADS = 4, ROUNDS = 20000, HELD = 100 };
+enum {
+    BATCH = 32,
+    KEPT = 32,
+    MOST = 2048,
+    SIZE = sizeof(struct hora_future),
+    THREADS = 4,
+    ROUNDS = 20000,
+    HELD = 100
+};
 
 static hora_pool *pool;
 

@@ -32,7 +32,8 @@ static const struct hora__metric_family rejected = {HORA__COUNTER, "hora_tasks_r
                                                     "Tasks that the pool did not take."};
 static const struct hora__metric_family busy = {HORA__COUNTER, "hora_busy_seconds", "seconds",
                                                 "Time that workers spent in tasks: \"busy\" \\ not idle."};
-static const struct hora__metric_family threads = {HORA__GAUGE, "hora_threads", NULL, "Threads there are now."};
+static const struct hora__metric_family threads = {HORA__GAUGE, "hora_threads", NULL,
+                                                   "Threads there are now."};
 static const struct hora__metric_family oldest = {HORA__GAUGE, "hora_oldest_wait_seconds", "seconds",
                                                   "How long the task waits that has waited longest."};
 static const struct hora__metric_family wait_time = {HORA__HISTOGRAM, "hora_wait_seconds", "seconds",
@@ -102,7 +103,8 @@ static void check_format(enum hora__metrics_format format, const char *path)
     while (text[same] != '\0' && text[same] == golden[same])
         same++;
     if (text[same] != golden[same])
-        test_fail(__FILE__, __LINE__, "got from byte %zu on <%.200s>, want <%.200s>", same, text + same, golden + same);
+        test_fail(__FILE__, __LINE__, "got from byte %zu on <%.200s>, want <%.200s>", same, text + same,
+                  golden + same);
 }
 
 TEST_REAL(openmetrics_text_is_as_written_down, "")

@@ -47,7 +47,8 @@ TEST_REAL(deadlines_hold_while_watching, "")
         int returns = 0;
         for (; hora__now((enum hora__timeline)timeline) < deadline; returns++)
             hora__park_watching(&parker, (enum hora__timeline)timeline, deadline);
-        CHECK(returns <= 10); /* it sleeps; but the clock may be set, and the deadline be missed by a little */
+        CHECK(returns <=
+              10); /* it sleeps; but the clock may be set, and the deadline be missed by a little */
     }
     hora__parker_destroy(&parker);
 }

@@ -14,7 +14,8 @@ struct times {
     int passed; /* how many are not after now */
 };
 
-static const hora_missed rules[] = {HORA_MISSED_ONCE, HORA_MISSED_BURST, HORA_MISSED_SKIP, HORA_MISSED_AT_MOST};
+static const hora_missed rules[] = {HORA_MISSED_ONCE, HORA_MISSED_BURST, HORA_MISSED_SKIP,
+                                    HORA_MISSED_AT_MOST};
 
 static hora_ns random_ns(hora_ns below)
 {
@@ -49,7 +50,8 @@ static struct hora__decision walk(const hora_schedule *spec, const struct times 
     return (struct hora__decision){false, ahead, times->passed};
 }
 
-static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__decision got, struct hora__decision want)
+static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__decision got,
+                         struct hora__decision want)
 {
     if (got.runs == want.runs && got.planned == want.planned && got.skipped == want.skipped)
         return;
@@ -131,8 +133,9 @@ TEST(plan_rate_saturates, "")
 /* With times further apart than time can count, only the sums are bounded: nothing wraps, and what runs is not early. */
 TEST(plan_rate_survives_all_extremes, "")
 {
-    static const hora_ns extremes[] = {INT64_MIN,     INT64_MIN + 1,    INT64_MIN / 2,   -1, 0, 1, INT64_MAX / 2,
-                                       INT64_MAX - 2, HORA_FOREVER - 1, HORA_SECONDS(1), 7};
+    static const hora_ns extremes[] = {
+        INT64_MIN,     INT64_MIN + 1,    INT64_MIN / 2,   -1, 0, 1, INT64_MAX / 2,
+        INT64_MAX - 2, HORA_FOREVER - 1, HORA_SECONDS(1), 7};
     enum { COUNT = sizeof extremes / sizeof *extremes };
     for (int i = 0; i < COUNT * COUNT * COUNT * 4; i++) {
         hora_ns first = extremes[i % COUNT], now = extremes[i / COUNT % COUNT];
@@ -150,7 +153,8 @@ TEST(plan_rate_survives_all_extremes, "")
 TEST(plan_grid_finds_the_first_time_from_then, "")
 {
     for (int i = 0; i < ROUNDS; i++) {
-        hora_ns every = 1 + test_random(9), first = (hora_ns)test_random(41) - 20, from = (hora_ns)test_random(81) - 40;
+        hora_ns every = 1 + test_random(9), first = (hora_ns)test_random(41) - 20,
+                from = (hora_ns)test_random(81) - 40;
         hora_ns want = first;
         while (want >= from)
             want -= every;
@@ -242,7 +246,8 @@ static struct hora__decision set_from_1970(const hora_schedule *rules_, hora_ns 
     hora_schedule spec = *rules_;
     spec.next = next_multiple;
     spec.next_arg = &counting;
-    hora_trigger_context context = {.struct_size = sizeof context, .now = HORA_SECONDS(INT64_C(1800000000)) + 5};
+    hora_trigger_context context = {.struct_size = sizeof context,
+                                    .now = HORA_SECONDS(INT64_C(1800000000)) + 5};
     struct hora__decision decision = hora__plan_asked(&spec, &context, every);
     CHECK(counting.calls < 1000000);
     CHECK(decision.skipped >= 100000);

@@ -21,8 +21,8 @@ static struct hora__spans *random_spans(void)
     CHECK_OK(hora__draft_init(&draft, MOST, 64));
     bool is_crowded = test_random(2) == 0;
     size_t count = 1 + test_random(MOST - 1);
-    int64_t at =
-        is_crowded ? random_between(HORA__SECOND_MIN, HORA__SECOND_MAX - 100000) : HORA__SECOND_FIRST - 1000000000;
+    int64_t at = is_crowded ? random_between(HORA__SECOND_MIN, HORA__SECOND_MAX - 100000)
+                            : HORA__SECOND_FIRST - 1000000000;
     for (size_t i = 0; i < count; i++) {
         struct hora__span span = {.offset = (int32_t)test_random(3) * 3600, .is_dst = test_random(2) == 0};
         span.short_name = hora__draft_name(&draft, &"ABCDEFG"[test_random(2)], 4);
@@ -57,8 +57,9 @@ TEST_REAL(spans_are_found, "")
         }
         for (int k = 0; k < 100; k++)
             check_find(spans, random_between(HORA__SECOND_FIRST, HORA__SECOND_MAX));
-        static const int64_t ends[] = {INT64_MIN,        HORA__SECOND_FIRST - 1, HORA__SECOND_FIRST, HORA__SECOND_MIN,
-                                       HORA__SECOND_MAX, HORA__SECOND_MAX + 1,   INT64_MAX};
+        static const int64_t ends[] = {INT64_MIN,        HORA__SECOND_FIRST - 1, HORA__SECOND_FIRST,
+                                       HORA__SECOND_MIN, HORA__SECOND_MAX,       HORA__SECOND_MAX + 1,
+                                       INT64_MAX};
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
             check_find(spans, ends[i]);
         hora__free(spans);
@@ -89,7 +90,8 @@ TEST_REAL(spans_drafts_keep_the_invariants, "")
     CHECK_OK(hora__draft_init(&draft, 4, 8));
     uint16_t name = hora__draft_name(&draft, "ABC", 3);
     CHECK_INT(hora__draft_name(&draft, "ABC", 3), name);
-    const struct hora__span summer = {.offset = 1, .short_name = name}, winter = {.offset = 0, .short_name = name};
+    const struct hora__span summer = {.offset = 1, .short_name = name},
+                            winter = {.offset = 0, .short_name = name};
     hora__draft_add(&draft, 5, winter);
     hora__draft_add(&draft, 10, summer);
     hora__draft_add(&draft, 10, winter);

@@ -6,7 +6,8 @@
 
 #include "harness.h"
 
-static void check(int line, void (*say)(struct hora__text *out, int64_t number), int64_t number, const char *want)
+static void check(int line, void (*say)(struct hora__text *out, int64_t number), int64_t number,
+                  const char *want)
 {
     char text[40];
     struct hora__text out = hora__text_begin(text, sizeof text);

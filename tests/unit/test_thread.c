@@ -24,8 +24,8 @@ static void look_around(void *arg)
     void *stack;
     (void)pthread_getname_np(pthread_self(), report->name, sizeof report->name);
     (void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
-    report->blocks_asynchronous =
-        sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGALRM) == 1;
+    report->blocks_asynchronous = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1 &&
+                                  sigismember(&mask, SIGALRM) == 1;
     report->blocks_faults = sigismember(&mask, SIGSEGV) == 1 || sigismember(&mask, SIGFPE) == 1;
     CHECK_INT(pthread_getattr_np(pthread_self(), &attributes), 0);
     CHECK_INT(pthread_attr_getstack(&attributes, &stack, &report->stack_size), 0);
@@ -38,7 +38,8 @@ static struct report start_and_join(const char *name, size_t stack_size)
     struct report report;
     memset(&report, 0, sizeof report);
     hora__os_thread thread;
-    struct hora__thread_spec spec = {.run = look_around, .arg = &report, .name = name, .stack_size = stack_size};
+    struct hora__thread_spec spec = {
+        .run = look_around, .arg = &report, .name = name, .stack_size = stack_size};
     if (CHECK_OK(hora__os_thread_start(&spec, &thread)))
         hora__os_thread_join(thread);
     return report;
@@ -53,7 +54,8 @@ TEST_REAL(thread_blocks_asynchronous_signals_only, "")
     (void)pthread_sigmask(SIG_BLOCK, NULL, &after);
     CHECK(report.blocks_asynchronous);
     CHECK(!report.blocks_faults);
-    CHECK_INT(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM)); /* the maker's own mask is as before */
+    CHECK_INT(sigismember(&after, SIGTERM),
+              sigismember(&before, SIGTERM)); /* the maker's own mask is as before */
     CHECK(report.id > 0 && report.id != hora__thread_id());
 }
 

@@ -51,7 +51,8 @@ static void check_drains_in_order(struct hora__timer_heap *timers)
     for (int left = timers->size; left > 0; left--) {
         struct hora__timer_node *first = hora__timer_heap_first(timers);
         int64_t due = hora__timer_heap_due(timers, first);
-        CHECK(previous == NULL || previous_due < due || (previous_due == due && previous->sequence < first->sequence));
+        CHECK(previous == NULL || previous_due < due ||
+              (previous_due == due && previous->sequence < first->sequence));
         hora__timer_heap_remove(timers, first);
         CHECK_INT(first->index, HORA__NODE_OUT);
         previous = first;

@@ -130,8 +130,9 @@ TEST_REAL(timer_store_agrees_with_heap, "")
 {
     for (int history = 0; history < HISTORIES; history++) {
         int64_t now = 0;
-        CHECK_INT(hora__timer_store_init(
-                      &store, &(struct hora__timer_store_options){.heap = &heap, .lanes = 1, .least = sizeof(void *)}),
+        CHECK_INT(hora__timer_store_init(&store,
+                                         &(struct hora__timer_store_options){
+                                             .heap = &heap, .lanes = 1, .least = sizeof(void *)}),
                   0);
         (void)hora__timer_heap_move(&model, malloc(MOST * sizeof *model.slots), MOST);
         CHECK(!post(&items[0], INT64_MAX)); /* the lanes are closed until slots are reserved for them */
@@ -154,9 +155,10 @@ TEST_REAL(timer_store_agrees_with_heap, "")
 TEST_REAL(timer_store_tells_when_to_look, "")
 {
     struct hora__timer_heap own = {NULL, 0, 0, 0, 0};
-    CHECK_INT(hora__timer_store_init(
-                  &store, &(struct hora__timer_store_options){.heap = &own, .lanes = 1, .least = sizeof(void *)}),
-              0);
+    CHECK_INT(
+        hora__timer_store_init(
+            &store, &(struct hora__timer_store_options){.heap = &own, .lanes = 1, .least = sizeof(void *)}),
+        0);
     CHECK(!hora__timer_store_set_horizon(&store, INT64_MIN));
     CHECK(hora__timer_store_set_horizon(&store, 100));
     CHECK(!hora__timer_store_set_horizon(&store, 100));

@@ -17,7 +17,8 @@ static int model_size;
 static int place_in_model(int64_t major, uint64_t minor)
 {
     int i = 0;
-    while (i < model_size && (model[i]->major < major || (model[i]->major == major && model[i]->minor < minor)))
+    while (i < model_size &&
+           (model[i]->major < major || (model[i]->major == major && model[i]->minor < minor)))
         i++;
     return i;
 }

@@ -5,8 +5,8 @@
 #include "../api/schedule_support.h"
 #include "../api/zone_support.h"
 #include "cron/zone.h"
-#include "sched/timer_queue_internal.h"
 #include "sched/scheduler.h"
+#include "sched/timer_queue_internal.h"
 #include "sys/alloc.h"
 
 /* As in zones.c. */
@@ -26,7 +26,8 @@ static int count_known(const struct stage *s)
 
 TEST(zones_are_read_once_for_all_tasks, "")
 {
-    static const char *const names[] = {"Europe/Berlin", "Europe/Berlin", "+0530", "+05:30", NULL, "local", "UTC"};
+    static const char *const names[] = {
+        "Europe/Berlin", "Europe/Berlin", "+0530", "+05:30", NULL, "local", "UTC"};
     enum { TASKS = sizeof(names) / sizeof(*names) };
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -59,7 +60,8 @@ TEST(zones_that_are_known_are_refreshed, "")
     hora_future *future = START(&s, &tick, .cron = "0 0 12 * * *", .zone = "Europe/Berlin");
     CHECK_INT(info_of(future).next, stage_instant(&s, 11 * 3600).ns);
 
-    hora_zone *zone = HORA__LIST_ENTRY(timer_queue_of(s.scheduler->queue)->zones.next, struct known_zone, link)->zone;
+    hora_zone *zone =
+        HORA__LIST_ENTRY(timer_queue_of(s.scheduler->queue)->zones.next, struct known_zone, link)->zone;
     folder_make(&folder); /* as if the system's database were there */
     char *path = hora__alloc(1, 128);
     CHECK(path != NULL);
