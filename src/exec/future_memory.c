@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* future_memory.c - see free blocks.h
+/* future_memory.c - see future_memory.h
  *
  * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches, about 12 MB.
  *                   All of it was in use a moment ago, and a thread that needs a block takes it there before

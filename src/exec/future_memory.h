@@ -18,7 +18,7 @@ struct hora__shared_free_list {
     enum hora__block_kind what; /* immutable */
     hora__mutex lock;           /* rank DEPOT */
     hora__atomic count;         /* of batches; read by anyone, written under the lock */
-    void *first;                /* a batch: see free blocks.c */
+    void *first;                /* a batch: see future_memory.c */
 };
 
 __attribute__((warn_unused_result)) int hora__shared_free_list_init(

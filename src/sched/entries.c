@@ -2,7 +2,7 @@
 /* entries.c - whose an entry of the timer queue is, and chains of entries
  *
  * What is picked out of the timer queue needs memory to be chained with, and must not fail for want of it. What runs once has that where its
- * run is noted later: so it is picked only before that (timer queue.c, I6). A detached task is picked only to be swept, and has it where its
+ * run is noted later: so it is picked only before that (timer_queue.c, I6). A detached task is picked only to be swept, and has it where its
  * function is. Timers are never picked: see timer_queue_detached.c. */
 #include <assert.h>
 #include <stddef.h>

@@ -69,7 +69,7 @@ void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
 /* Take the first one out of the chain; NULL: there is none. */
 struct hora__entry *hora__entries_next(struct hora__entries *entries);
 
-/* ---- timer queue.c ---- */
+/* ---- timer_queue.c ---- */
 
 /* HORA_ENOMEM, HORA_EAGAIN, HORA_EFORKED. */
 __attribute__((warn_unused_result)) int hora__timer_queue_new(const hora_clock *clock,

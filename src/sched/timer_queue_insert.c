@@ -18,7 +18,7 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
 /* A node has come into the store by a lane. */
 static void came(void *context, struct hora__timer_node *node)
 {
-    hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 of timer queue.c */
+    hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 of timer_queue.c */
 }
 
 bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer queue.c, timer_queue_picks.c, timer_queue_posts.c,
+/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c, timer_queue_picks.c, timer_queue_posts.c,
  * timer_queue_detached.c, timer_queue_admission.c */
 #ifndef HORA_SCHED_TIMER_QUEUE_INSIDE_H
 #define HORA_SCHED_TIMER_QUEUE_INSIDE_H
@@ -87,7 +87,7 @@ static inline void hora__timer_queue_count(struct timer_queue *timer_queue, cons
     timer_queue->hidden += entry->is_timer ? by : 0;
 }
 
-/* ---- timer queue.c ---- */
+/* ---- timer_queue.c ---- */
 
 /* Put an entry into its heaps, or take it out of them, and nothing else. */
 void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_future_memory.c - memory of futures that is used again: what a thread keeps, what it brings to its pool, and who gets it there
  *
- * What a thread and a shared free list keep at most is written in free blocks.c. The tests run with a pool that is not otherwise used. */
+ * What a thread and a shared free list keep at most is written in future_memory.c. The tests run with a pool that is not otherwise used. */
 #include <string.h>
 
 #include "exec/future_memory.h"
