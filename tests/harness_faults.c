@@ -41,11 +41,11 @@ static const struct {
     enum hora__fault fault;
     const char *test;
 } shown_by[] = {
-    {HORA__FAULT_CANCEL_TELLS_TOO_LATE, "shards_bare_cancel_meets_quiesce"},
+    {HORA__FAULT_CANCEL_TELLS_TOO_LATE, "lanes_bare_cancel_meets_quiesce"},
     {HORA__FAULT_POOL_EXECUTE_LETS_GO, "execute_with_hook_goes_on_after_the_end"},
     {HORA__FAULT_POOL_COUNTED_ON_NOBODY, "stranded_submitter_meets_shutdown"},
     {HORA__FAULT_COMPLETION_TRIES_ONCE, "completion_of_two_meets_a_queue_for_one"},
-    {HORA__FAULT_LANE_BELOW_FLOOR, "shards_post_is_not_overtaken"},
+    {HORA__FAULT_LANE_BELOW_FLOOR, "lanes_post_is_not_overtaken"},
     {HORA__FAULT_SCHEDULER_LOSES_LATECOMER, "scheduler_schedule_by_rules_meets_shutdown_without_core"},
     {HORA__FAULT_EXPLAIN_QUEUE_UNREFERENCED, "explain_meets_the_end_of_its_queue"},
     {HORA__FAULT_WORKER_RECORD_READ_TORN, "what_a_worker_runs_is_read_whole"},
@@ -75,8 +75,8 @@ static const struct {
     {HORA__FAULT_TIMED_LIMIT_READ_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
     {HORA__FAULT_TIMED_SOONEST_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
     {HORA__FAULT_TIMED_SOONEST_READ_UNORDERED, "delay_lead_passes_when_leader_is_interrupted"},
-    {HORA__FAULT_LANE_LEFT_RELAXED, "shards_cancel_meets_free"},
-    {HORA__FAULT_LANE_CLOSED_RELAXED, "shards_cancel_meets_free"},
+    {HORA__FAULT_LANE_LEFT_RELAXED, "lanes_cancel_meets_free"},
+    {HORA__FAULT_LANE_CLOSED_RELAXED, "lanes_cancel_meets_free"},
     {HORA__FAULT_INTERRUPT_SET_RELAXED, "order_of_interrupt"},
     {HORA__FAULT_INTERRUPT_READ_RELAXED, "order_of_interrupt"},
 };

@@ -216,7 +216,7 @@
     X(SEARCH_LOOKS_TOO_SOON, "a taker reads the inbox before it announces that it searches")              \
     X(SEARCH_NEVER_ENDS, "a searcher that finds a task still counts as searching")                        \
     X(SEARCH_ENDS_WITH_FIRST, "a searcher that finds more than it takes wakes no other taker")            \
-    X(SEARCH_TAKES_ALONE, "a worker that is awake takes a task and leaves the others to nobody")          \
+    X(SEARCH_TAKES_ALONE, "a worker that is awake takes a task and wakes no worker for the others")       \
     X(WORKER_WAITS_UNASKED, "a worker goes to sleep without a look at what was changed before")           \
     X(SEARCH_LOST_ON_INTERRUPT, "an interrupted searcher wakes no other taker")                           \
     X(STANDBY_IS_TRUSTED, "a standby that becomes leader sleeps on, however long that is")                \

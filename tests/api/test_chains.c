@@ -477,13 +477,13 @@ TEST(pools_that_wait_for_each_other_with_a_thread_to_spare, "")
 /* ---- what must not be put off ---- */
 
 static hora_future_storage storage;
-static hora_future *lodger;
+static hora_future *in_storage;
 
 static void cancel_and_reclaim(hora_future *future, void *context)
 {
     (void)future;
-    CHECK_INT(hora_future_cancel(lodger, false), HORA_CANCEL_REMOVED);
-    CHECK_OK(hora_future_reclaim(lodger));
+    CHECK_INT(hora_future_cancel(in_storage, false), HORA_CANCEL_REMOVED);
+    CHECK_OK(hora_future_reclaim(in_storage));
     CHECK_JOB((struct job *)context, 0);
 }
 
@@ -493,7 +493,7 @@ TEST(chain_does_not_put_off_what_is_reclaimed, "")
     struct job job = A_JOB(NULL);
     hora_future *promise;
 
-    CHECK_OK(hora_future_init(&storage, JOB(&job), &lodger));
+    CHECK_OK(hora_future_init(&storage, JOB(&job), &in_storage));
     CHECK_OK(hora_future_new_promise(NULL, &promise));
     CHECK_OK(hora_future_on_done(promise, cancel_and_reclaim, &job, NULL));
     CHECK_INT(hora_future_complete(promise, NULL), 1);

@@ -287,7 +287,7 @@ static int do_nothing(void *arg)
 }
 
 /* Tasks without a future and timers stand in the same queue, and are no futures. */
-TEST(explain_says_that_a_guest_is_among_others, "")
+TEST(explain_says_that_a_foreign_future_is_among_others, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -315,7 +315,7 @@ TEST(explain_says_that_a_guest_is_among_others, "")
     stage_close(&s);
 }
 
-TEST(explain_says_that_a_guest_is_about_to_run, "")
+TEST(explain_says_that_a_foreign_future_is_about_to_run, "")
 {
     struct stage s;
     stage_open_unheard(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1));
@@ -338,7 +338,7 @@ TEST(explain_says_that_a_guest_is_about_to_run, "")
 }
 
 /* A foreign future may have been made with another clock: for how long workers have been busy is a matter of the pool's. */
-TEST(explain_says_to_a_guest_who_is_busy, "")
+TEST(explain_says_to_a_foreign_future_who_is_busy, "")
 {
     struct stage s;
     stage_open(&s, HORA_SCHEDULER_OPTIONS(.core_threads = 1, .watchdog = HORA_WATCHDOG()));

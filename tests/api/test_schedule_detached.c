@@ -427,7 +427,7 @@ static void count_drop(void *arg)
     (*(atomic_int *)arg)++;
 }
 
-/* Enough for many slabs of each size; half of them run, and so leave room, before others come. */
+/* Enough to need many blocks of each size. Half of them run, and so leave room, before the others come. */
 TEST_REAL(schedule_by_value_of_many, "")
 {
     enum { MANY = 20000 };

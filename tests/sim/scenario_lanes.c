@@ -103,7 +103,7 @@ static void take_two(void *arg)
 }
 
 /* Whoever sleeps for a later one, or is about to, is told. */
-SCENARIO(shards_post_meets_sleeper)
+SCENARIO(lanes_post_meets_sleeper)
 {
     begin(NULL);
     hora_ns start = now();
@@ -114,7 +114,7 @@ SCENARIO(shards_post_meets_sleeper)
     end();
 }
 
-SCENARIO(shards_post_meets_first_sleeper)
+SCENARIO(lanes_post_meets_first_sleeper)
 {
     begin(NULL);
     hora_ns start = now();
@@ -146,7 +146,7 @@ static void take_one(void *arg)
 }
 
 /* It is taken or cancelled, not both. */
-SCENARIO(shards_cancel_meets_taker)
+SCENARIO(lanes_cancel_meets_taker)
 {
     void *taken = NULL;
     begin(NULL);
@@ -161,7 +161,7 @@ SCENARIO(shards_cancel_meets_taker)
 }
 
 /* Each knows its place, in whatever order they go. */
-SCENARIO(shards_cancel_moves_others)
+SCENARIO(lanes_cancel_moves_others)
 {
     begin(NULL);
     hora_ns due = now() + FAR;
@@ -182,7 +182,7 @@ static void look(void *arg)
     CHECK(size >= 0 && size <= 1);
 }
 
-SCENARIO(shards_cancel_meets_looker)
+SCENARIO(lanes_cancel_meets_looker)
 {
     begin(NULL);
     post(0, now() + FAR);
@@ -199,7 +199,7 @@ static void post_now(void *arg)
 }
 
 /* What has been scheduled is never overtaken by what is due after it, also if it comes when what is due has begun to be taken. */
-SCENARIO(shards_post_is_not_overtaken)
+SCENARIO(lanes_post_is_not_overtaken)
 {
     hora_virtual_clock *clock;
     CHECK_OK(hora_virtual_clock_new(NULL, &clock, NULL));
@@ -238,7 +238,7 @@ static void schedule_soon(void *arg)
     jobs_unref(jobs_once((int)(intptr_t)arg, SOON));
 }
 
-SCENARIO(shards_schedule_meets_schedule)
+SCENARIO(lanes_schedule_meets_schedule)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     jobs[0].punctual = jobs[1].punctual = true;
@@ -252,7 +252,7 @@ SCENARIO(shards_schedule_meets_schedule)
 }
 
 /* More than the lanes have room for. */
-SCENARIO(shards_are_full)
+SCENARIO(lanes_are_full)
 {
     hora_future *futures[3];
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
@@ -268,7 +268,7 @@ SCENARIO(shards_are_full)
 }
 
 /* It comes in before the end, or not at all; books that do not come out even keep jobs_end from returning. */
-SCENARIO(shards_schedule_meets_stop)
+SCENARIO(lanes_schedule_meets_stop)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     test_thread *stopper = test_thread_start(NULL, jobs_stop, NULL);
@@ -278,7 +278,7 @@ SCENARIO(shards_schedule_meets_stop)
     CHECK(jobs[0].runs == 0 || !test_is_exact());
 }
 
-SCENARIO(shards_schedule_meets_shutdown)
+SCENARIO(lanes_schedule_meets_shutdown)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.cancel_delayed = true));
     test_thread *closer = test_thread_start(NULL, jobs_shut_down, NULL);
@@ -299,7 +299,7 @@ static void cancel_and_unref(void *arg)
 }
 
 /* Who waits for all to be over is told of the last one that is cancelled. */
-SCENARIO(shards_cancel_meets_quiesce)
+SCENARIO(lanes_cancel_meets_quiesce)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     struct jobs_target target = {.future = jobs_once(0, 2 * FAR)};
@@ -315,7 +315,7 @@ SCENARIO(shards_cancel_meets_quiesce)
 }
 
 /* The scheduler ends, and its memory goes, while a future of it is being cancelled. */
-SCENARIO(shards_cancel_meets_free)
+SCENARIO(lanes_cancel_meets_free)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     struct jobs_target target = {.future = jobs_once(0, FAR)};
@@ -326,7 +326,7 @@ SCENARIO(shards_cancel_meets_free)
 }
 
 /* What is posted and cancelled by two threads at once. */
-SCENARIO(shards_cancel_meets_cancel)
+SCENARIO(lanes_cancel_meets_cancel)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     struct jobs_target targets[2] = {{.future = jobs_once(0, FAR)}, {.future = jobs_once(1, FAR), .job = 1}};
@@ -362,7 +362,7 @@ static void give_up_bare(void *arg)
     (void)hora_future_unref(arg);
 }
 
-SCENARIO(shards_bare_cancel_meets_free)
+SCENARIO(lanes_bare_cancel_meets_free)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     test_thread *canceller = test_thread_start(NULL, give_up_bare, schedule_bare(2 * FAR));
@@ -371,7 +371,7 @@ SCENARIO(shards_bare_cancel_meets_free)
 }
 
 /* A future can be asked as long as it lives. */
-SCENARIO(shards_bare_future_outlives_scheduler)
+SCENARIO(lanes_bare_future_outlives_scheduler)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     hora_future *futures[2] = {schedule_bare(FAR), schedule_bare(FAR)};
@@ -391,7 +391,7 @@ static void get_cancelled(void *arg)
     CHECK(outcome == HORA_ECANCELED || !test_is_exact());
 }
 
-SCENARIO(shards_bare_cancel_meets_get)
+SCENARIO(lanes_bare_cancel_meets_get)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     hora_future *future = schedule_bare(FAR);
@@ -403,7 +403,7 @@ SCENARIO(shards_bare_cancel_meets_get)
 }
 
 /* When all is over, it is done, too. */
-SCENARIO(shards_bare_cancel_meets_quiesce)
+SCENARIO(lanes_bare_cancel_meets_quiesce)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     CHECK_OK(hora_pool_await_idle_for(scheduler, HORA_FOREVER));
@@ -417,7 +417,7 @@ SCENARIO(shards_bare_cancel_meets_quiesce)
 }
 
 /* It is cancelled, or it has begun, which is told. */
-SCENARIO(shards_bare_cancel_meets_run)
+SCENARIO(lanes_bare_cancel_meets_run)
 {
     begin_jobs(HORA_SCHEDULER_OPTIONS(.name = "posted"));
     hora_future *future = schedule_bare(SOON);

@@ -393,8 +393,8 @@ SCENARIO(limit_replaced_worker_takes_nothing)
         CHECK_INT(most_at_once, 1);
 }
 
-/* By the pool's rule: who begins something while nobody is looked after is found in its time. */
-SCENARIO(limit_patrol_is_roused)
+/* By the pool's rule: a task that begins while the watchdog has nothing to look after is found in time. */
+SCENARIO(limit_watchdog_is_woken)
 {
     CHECK(try_begin(1, SPAN));
     static hora_ns lasts;

@@ -223,7 +223,7 @@ SCENARIO(scheduler_resize_meets_work)
 }
 
 /* The last worker lingers although it is surplus, another comes and takes what it lingers for: both are to go. */
-LARGE_SCENARIO(scheduler_lingerer_is_relieved_by_another)
+LARGE_SCENARIO(scheduler_last_worker_is_relieved_by_another)
 {
     jobs_begin(HORA_SCHEDULER_OPTIONS(.core_threads = 0, .keep_alive = KEEP));
     jobs_unref(jobs_once(0, 10));

@@ -3,7 +3,7 @@
  * task, or falls asleep
  *
  * See "the short way" in src/sched/series.c. What other threads do to a series meanwhile is also in scenario_series.c and
- * scenario_steer.c, whose series take that way; here are the cases in which the visit ends otherwise than with a sleep as
+ * scenario_reschedule.c, whose series take that way; here are the cases in which the visit ends otherwise than with a sleep as
  * leader, and the general way, which only observed schedulers still take. */
 #include "jobs.h"
 #include "simulator/sim.h"

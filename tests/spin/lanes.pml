@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shards.pml - how tasks are posted into a scheduler's shards without the agenda's lock
+/* lanes.pml - how tasks enter the inbox lanes of a scheduler without the lock of the timer queue
  *
- * That is src/sched/{shards,agenda_posts,agenda}.c, with src/exec/standby.c and src/sched/scheduler.c. A step is one atomic
- * operation of the source, or what it does under a lock and nobody can see without. The locks are locks: floor, horizon and
- * gate are written and looked at while others have them. Time passes at any moment. Who posts reads the clock, and adds the
- * delay; anything may happen in between. docs/internals/timed-waiting-model.md has the rest. Sizes, given with -D:
- *   TAKERS    threads that take, again and again: 1 or 2     ELEMENTS  what is scheduled: 2 or 3
- *   POSTERS   threads that do that: 1 or 2                   CANCELS   whether the first one is cancelled, 0 or 1
- *   CLOSES    whether the gate is closed, 0 or 1             ROOM      places in a shard: 1 or 2
- *   VISITS    whether somebody goes through the shards, and sees to nothing, 0 or 1
+ * It models src/timer/{store,lanes}.c and src/sched/{timer_queue,timer_queue_insert}.c, with src/exec/standby.c and
+ * src/sched/scheduler.c. A step is one atomic operation of the source, or all that a thread does under a lock and that no
+ * thread without the lock can see. The locks are locks: floor, horizon and the closed flag are written and read while
+ * other threads hold a lane. Time passes at any moment. A poster reads the clock, then adds the delay; anything may happen
+ * in between. docs/internals/timed-waiting-model.md has the rest. Sizes, given with -D:
+ *   TAKERS    threads that take, again and again: 1 or 2     ELEMENTS  tasks that are scheduled: 2 or 3
+ *   POSTERS   threads that schedule: 1 or 2                  CANCELS   whether the first task is cancelled, 0 or 1
+ *   CLOSES    whether the timer queue is closed, 0 or 1      ROOM      slots of a lane: 1 or 2
+ *   VISITS    whether a thread visits the lanes without serving the workers, 0 or 1
  *   END       time goes from 1 to here; nothing is due later
- *   BY_VALUE  they have no futures: who comes by the agenda's lock looks at the gate under that
- *   NUMBERS   those that are due together have an order, too
- *   ANYWHERE  a thread posts now into this shard, now into the other one
- *   TOGETHER  both post into one shard first, and then into the other
+ *   BY_VALUE  the tasks are detached: one that comes by the lock of the timer queue checks the closed flag under it
+ *   NUMBERS   tasks that are due together have an order, too
+ *   ANYWHERE  a thread posts into either lane
+ *   TOGETHER  both post into one lane first, and then into the other
  * Faults, one at a time, each of which must be found:
- *   FAULT_FLOOR_UNSAID         who reads the clock does not publish the floor
- *   FAULT_FLOOR_SAID_LATE      it does so after it went through the shards
- *   FAULT_FLOOR_SEEN_EARLY     who posts looks at the floor before it has the shard's lock
- *   FAULT_LOOKS_TOO_SOON       who goes to sleep goes through the shards, and then publishes the horizon
- *   FAULT_LOOKS_NO_MORE        what came with the last look is not seen to
- *   FAULT_TELLS_NOBODY         who posts does not look at the horizon
- *   FAULT_ASKS_TOO_SOON        who posts looks at the horizon before it has the shard's lock
- *   FAULT_GATE_UNSEEN          who posts does not look at the gate
- *   FAULT_GATE_SEEN_EARLY      it does so before it has the shard's lock
- *   FAULT_CANCELS_UNLOCKED     who cancels takes out of the shard without its lock
- *   FAULT_MISPLACES            the one that is moved to the place of the cancelled one does not know that
- *   FAULT_CANCEL_LOOKS_ASIDE   who cancels under the agenda's lock does not go through the shards
- *   FAULT_NO_RECHECK           who came by the agenda's lock does not look at the gate again
- *   FAULT_NUMBERS_APART        each shard counts for itself
+ *   FAULT_FLOOR_UNSAID         a taker that reads the clock does not publish the floor
+ *   FAULT_FLOOR_SAID_LATE      it publishes the floor after it went through the lanes
+ *   FAULT_FLOOR_SEEN_EARLY     a poster reads the floor before it has the lane's lock
+ *   FAULT_LOOKS_TOO_SOON       a taker that goes to sleep goes through the lanes, and then publishes the horizon
+ *   FAULT_LOOKS_NO_MORE        tasks that came with the last look are ignored
+ *   FAULT_TELLS_NOBODY         a poster does not look at the horizon
+ *   FAULT_ASKS_TOO_SOON        a poster looks at the horizon before it has the lane's lock
+ *   FAULT_CLOSED_UNSEEN          a poster does not look at the closed flag
+ *   FAULT_CLOSED_SEEN_EARLY      it does so before it has the lane's lock
+ *   FAULT_CANCELS_UNLOCKED     a canceller takes a task out of the lane without its lock
+ *   FAULT_MISPLACES            the task that is moved to the slot of the cancelled one does not know that
+ *   FAULT_CANCEL_LOOKS_ASIDE   a canceller with the lock of the timer queue does not go through the lanes
+ *   FAULT_NO_RECHECK           a task that came by the lock of the timer queue does not check the closed flag again
+ *   FAULT_NUMBERS_APART        each lane counts for itself
  *   FAULT_READINGS_ALIKE       the clock counts in steps that take longer than to read it
- *   FAULT_LOCKS_IN_NO_TIME     the clock stands still while a shard is locked
- *   FAULT_GIVES_EARLY          what is due one moment later is given, too */
+ *   FAULT_LOCKS_IN_NO_TIME     the clock stands still while a lane is locked
+ *   FAULT_GIVES_EARLY          a task that is due one moment later is given, too */
 #ifndef TAKERS
 #define TAKERS 1
 #endif
@@ -56,7 +57,7 @@
 #ifndef END
 #define END 3
 #endif
-#define SHARDS 2
+#define LANES  2
 #define NONE   7
 #define NOBODY TAKERS
 #define NEVER  15 /* HORA_FOREVER */
@@ -67,39 +68,39 @@ byte now = 1;
 /* ---- what is scheduled ---- */
 
 #define OUT     0
-#define POSTED  1 /* in a shard */
-#define QUEUED  2 /* in the agenda */
+#define POSTED  1 /* in a lane */
+#define QUEUED  2 /* in the timer queue */
 #define TAKEN   3 /* out of it, on its way to run */
 #define ENDED   4 /* has run, was cancelled, swept or rejected */
 byte place[ELEMENTS];
 byte due[ELEMENTS];
-byte spot[ELEMENTS];      /* its place in the shard, from 1 on; guarded by the shard's lock */
-byte home[ELEMENTS];      /* its shard */
+byte spot[ELEMENTS];      /* its place in the lane, from 1 on; guarded by the lane's lock */
+byte home[ELEMENTS];      /* its lane */
 bool is_put[ELEMENTS];    /* the call that scheduled it has returned */
 bool cancelled[ELEMENTS]; /* the call that cancelled it has returned */
 byte ended;
 #ifdef NUMBERS
 byte number[ELEMENTS];
 byte earlier[ELEMENTS]; /* one bit for each that had been scheduled before this one began to be */
-byte reading = 1;       /* a clock that no two readings agree on, and that goes on while a shard is locked */
-byte last_number[SHARDS];
+byte reading = 1;       /* a clock that no two readings agree on, and that goes on while a lane is locked */
+byte last_number[LANES];
 #define COMES_BEFORE(a, b) (due[a] < due[b] || (due[a] == due[b] && number[a] < number[b]))
 #else
 #define COMES_BEFORE(a, b) (due[a] < due[b])
 #endif
 #define IS_IN(k) (place[k] == POSTED || place[k] == QUEUED)
 
-/* ---- the shards ---- */
+/* ---- the lanes ---- */
 
-bool shard_locked[SHARDS];
-byte count[SHARDS];
-byte posted[SHARDS * ROOM];
+bool lane_locked[LANES];
+byte count[LANES];
+byte posted[LANES * ROOM];
 byte floor;
 byte horizon = ALWAYS;
-bool closed; /* the gate */
+bool closed; /* the timer queue takes no more tasks */
 bool swept;
 
-/* ---- the agenda; guarded by its lock ---- */
+/* ---- the timer queue; guarded by its lock ---- */
 
 bool locked;
 byte seen_now;
@@ -136,9 +137,9 @@ inline finish(element)
     ended++
 }
 
-/* ---- the agenda ---- */
+/* ---- the timer queue ---- */
 
-/* first := the first element of all. As all below that is guarded by the agenda's lock, part of a step. */
+/* first := the first element of all. As all below that is guarded by the timer queue's lock, part of a step. */
 inline find_first()
 {
     first = NONE;
@@ -155,16 +156,16 @@ inline find_first()
     k = 0
 }
 
-/* Empty one shard: what is done under its lock is seen by nobody, so it is one step. */
-inline clear(shard)
+/* Empty one lane. No thread sees what happens under its lock, so it is one step. */
+inline clear(lane)
 {
     atomic {
-        !shard_locked[shard];
+        !lane_locked[lane];
         d_step {
             i = 0;
             do
-            :: i < count[shard] ->
-                at = posted[shard * ROOM + i];
+            :: i < count[lane] ->
+                at = posted[lane * ROOM + i];
                 assert(place[at] == POSTED && spot[at] == i + 1);
                 spot[at] = 0;
                 place[at] = QUEUED;
@@ -173,11 +174,11 @@ inline clear(shard)
 #else
                 ahead = ahead || due[at] < horizon;
 #endif
-                posted[shard * ROOM + i] = 0;
+                posted[lane * ROOM + i] = 0;
                 i++
             :: else -> break
             od;
-            count[shard] = 0;
+            count[lane] = 0;
             i = 0;
             at = 0
         }
@@ -192,7 +193,7 @@ inline absorb()
     clear(1)
 }
 
-/* Read the clock, and go through the shards. */
+/* Read the clock, and go through the lanes. */
 inline look()
 {
     seen_now = now;
@@ -336,15 +337,15 @@ inline read_number(element)
 #endif
 }
 
-/* With the lock of its shard: its number, which is the reading, unless the shard has given that already. */
+/* With the lock of its lane: its number, which is the reading, unless the lane has given that already. */
 inline give_number(element)
 {
 #ifdef FAULT_NUMBERS_APART
-    number[element] = (last_number[home[element]] / SHARDS + 1) * SHARDS + home[element];
+    number[element] = (last_number[home[element]] / LANES + 1) * LANES + home[element];
 #else
-    number[element] = number[element] * SHARDS + home[element];
+    number[element] = number[element] * LANES + home[element];
     if
-    :: number[element] <= last_number[home[element]] -> number[element] = last_number[home[element]] + SHARDS
+    :: number[element] <= last_number[home[element]] -> number[element] = last_number[home[element]] + LANES
     :: else
     fi;
 #endif
@@ -355,17 +356,17 @@ inline give_number(element)
 }
 #endif
 
-inline number_without_shard(element)
+inline number_without_lane(element)
 {
 #ifdef NUMBERS
     d_step { read_number(element) }
-    atomic { !shard_locked[home[element]] -> d_step { give_number(element) } }
+    atomic { !lane_locked[home[element]] -> d_step { give_number(element) } }
 #else
     skip
 #endif
 }
 
-/* The long way in, for what a shard has refused. */
+/* The long way in, for a task that a lane has refused. */
 inline come_in_by_the_lock(element)
 {
 #ifdef BY_VALUE
@@ -375,7 +376,7 @@ inline come_in_by_the_lock(element)
     :: else
     fi;
     if
-    :: !closed -> number_without_shard(element); place[element] = QUEUED; settle_change()
+    :: !closed -> number_without_lane(element); place[element] = QUEUED; settle_change()
     :: else -> d_step { finish(element) }
     fi;
     unlock()
@@ -385,7 +386,7 @@ inline come_in_by_the_lock(element)
     :: else ->
         lock();
         absorb();
-        number_without_shard(element);
+        number_without_lane(element);
         place[element] = QUEUED;
         settle_change();
         unlock();
@@ -426,7 +427,7 @@ more:
 #elif defined(TOGETHER)
         home[element] = (element < 2 -> 1 : 0);
 #else
-        home[element] = element % SHARDS;
+        home[element] = element % LANES;
 #endif
         planned = due[element];
 #ifdef NUMBERS
@@ -444,22 +445,22 @@ more:
 #ifdef FAULT_FLOOR_SEEN_EARLY
     open = open && planned > floor;
 #endif
-#ifdef FAULT_GATE_SEEN_EARLY
+#ifdef FAULT_CLOSED_SEEN_EARLY
     open = open && !closed;
 #endif
 #ifdef FAULT_ASKS_TOO_SOON
     call = planned < horizon;
 #endif
     atomic {
-        !shard_locked[home[element]] ->
-            shard_locked[home[element]] = true;
+        !lane_locked[home[element]] ->
+            lane_locked[home[element]] = true;
             is_full = count[home[element]] == ROOM;
             open = open && !is_full
     }
 #ifndef FAULT_FLOOR_SEEN_EARLY
     open = open && planned > floor;
 #endif
-#if !defined(FAULT_GATE_SEEN_EARLY) && !defined(FAULT_GATE_UNSEEN)
+#if !defined(FAULT_CLOSED_SEEN_EARLY) && !defined(FAULT_CLOSED_UNSEEN)
     open = open && !closed;
 #endif
     d_step {
@@ -475,7 +476,7 @@ more:
             place[element] = POSTED
         :: else
         fi;
-        shard_locked[home[element]] = false
+        lane_locked[home[element]] = false
     }
     if
     :: open ->
@@ -593,7 +594,7 @@ proctype canceller()
 #ifdef FAULT_CANCELS_UNLOCKED
     gone = spot[0] != 0;
 #else
-    atomic { !shard_locked[home[0]] -> shard_locked[home[0]] = true; gone = spot[0] != 0 }
+    atomic { !lane_locked[home[0]] -> lane_locked[home[0]] = true; gone = spot[0] != 0 }
 #endif
     gone = gone && !closed;
     d_step {
@@ -619,7 +620,7 @@ proctype canceller()
         :: else
         fi;
 #ifndef FAULT_CANCELS_UNLOCKED
-        shard_locked[home[0]] = false
+        lane_locked[home[0]] = false
 #endif
     }
     if
@@ -639,7 +640,7 @@ proctype canceller()
     cancelled[0] = true
 }
 
-/* Shut down: close the gate, and then sweep. */
+/* Shut down: close the timer queue, and then sweep. */
 proctype closer()
 {
     LOCALS;
@@ -722,8 +723,8 @@ init
         run clock();
         run observer()
     }
-    /* When nothing moves any more: all have come to an end, once each, and nothing is left in the shards. */
+    /* When nothing moves any more: all have come to an end, once each, and nothing is left in the lanes. */
     timeout;
-    assert(!locked && !shard_locked[0] && !shard_locked[1]);
+    assert(!locked && !lane_locked[0] && !lane_locked[1]);
     assert(ended == ELEMENTS && count[0] == 0 && count[1] == 0)
 }

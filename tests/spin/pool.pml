@@ -8,7 +8,7 @@
  *   BY_VALUE    tasks are queued by value: let in only while the pool runs, never taken back (post in execute.c)
  * Faults, one at a time, each of which must be found:
  *   FAULT_NO_RECHECK               a task is queued, and nobody looks at the state again
- *   FAULT_GATE_UNSEEN              with BY_VALUE: the state is looked at before the task is let in, not while
+ *   FAULT_CLOSED_UNSEEN              with BY_VALUE: the state is looked at before the task is let in, not while
  *   FAULT_LAST_IDLE_NOT_WOKEN      try-terminate does not wake an idle worker
  *   FAULT_FORGETS_TRY_TERMINATE    a worker ends without try-terminate
  *   FAULT_COUNTED_ON_NOBODY        a worker is counted, then cannot start since the pool was shut down, and nobody stands in for
@@ -280,7 +280,7 @@ proctype Submitter(byte me)
     if
     :: state == RUNNING ->
         d_step {
-#if defined(BY_VALUE) && !defined(FAULT_GATE_UNSEEN)
+#if defined(BY_VALUE) && !defined(FAULT_CLOSED_UNSEEN)
             ok = size < CAP && state == RUNNING;
 #else
             ok = size < CAP;

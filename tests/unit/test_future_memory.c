@@ -38,7 +38,7 @@ static void put(int count)
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, new_block());
 }
 
-static struct hora__blocks *own_spares(void)
+static struct hora__blocks *own_free_list(void)
 {
     hora_thread *thread;
     CHECK_OK(hora__thread_current(&thread));
@@ -93,7 +93,7 @@ static void check_order(void *arg)
         hora__free(blocks[i]);
 }
 
-TEST_REAL(spares_come_back_in_the_opposite_order, "")
+TEST_REAL(free_blocks_come_back_in_the_opposite_order, "")
 {
     in_thread(check_order);
 }
@@ -102,10 +102,10 @@ static void check_limit(void *arg)
 {
     (void)arg;
     put(3 * BATCH);
-    CHECK_INT(own_spares()->count, BATCH);
+    CHECK_INT(own_free_list()->count, BATCH);
 }
 
-TEST_REAL(spares_of_a_thread_without_a_pool_are_few, "")
+TEST_REAL(free_blocks_of_a_thread_without_a_pool_are_few, "")
 {
     in_thread(check_limit);
 }
@@ -118,13 +118,13 @@ static void check_exhaustion(void *arg)
     void *made = hora__future_memory_get(HORA__BLOCK_PLAIN_FUTURE, SIZE);
     void *other = hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_PLAIN_FUTURE, SIZE);
     CHECK(kept != NULL && made != NULL && other != NULL && kept != made && made != other);
-    CHECK_INT(own_spares()->count, 0);
+    CHECK_INT(own_free_list()->count, 0);
     hora__free(kept);
     hora__free(made);
     hora__free(other);
 }
 
-TEST_REAL(spares_that_run_out_are_made, "")
+TEST_REAL(free_blocks_that_run_out_are_made, "")
 {
     open_pool(1);
     in_thread(check_exhaustion);
@@ -135,11 +135,11 @@ TEST_REAL(spares_that_run_out_are_made, "")
 
 static void check_bring(void)
 {
-    int before = own_spares()->count;
+    int before = own_free_list()->count;
     for (int count = 1; count <= 10 * BATCH; count++) {
         put(1);
-        CHECK_INT(own_spares()->count + BATCH * shared_free_list_count(), before + count);
-        CHECK(own_spares()->count < 2 * BATCH);
+        CHECK_INT(own_free_list()->count + BATCH * shared_free_list_count(), before + count);
+        CHECK(own_free_list()->count < 2 * BATCH);
     }
     CHECK(shared_free_list_count() >= 9);
 }
@@ -149,16 +149,16 @@ static void check_supply(void *arg)
     (void)arg;
     int before = shared_free_list_count();
     hora__shared_free_list_supply(&pool->shared_free_list);
-    CHECK_INT(own_spares()->count, BATCH);
+    CHECK_INT(own_free_list()->count, BATCH);
     hora__shared_free_list_supply(&pool->shared_free_list); /* it has some */
     CHECK_INT(shared_free_list_count(), before - 1);
     for (int i = 0; i < 2 * BATCH; i++) /* the second batch is fetched by itself */
         hora__free(hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_PLAIN_FUTURE, SIZE));
-    CHECK_INT(own_spares()->count, 0);
+    CHECK_INT(own_free_list()->count, 0);
     CHECK_INT(shared_free_list_count(), before - 2);
 }
 
-TEST_REAL(spares_of_workers_are_for_those_who_submit, "")
+TEST_REAL(free_blocks_of_workers_are_for_those_who_submit, "")
 {
     open_pool(1);
     in_worker(check_bring);
@@ -170,7 +170,7 @@ static void bring_too_much(void)
 {
     put((MOST + 10) * BATCH);
     CHECK_INT(shared_free_list_count(), MOST);
-    CHECK(own_spares()->count < 2 * BATCH);
+    CHECK(own_free_list()->count < 2 * BATCH);
 }
 
 /* The worker of this pool has nothing to do afterwards, and so tidies as well: the count only falls. */
@@ -184,7 +184,7 @@ static void check_tidy(void)
     CHECK_INT(shared_free_list_count(), KEPT);
 }
 
-TEST_REAL(spares_of_a_pool_are_bounded_and_given_back, "")
+TEST_REAL(free_blocks_of_a_pool_are_bounded_and_given_back, "")
 {
     open_pool(1);
     in_worker(bring_too_much);
@@ -240,7 +240,7 @@ static void churn_in_thread(void *arg)
     churn(*(unsigned *)arg);
 }
 
-TEST_REAL(spares_belong_to_one_at_a_time, "")
+TEST_REAL(free_blocks_belong_to_one_at_a_time, "")
 {
     static unsigned seeds[2 * THREADS];
     test_thread *threads[THREADS];

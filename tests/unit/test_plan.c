@@ -50,8 +50,8 @@ static struct hora__decision walk(const hora_schedule *spec, const struct times 
     return (struct hora__decision){false, ahead, times->passed};
 }
 
-static void check_chance(const hora_schedule *spec, hora_ns now, struct hora__decision got,
-                         struct hora__decision want)
+static void check_decision(const hora_schedule *spec, hora_ns now, struct hora__decision got,
+                           struct hora__decision want)
 {
     if (got.runs == want.runs && got.planned == want.planned && got.skipped == want.skipped)
         return;
@@ -95,7 +95,7 @@ static void check_rate(hora_ns first, hora_ns every, hora_ns now)
     struct times times;
     grid(&times, first, every, now);
     hora_schedule spec = random_rules(every);
-    check_chance(&spec, now, hora__plan_rate(&spec, every, first, now), walk(&spec, &times, now));
+    check_decision(&spec, now, hora__plan_rate(&spec, every, first, now), walk(&spec, &times, now));
     CHECK_INT(hora__plan_passed(first, every, now), times.passed);
 }
 
@@ -200,7 +200,7 @@ TEST(plan_asked_agrees_with_a_walk, "")
         spec.next = after_last_planned;
         spec.next_arg = &times;
         hora_trigger_context context = {.struct_size = sizeof context, .now = now};
-        check_chance(&spec, now, hora__plan_asked(&spec, &context, times.at[0]), walk(&spec, &times, now));
+        check_decision(&spec, now, hora__plan_asked(&spec, &context, times.at[0]), walk(&spec, &times, now));
     }
 }
 

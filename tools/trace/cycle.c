@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cycle.c - a fixed-rate task on a scheduler with two threads: writes the traces "timer" and "cycle"
  *
- * "timer" goes from the call that schedules the task to the end of its first run. "cycle" is one period in
- * steady state: from a moment at which all threads sleep, over one run, to the next such moment. */
+ * "timer" goes from the call that schedules the task, while both threads sleep, to the end of its first run.
+ * "cycle" is one period in steady state: from a moment at which all threads sleep, over one run, to the next such moment. */
 #include <hora/hora.h>
 
 #include <stdatomic.h>
@@ -46,6 +46,9 @@ int main(int argc, char **argv)
         return 1;
     hora_future *future;
     hora_ns period = HORA_MS(PERIOD_MS);
+    if (hora_pool_prestart_all(scheduler) < 0)
+        return 1;
+    sleep_ms(PERIOD_MS); /* both threads wait for work */
     recorder_set(true);
     if (hora_scheduler_schedule_at_fixed_rate(scheduler, HORA_TASK(body, NULL), period, period, &future) < 0)
         return 1;
