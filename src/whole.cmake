@@ -1,5 +1,5 @@
 # The library as one object, optimised as a whole: functions of one folder that another calls are inlined, and what is not exported is
-# local. It is ordinary machine code, so whoever links it needs no link-time optimisation, nor the same compiler.
+# local. It is ordinary machine code, so linking it needs neither link-time optimisation nor the same compiler.
 
 # What makes one object of those compiled with -flto. gcc: not by the linker's plugin, which would keep everything that is hidden; and the
 # warning is a mistake, about the last of a list that was seen not to be empty. clang has no such way: hidden symbols are made local afterwards.
