@@ -42,9 +42,12 @@ static void visit(void *context, struct hora__lane *lane)
 
 static void absorb(void)
 {
+    int filled = 0;
+    for (int i = 0; i < store.lanes->count; i++)
+        filled += hora__lane_is_empty(&store.lanes->lanes[i]) ? 0 : 1;
     visits = 0;
     (void)hora__timer_store_absorb(&store, &(struct hora__timer_store_absorber){NULL, visit, NULL});
-    CHECK_INT(visits, store.lanes->count);
+    CHECK_INT(visits, filled); /* empty lanes are passed over */
     CHECK_INT(hora__timer_store_size(&store), model.size);
 }
 
