@@ -37,6 +37,7 @@ struct reading {
 int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
                                const struct hora__complaint *complaint)
 {
+    assert(code < 0 && complaint->what != NULL);
     char place[64] = "";
     if (task != NULL && task->file != NULL)
         (void)snprintf(place, sizeof place, " (%.48s:%d)", task->file, task->line);
@@ -51,6 +52,7 @@ int hora__declaration_complain(hora_error *reason, int code, const hora_task *ta
 /* The field of hora_declaration that a name in a sentence stands for. */
 static const char *field_of(const char *name)
 {
+    assert(name != NULL);
     for (int i = 0; i < TEXTS; i++)
         if (name == text_names[i])
             return text_fields[i];
@@ -60,6 +62,7 @@ static const char *field_of(const char *name)
 static int refuse_text(const struct reading *reading, int error, const char *what, const char *quoted,
                        const char *detail)
 {
+    assert(error < 0 && what != NULL);
     const struct hora__complaint complaint = {
         .field = field_of(what), .what = what, .quoted = quoted, .detail = detail};
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
@@ -67,6 +70,7 @@ static int refuse_text(const struct reading *reading, int error, const char *wha
 
 static int refuse_for(const struct reading *reading, int error, const char *why)
 {
+    assert(error < 0 && why != NULL);
     const struct hora__complaint complaint = {.what = why};
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
@@ -86,6 +90,7 @@ static int no_memory(const struct reading *reading, int error)
 static int replace_one(struct reading *reading, const struct hora__resolver *resolver, enum text which,
                        const char *text)
 {
+    assert((int)which >= 0 && which < TEXTS);
     const char *reason = NULL;
     if (text == NULL)
         return 0;
@@ -112,6 +117,7 @@ static int replace_all(struct reading *reading, const struct hora__resolver *res
 /* The value or the text of a duration, as a value. */
 static int read_duration(const struct reading *reading, enum text which, hora_ns *value, hora_ns least)
 {
+    assert((int)which >= 0 && which < TEXTS && value != NULL);
     const char *text = reading->texts[which];
     hora_error wrong;
     if (text != NULL && *value != 0)
@@ -202,6 +208,7 @@ static int read_zone(const struct reading *reading, hora_zone **ret_zone)
 
 static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 {
+    assert(reading->texts[CRON] != NULL);
     hora_error wrong;
     int error = hora_cron_parse(
         reading->texts[CRON], HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
@@ -220,6 +227,7 @@ static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hora_zone *zone,
                              hora_trigger **ret_trigger)
 {
+    assert(cron != NULL && ret_trigger != NULL);
     hora_instant first;
     if (!hora_cron_is_reboot(cron) && hora_cron_next(cron, zone, (hora_instant){0}, &first) == 0)
         return refuse_text(reading, HORA_EINVAL, "cron", reading->texts[CRON], "there is no such time");
@@ -230,6 +238,7 @@ static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hor
 
 static int read_cron_trigger(const struct reading *reading, hora_trigger **ret_trigger)
 {
+    assert(ret_trigger != NULL);
     hora_zone *zone;
     hora_cron *cron;
     int error = read_zone(reading, &zone);
@@ -258,6 +267,7 @@ static enum hora__declared_kind kind_of(const struct reading *reading)
 static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate,
                          hora_trigger **ret_trigger)
 {
+    assert(period > 0);
     int error = hora_trigger_new_periodic(
         period,
         HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate,
@@ -269,6 +279,7 @@ static int make_periodic(const struct reading *reading, hora_ns period, bool at_
 /* The trigger that says in words what it is; for those with trigger and cron the one that they are scheduled with. */
 static int make_words(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->in_words == NULL);
     switch (declared->kind) {
     case HORA__DECLARED_TRIGGER:
         declared->in_words = hora_trigger_ref(reading->given.trigger);
@@ -289,6 +300,7 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
 /* The caller's may not live as long. */
 static int copy_terms(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->terms == NULL);
     const hora_task_options *given = reading->rules.options;
     declared->spec.options = NULL;
     if (given == NULL)
@@ -306,6 +318,7 @@ static int copy_terms(const struct reading *reading, struct hora__declared *decl
 
 static int make_spec(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->spec.trigger == NULL);
     hora_schedule *spec = &declared->spec;
     bool is_asked = declared->kind == HORA__DECLARED_TRIGGER || declared->kind == HORA__DECLARED_CRON;
     *spec = reading->rules;
@@ -364,6 +377,7 @@ int hora__declaration_read(const struct hora__resolver *resolver, const hora_tas
                            const hora_declaration *declaration, struct hora__declared *ret_declared,
                            hora_error *reason)
 {
+    assert(resolver != NULL && ret_declared != NULL);
     struct reading reading = {.task = task, .reason = reason};
     int error = read_task(&reading, declaration);
     if (error == 0)
@@ -383,6 +397,7 @@ int hora__declaration_read(const struct hora__resolver *resolver, const hora_tas
 
 void hora__declared_clear(struct hora__declared *declared)
 {
+    assert(declared != NULL);
     (void)hora_trigger_unref(declared->spec.trigger);
     (void)hora_trigger_unref(declared->in_words);
     hora__free(declared->terms);

@@ -30,12 +30,14 @@ static_assert(sizeof(void *) != 8 || sizeof(hora_timer) == 64, "frozen: see hora
 
 static int count_parts(unsigned parts)
 {
+    assert(parts < 8);
     return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
 }
 
 struct hora__detached *hora__detached_new(struct hora__free_list *list, const hora_task *task,
                                           enum hora__timeline line)
 {
+    assert(task->run != NULL);
     unsigned parts = (task->drop != NULL ? HORA__PART_DROP : 0U) |
                      (task->drop_result != NULL ? HORA__PART_DROP_RESULT : 0U) |
                      (task->name != NULL ? HORA__PART_NAME : 0U);
@@ -78,5 +80,6 @@ hora_task hora__detached_task(const struct hora__detached *detached)
 
 void hora__detached_free(struct hora__free_list *list, struct hora__detached *detached)
 {
+    assert(!detached->entry.is_timer);
     hora__free_list_put(list, detached, detached->offset);
 }

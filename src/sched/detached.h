@@ -14,6 +14,7 @@
 #ifndef HORA_SCHED_DETACHED_H
 #define HORA_SCHED_DETACHED_H
 
+#include <assert.h>
 #include <hora/task.h>
 #include <hora/timer.h>
 
@@ -70,11 +71,13 @@ struct hora__timer {
 
 static inline struct hora__detached *hora__detached_of(struct hora__entry *entry)
 {
+    assert(entry->is_detached);
     return HORA__LIST_ENTRY(entry, struct hora__detached, entry);
 }
 
 static inline struct hora__timer *hora__timer_of(struct hora__entry *entry)
 {
+    assert(entry->is_timer);
     return HORA__LIST_ENTRY(entry, struct hora__timer, task.entry);
 }
 

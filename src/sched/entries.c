@@ -53,6 +53,7 @@ void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
 
 struct hora__entry *hora__entries_next(struct hora__entries *entries)
 {
+    assert(entries != NULL);
     struct hora__entry *first = entries->first;
     if (first != NULL)
         entries->first = first == entries->last ? NULL : *next_picked(first);

@@ -35,6 +35,7 @@ static struct span whole(const char *text)
 
 static bool starts_placeholder(const char *at, const char *end)
 {
+    assert(at <= end);
     return end - at >= 2 && at[0] == '$' && at[1] == '{';
 }
 
@@ -46,6 +47,7 @@ static int fail(struct replacement *replacement, const char *reason)
 
 static int append(struct replacement *replacement, char c)
 {
+    assert(replacement->length <= LONGEST);
     if (replacement->length == LONGEST)
         return fail(replacement, "with its placeholders replaced it is longer than 4096 bytes");
     replacement->text[replacement->length++] = c;
@@ -55,6 +57,7 @@ static int append(struct replacement *replacement, char c)
 /* The first of `stop` and "}" that belongs to no placeholder inside; NULL: there is none. */
 static const char *find(struct span span, char stop)
 {
+    assert(span.first <= span.end);
     int inside = 0;
     for (const char *at = span.first; at < span.end; at++) {
         if (starts_placeholder(at, span.end)) {
@@ -74,6 +77,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
 /* The value of a name; NULL: there is none. */
 static int look_up(struct replacement *replacement, struct span name, int depth, const char **ret_value)
 {
+    assert(replacement->resolver->resolve != NULL);
     size_t before = replacement->length;
     int error = replace(replacement, name, depth + 1);
     if (error == 0)
@@ -103,6 +107,7 @@ static int replace_one(struct replacement *replacement, struct span inner, int d
 
 static int replace(struct replacement *replacement, struct span span, int depth)
 {
+    assert(span.first <= span.end && depth >= 0);
     if (depth > DEEPEST)
         return fail(replacement, "its placeholders name each other, more than 16 deep");
     int error = 0;
@@ -123,6 +128,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
 int hora__placeholders_replace(const struct hora__resolver *resolver, const char *text, char **ret_text,
                                const char **reterr_reason)
 {
+    assert(text != NULL && ret_text != NULL && reterr_reason != NULL);
     *ret_text = NULL;
     if (strstr(text, "${") == NULL)
         return 0;

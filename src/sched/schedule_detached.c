@@ -24,6 +24,7 @@ bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler)
 /* No worker exists, and none can be started: take the task or timer back. If it is not there any more, another thread has dealt with it. */
 static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 {
+    assert(error < 0);
     if (is_timer ? HORA__FAULT(TIMER_STAYS_UNSTAFFED) : HORA__FAULT(TIMER_QUEUE_KEEPS_UNSTAFFED))
         return error;
     if (!hora__timer_queue_withdraw(pool->queue, is_timer, number))
@@ -36,6 +37,7 @@ static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 
 __attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number)
 {
+    assert(number != 0);
     int error = hora__scheduler_staff(pool);
     if (error < 0 && error != HORA_ESHUTDOWN) /* with that one, a sweep has removed it already */
         return take_back(pool, is_timer, number, error);
@@ -44,6 +46,7 @@ __attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bo
 
 int hora__scheduler_insert(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
 {
+    assert(task != NULL && task->run != NULL);
     if (!hora__atomic_load(&pool->detached_mode))
         return HORA_ENOTSUP;
     struct hora__offer offer = {
@@ -65,6 +68,7 @@ int hora__scheduler_insert(hora_pool *pool, const hora_task *task, hora_ns now, 
 static int make_future(void *context, const hora_task *task, hora_ns due,
                        struct hora__scheduled **ret_scheduled)
 {
+    assert(context != NULL && ret_scheduled != NULL);
     hora_pool *pool = context;
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .trigger = HORA__ONCE,
@@ -85,6 +89,7 @@ int hora__scheduler_show(hora_pool *pool)
 
 void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry)
 {
+    assert(entry->is_detached && !entry->is_timer);
     hora_task task = hora__timer_queue_dismiss(pool->queue, entry);
     hora__pool_end_detached(pool, &task, HORA__CANCELLED);
     hora__pool_try_terminate(pool);

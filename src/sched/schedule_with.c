@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_with.c - scheduling by a schedule (hora/scheduler.h): what it says, as a plan for the first run and those after it */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/ns.h"
@@ -12,6 +13,7 @@
 
 static enum hora__timeline line_of(const hora_pool *pool, const hora_schedule *spec)
 {
+    assert(spec != NULL);
     if (spec->clock != HORA_CLOCK_DEFAULT)
         return hora__timeline_of(spec->clock);
     return spec->at.ns != 0 || hora_trigger_is_wall(spec->trigger) ? HORA__WALL
@@ -20,6 +22,7 @@ static enum hora__timeline line_of(const hora_pool *pool, const hora_schedule *s
 
 static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hora_ns now)
 {
+    assert(spec->cron == NULL);
     if (spec->at.ns != 0)
         return spec->at.ns;
     bool asks = spec->next != NULL || spec->trigger != NULL;
@@ -36,6 +39,7 @@ static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hor
 
 static enum hora__trigger trigger_of(const hora_schedule *spec)
 {
+    assert(spec->cron == NULL);
     if (spec->next != NULL || spec->trigger != NULL)
         return HORA__ASKED;
     if (spec->fixed_rate > 0)
@@ -47,6 +51,7 @@ static enum hora__trigger trigger_of(const hora_schedule *spec)
 static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule *spec,
                        const struct hora__scheduled_plan *start, hora_future **ret_future, hora_error *reason)
 {
+    assert(task->run != NULL);
     hora_task own = *task;
     if (spec->name != NULL)
         own.name = spec->name;
@@ -65,6 +70,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     plan.offset = hora__plan_offset(own.name, spec->spread);
     plan.is_given = spec->at.ns != 0 || spec->initial_delay > 0;
     bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
+    assert(plan.offset >= 0 && plan.every >= 0);
     if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
         return HORA_EEMPTY;
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);

@@ -3,6 +3,7 @@
  *
  * HORA_SCHEDULED_FUNCTION leaves a pointer for each in a section of its own, and the linker says where in the program or library that begins and
  * ends. So nothing runs before main, and nobody keeps a list that could change. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 static int call(void *arg, void **ret_result)
 {
+    assert(arg != NULL);
     const hora_scheduled_function *function = arg;
     (void)ret_result;
     return function->run();
@@ -20,6 +22,7 @@ static int call(void *arg, void **ret_result)
 
 static hora_task task_of(const hora_scheduled_function *function)
 {
+    assert(function != NULL);
     void *arg; /* never written through, and never dropped */
     memcpy(&arg, &function, sizeof arg);
     return (hora_task){
@@ -35,6 +38,7 @@ static hora_task task_of(const hora_scheduled_function *function)
 static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
                     hora_registration **batch, hora_error *reason, int *ret_count)
 {
+    assert(functions->first <= functions->end && ret_count != NULL);
     int error = 0;
     for (const hora_scheduled_function *const *at = functions->first; at < functions->end && error == 0;
          at++) {
@@ -50,6 +54,7 @@ static int read_all(hora_registrar *registrar, const hora_scheduled_functions *f
 
 static int complain(hora_error *reason, int code)
 {
+    assert(code < 0);
     const struct hora__complaint complaint = {.what = hora_strerror(code)};
     return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
 }
@@ -57,6 +62,7 @@ static int complain(hora_error *reason, int code)
 static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
                    hora_registration **batch, hora_error *reason)
 {
+    assert(batch != NULL);
     int count = 0;
     int error = read_all(registrar, functions, batch, reason, &count);
     if (error == 0) {

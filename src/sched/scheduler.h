@@ -4,6 +4,7 @@
 #ifndef HORA_SCHED_SCHEDULER_H
 #define HORA_SCHED_SCHEDULER_H
 
+#include <assert.h>
 #include <hora/scheduler.h>
 
 #include "exec/pool.h"
@@ -30,6 +31,7 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
 /* Whether there are as many workers as there are to be. */
 static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
 {
+    assert(pool != NULL);
     int count = hora__count_of(hora__atomic_load(&pool->control));
     return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }

@@ -2,6 +2,7 @@
 /* spec.c - refuse schedules that cannot work, or of which a part would have no effect, and say why; and make a trigger of an expression */
 #include "sched/spec.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/options.h"
@@ -14,6 +15,7 @@ enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000 };
 /* How many of those are given of which there can be one. */
 static int count_series(const hora_schedule *spec)
 {
+    assert(spec != NULL);
     return (spec->fixed_rate != 0) + (spec->fixed_delay != 0) + (spec->next != NULL) +
            (spec->trigger != NULL) + (spec->cron != NULL);
 }
@@ -26,6 +28,7 @@ static bool is_asked(const hora_schedule *spec)
 
 static int check_times(const hora_schedule *spec, hora_error *reason)
 {
+    assert(spec != NULL);
     if (spec->fixed_rate < 0)
         return hora__refuse(reason, HORA_EINVAL, "fixed_rate", "fixed_rate is negative");
     if (spec->fixed_delay < 0)
@@ -147,6 +150,7 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
 /* What depends on the schedule; the rest is checked with the scheduler, see hora_task_options_check. */
 static int check_terms(const hora_schedule *spec, hora_error *reason)
 {
+    assert(spec != NULL);
     hora_task_options terms;
     if (HORA__TAKE(hora_task_options, &terms, spec->options) < 0)
         return hora__refuse(reason, HORA_EINVAL, "options",
@@ -160,6 +164,7 @@ static int check_terms(const hora_schedule *spec, hora_error *reason)
 
 static int check_rest(const hora_schedule *spec, hora_error *reason)
 {
+    assert(spec != NULL);
     if (spec->slack < 0)
         return hora__refuse(reason, HORA_EINVAL, "slack", "slack is negative");
     if (spec->spread < 0)
@@ -172,6 +177,7 @@ static int check_rest(const hora_schedule *spec, hora_error *reason)
 
 static int check(const hora_schedule *spec, hora_error *reason)
 {
+    assert(spec != NULL);
     static int (*const parts[])(const hora_schedule *spec, hora_error *reason) = {
         check_times, check_cron, check_clock, check_missed, check_overlap, check_failure, check_rest};
     int error = 0;
@@ -184,6 +190,7 @@ static int check(const hora_schedule *spec, hora_error *reason)
 static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger,
                         hora_error *reason)
 {
+    assert(spec->cron != NULL && ret_trigger != NULL);
     const char *name = spec->zone != NULL ? spec->zone : "local";
     hora_cron *cron;
     hora_zone *zone;
@@ -204,6 +211,7 @@ static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigg
 
 int hora__spec_read(const hora_schedule *spec, hora_queue *queue, hora_schedule *ret_own, hora_error *reason)
 {
+    assert(ret_own != NULL);
     hora_schedule own;
     if (HORA__TAKE(hora_schedule, &own, spec) < 0)
         return hora__refuse_size(reason, "hora_schedule");

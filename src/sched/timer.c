@@ -24,6 +24,7 @@
 
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
+    assert(scheduler != NULL);
     const hora_pool *pool = &scheduler->pool;
     return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
            pool->observer != NULL;
@@ -62,6 +63,7 @@ static bool has_scheduler(const struct hora__timer *timer)
 /* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */
 __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 {
+    assert(was_taken(timer));
     if (!has_scheduler(timer))
         return 0;
     int error = hora__pool_check(timer->task.pool);
@@ -73,6 +75,7 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 /* One that was pending a moment ago. Whether it still was. */
 static inline bool cancel(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     hora_pool *pool = timer->task.pool;
     enum hora__timer_cancel what = hora__timer_queue_cancel_timer(timer);
     if (what == HORA__TIMER_REMOVED) {
@@ -108,6 +111,7 @@ int hora_timer_cancel(hora_timer *timer)
 /* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: it waits there for a task, and its worker runs that meanwhile. */
 static int is_in_function(const struct hora__timer *timer, const hora_thread *thread)
 {
+    assert(thread != NULL);
     const struct hora__worker *worker = thread->worker;
     if (worker == NULL || worker->timer_run.timer != timer)
         return 0;
@@ -117,6 +121,7 @@ static int is_in_function(const struct hora__timer *timer, const hora_thread *th
 /* Of one that was taken once, or stands in the heap. */
 __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     hora_thread *thread;
     if (hora__atomic_load(&timer->task.pending) == 0 && !has_scheduler(timer))
         return HORA_CANCEL_TOO_LATE;
@@ -162,6 +167,7 @@ static int staff_first(hora_pool *pool)
 
 static inline int came_in(hora_pool *pool, uint64_t number)
 {
+    assert(number != 0);
     hora__pool_work_came(pool);
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
@@ -175,6 +181,7 @@ struct times {
 
 static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.pool == pool);
     uint64_t number;
     int error = times.is_long ? hora__timer_queue_put_timer(timer, times.due, &number)
                               : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
@@ -184,6 +191,7 @@ static inline int insert(hora_pool *pool, struct hora__timer *timer, struct time
 /* It is pending here, or was a moment ago. As long as it is, the last worker stays. */
 __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.pool == pool);
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
@@ -199,6 +207,7 @@ __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *t
 /* It is pending on another scheduler. A place and a thread are made sure of before it leaves that. */
 __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
+    assert(timer->task.pool != pool);
     uint64_t number;
     int error = hora__pool_check(timer->task.pool);
     if (error == 0 && was_taken(timer))
@@ -224,6 +233,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
 /* It is not pending, and was started on another scheduler before, or on none. */
 __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timer *timer)
 {
+    assert(timer->task.pool != pool);
     int running = was_taken(timer) ? is_running(timer) : 0;
     if (running != 0)
         return running < 0 ? running : HORA_EBUSY;
@@ -234,6 +244,7 @@ __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct ho
 
 HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.run_timer != NULL);
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
         return timer->task.pool == pool ? move(pool, timer, times) : move_here(pool, timer, times.due);
     int error = timer->task.pool != pool ? change_scheduler(pool, timer) : 0;
@@ -242,6 +253,7 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times 
 
 __attribute__((noinline)) static int refuse(hora_pool *pool)
 {
+    assert(pool != NULL);
     hora__counter_add(&pool->refused, 1);
     HORA__PROBE(timer_rejected, pool, "the pool is shut down");
     if (pool->observer != NULL)
@@ -251,6 +263,7 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
 
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
+    assert(hora__scheduler_look_at(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
     int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)

@@ -18,22 +18,26 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
 /* A node has come into the store by a lane. */
 static void came(void *context, struct hora__timer_node *node)
 {
+    assert(context != NULL && node != NULL);
     hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 of timer_queue.c */
 }
 
 bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     return hora__timer_store_absorb(&timer_queue->store, &(struct hora__timer_store_absorber){
                                                              came, hora__timer_queue_give_back, timer_queue});
 }
 
 void hora__timer_queue_absorb(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)hora__timer_queue_take_all_in(timer_queue_of(queue));
 }
 
 bool hora__timer_queue_expect(hora_queue *queue, hora_ns until)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     return hora__timer_store_set_horizon(&timer_queue->store, until) &&
            hora__timer_queue_take_all_in(timer_queue);
@@ -41,6 +45,7 @@ bool hora__timer_queue_expect(hora_queue *queue, hora_ns until)
 
 void hora__timer_queue_seal(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     timer_queue->store.sealed = true;
     hora__timer_store_promise(&timer_queue->store);
@@ -60,6 +65,8 @@ void hora__timer_queue_leave(hora_queue *queue)
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
                          const struct hora__offer *offer, bool moves_in)
 {
+    assert(scheduled->lane < timer_queue->store.lanes->count);
+    assert(scheduled->entry.stage == HORA__OUT);
     struct hora__lanes *lanes = timer_queue->store.lanes;
     struct hora__lane *lane = &lanes->lanes[scheduled->lane];
     hora_ns due = scheduled->planned;
@@ -83,6 +90,7 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
 bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                                      const struct hora__offer *offer)
 {
+    assert(scheduled->queue == queue);
     struct timer_queue *timer_queue = timer_queue_of(queue);
     if (!HORA__FAST || scheduled->series != NULL || scheduled->paused ||
         scheduled->entry.line != timer_queue->own)
@@ -93,6 +101,7 @@ bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *
 bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                                   const struct hora__offer *offer)
 {
+    assert(scheduled->queue == queue);
     struct timer_queue *timer_queue = timer_queue_of(queue);
     assert(scheduled->series == NULL && scheduled->entry.line == timer_queue->own);
     if (insert(timer_queue, scheduled, now, offer, true))
@@ -104,6 +113,7 @@ bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *sch
 bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context),
                                       const void *context)
 {
+    assert(scheduled->lane < timer_queue_of(scheduled->queue)->store.lanes->count);
     struct hora__lane *lane = &timer_queue_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
     bool removes = scheduled->spot != 0 && may(context);
@@ -118,6 +128,7 @@ bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*
 void hora__timer_queue_open_books(hora_queue *queue, struct hora__books *books)
 {
     const struct hora__lanes *lanes = timer_queue_of(queue)->store.lanes;
+    assert(lanes->count <= HORA__BRANCHES_MOST);
     books->branch_count = lanes->count;
     for (int i = 0; i < lanes->count; i++)
         books->branches[i] = &lanes->lanes[i].branch;
@@ -130,11 +141,13 @@ uint8_t hora__timer_queue_lane(hora_queue *queue)
 
 void hora__timer_queue_ref(hora_queue *queue, int lane)
 {
+    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
     hora__lanes_ref(timer_queue_of(queue)->store.lanes, lane);
 }
 
 void hora__timer_queue_unref(hora_queue *queue, int lane)
 {
+    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
     if (hora__lanes_unref(timer_queue_of(queue)->store.lanes, lane))
         hora__object_leave(&queue->object);
 }

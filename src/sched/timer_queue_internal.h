@@ -6,6 +6,7 @@
 
 #include "sched/timer_queue.h"
 #include "timer/store.h"
+#include <assert.h>
 
 /* With admission, timers have a heap of their own, as if on a timeline of their own: see timer_queue_admission.c.
  * Its times are those of the own line. */
@@ -51,11 +52,13 @@ struct timer_queue {
 
 static inline struct timer_queue *timer_queue_of(hora_queue *queue)
 {
+    assert(queue != NULL);
     return HORA__LIST_ENTRY(queue, struct timer_queue, base.queue);
 }
 
 static inline struct hora__entry *entry_by_due(struct hora__timer_node *timer)
 {
+    assert(timer != NULL);
     return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
 }
 
@@ -67,6 +70,7 @@ static inline struct hora__timer_heap *own_heap(struct timer_queue *timer_queue)
 /* That of timers. */
 static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queue)
 {
+    assert(timer_queue->timer_line < HEAPS);
     return &timer_queue->lines[timer_queue->timer_line].exact;
 }
 
@@ -74,6 +78,7 @@ static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queu
 static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue,
                                                          const struct hora__entry *entry)
 {
+    assert(entry->line < HEAPS);
     return entry->line == TIMERS_WITH_ADMISSION ? timer_queue->own : (enum hora__timeline)entry->line;
 }
 
@@ -83,6 +88,7 @@ static inline enum hora__timeline hora__timer_queue_line(const struct timer_queu
 static inline void hora__timer_queue_count(struct timer_queue *timer_queue, const struct hora__entry *entry,
                                            int by)
 {
+    assert((by == 1 || by == -1) && timer_queue->base.queue.size + by >= 0);
     timer_queue->base.queue.size += by;
     timer_queue->hidden += entry->is_timer ? by : 0;
 }

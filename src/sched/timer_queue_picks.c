@@ -10,6 +10,7 @@
 
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue, const hora_future *future)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     for (struct hora__list *link = timer_queue->foreign_futures.next; link != &timer_queue->foreign_futures;
          link = link->next)
         if (HORA__LIST_ENTRY(link, struct hora__foreign, link)->future == future)
@@ -19,6 +20,7 @@ struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_que
 
 void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora__foreign *foreign)
 {
+    assert(foreign->entry.is_foreign);
     assert(!foreign->entry.in_admission);
     if (foreign->ticket != NULL)
         hora__admission_queue_unclaim(timer_queue->admission, foreign->ticket, foreign->future);
@@ -27,6 +29,7 @@ void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora
 
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->item != NULL);
     if (hora__scheduled_of(put->item) != NULL)
         return 0;
     struct hora__admission_queue *admission = timer_queue_of(queue)->admission;
@@ -47,6 +50,7 @@ int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put)
 
 void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put)
 {
+    assert(put != NULL);
     if (put->memory != NULL)
         hora__timer_queue_free_foreign(timer_queue_of(queue), put->memory);
     put->memory = NULL;
@@ -60,6 +64,7 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
 static void visit_heap(const struct hora__timer_heap *timers,
                        void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
+    assert(timers->size >= 0);
     for (int i = 0; i < timers->size; i++)
         visit(entry_by_due(hora__slot_node(timers->slots[i])), arg);
 }
@@ -67,6 +72,8 @@ static void visit_heap(const struct hora__timer_heap *timers,
 void hora__timer_queue_each(hora_queue *queue, enum hora__timeline line,
                             void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
+    assert((int)line >= 0 && (int)line < LINES);
+    assert(hora__mutex_held(&queue->object.lock));
     hora__timer_store_gather(&timer_queue_of(queue)->store);
     visit_heap(&timer_queue_of(queue)->lines[line].exact, visit, arg);
     visit_heap(&timer_queue_of(queue)->lines[line].lax, visit, arg);
@@ -83,6 +90,7 @@ struct sweep {
 
 static void mark(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     const struct sweep *sweep = arg;
     if (sweep->visit(entry, sweep->arg))
         hora__entries_add(sweep->entries, entry);
@@ -91,6 +99,7 @@ static void mark(struct hora__entry *entry, void *arg)
 void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg), void *arg,
                             struct hora__entries *ret_entries)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     *ret_entries = (struct hora__entries){NULL, NULL};
     struct sweep sweep = {visit, arg, ret_entries};
     for (int i = 0; i < LINES; i++)
@@ -101,6 +110,7 @@ void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry 
 void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
                              void *arg, struct hora__entries *ret_entries)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora__timer_queue_absorb(queue);
     hora__timer_queue_pick(queue, visit, arg, ret_entries);
@@ -120,6 +130,8 @@ void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry
 
 void hora__timer_queue_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
+    assert(entry->stage == HORA__WAITS);
+    assert(hora__mutex_held(&queue->object.lock));
     assert(!entry->is_foreign);
     hora__timer_queue_remove(timer_queue_of(queue), entry);
     hora__timer_queue_insert(timer_queue_of(queue), entry, due);
@@ -145,6 +157,7 @@ static hora_ns overdue_of(const struct hora__timer_heap *timers, hora_ns now)
 
 hora_ns hora__timer_queue_overdue(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns overdue = 0;
     for (int i = 0; i < LINES; i++) {

@@ -2,6 +2,7 @@
 /* timer_queue_view.c - see timer_queue_view.h */
 #include "sched/timer_queue_view.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/ns.h"
@@ -10,6 +11,7 @@
 
 void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     hora__timer_queue_absorb(queue);
     view->queue = queue;
     view->is_telling = timer_queue_of(queue)->telling;
@@ -19,6 +21,7 @@ void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queu
 
 hora_ns hora__timer_queue_view_off(const struct hora__timer_queue_view *view, const struct hora__entry *entry)
 {
+    assert(view->queue != NULL && entry != NULL);
     return hora__ns_sub(hora__timer_queue_due(view->queue, entry),
                         view->now[hora__entry_line(view->queue, entry)]);
 }
@@ -43,6 +46,7 @@ struct rank {
 
 static void count(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     struct rank *rank = arg;
     hora_ns off = hora__timer_queue_view_off(rank->view, entry);
     bool is_before =
@@ -52,6 +56,7 @@ static void count(struct hora__entry *entry, void *arg)
 
 int hora__timer_queue_view_before(const struct hora__timer_queue_view *view, const struct hora__entry *entry)
 {
+    assert(hora__mutex_held(&view->queue->object.lock));
     struct rank rank = {.view = view, .entry = entry, .off = hora__timer_queue_view_off(view, entry)};
     for (int i = 0; i < LINES; i++)
         hora__timer_queue_each(view->queue, (enum hora__timeline)i, count, &rank);
@@ -69,6 +74,7 @@ struct search {
 
 static void pick(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     struct search *search = arg;
     hora_ns off = hora__timer_queue_view_off(search->view, entry);
     if (off == HORA_FOREVER || (off <= 0) != search->due)
@@ -80,6 +86,8 @@ static void pick(struct hora__entry *entry, void *arg)
 int hora__timer_queue_view_first(const struct hora__timer_queue_view *view, bool due,
                                  struct hora__entry **entries, int max, int *ret_all)
 {
+    assert(hora__mutex_held(&view->queue->object.lock));
+    assert(max >= 1);
     struct hora__timer_queue_view own = *view; /* for the comparison, whose context is not const */
     struct search search = {.view = view, .due = due};
     search.selection = (struct hora__selection){is_before, &own, .items = (void **)entries, .max = max};

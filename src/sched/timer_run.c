@@ -29,6 +29,7 @@ const hora_task hora__timer_task = {.run = call, .name = "timer"};
 
 static void end(struct hora__worker *worker, enum hora__ending ending)
 {
+    assert(worker->stage != HORA__TASK_NONE || worker->timer_run.timer != NULL); /* I1 */
     worker->stage = HORA__TASK_NONE;
     hora__worker_count(worker, ending); /* I1 */
 }
@@ -49,6 +50,7 @@ static hora_run_info run_info(int code)
 
 static void tell_after(hora_pool *pool, int code)
 {
+    assert(pool != NULL);
     hora_run_info run = run_info(code);
     if (pool->after != NULL)
         pool->after(pool, &run, pool->arg);
@@ -57,6 +59,7 @@ static void tell_after(hora_pool *pool, int code)
 static int decorate(hora_pool *pool, hora_task *task)
 {
     const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
+    assert(scheduler != NULL);
     if (scheduler->decorate == NULL)
         return 0;
     hora_task own = *task;
@@ -70,6 +73,7 @@ static int decorate(hora_pool *pool, hora_task *task)
 /* The body between begins and ended of those who oversee the scheduler. */
 static int run_body(struct hora__worker *worker)
 {
+    assert(worker->taken.task.run != NULL);
     const hora_task *task = &worker->taken.task;
     struct hora__worker_observer *worker_observer = worker->worker_observer;
     void *result = NULL;
@@ -92,6 +96,7 @@ static int run_body(struct hora__worker *worker)
 /* Whether the worker goes on: as for any task, it does not if the before hook refuses. */
 static bool run_shown(struct hora__worker *worker)
 {
+    assert(worker->timer_run.timer != NULL);
     hora_pool *pool = worker->pool;
     worker->taken.task = hora__timer_task;
     worker->taken.task.arg = worker->timer_run.arg;
@@ -113,6 +118,7 @@ static bool run_shown(struct hora__worker *worker)
 
 bool hora__scheduler_run_timer(struct hora__worker *worker)
 {
+    assert(worker->timer_run.timer != NULL && worker->timer_run.function != NULL);
     hora_pool *pool = worker->pool;
     if (comes_too_late(pool)) {
         hora__pool_count_cancelled(pool, &hora__timer_task);
