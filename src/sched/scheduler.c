@@ -319,13 +319,83 @@ static void ends(hora_pool *pool)
     hora__roster_remove(&hora__scheduler_of(pool)->roster);
 }
 
+/* ---- tasks without a future ---- */
+
+static bool needs_no_futures(const struct hora__scheduler *scheduler)
+{
+    const hora_pool *pool = &scheduler->pool;
+    return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
+}
+
+/* No worker exists, and none can be started: take the task or timer back. If it is not there any more, another thread has dealt with it. */
+static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
+{
+    assert(error < 0);
+    if (is_timer ? HORA__FAULT(TIMER_STAYS_UNSTAFFED) : HORA__FAULT(TIMER_QUEUE_KEEPS_UNSTAFFED))
+        return error;
+    if (!hora__timer_queue_withdraw(pool->queue, is_timer, number))
+        return 0;
+    hora__pool_relieve(pool);
+    hora__pool_unaccept(pool);
+    hora__pool_try_terminate(pool);
+    return error;
+}
+
+__attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number)
+{
+    assert(number != 0);
+    int error = hora__scheduler_staff(pool);
+    if (error < 0 && error != HORA_ESHUTDOWN) /* with that one, a sweep has removed it already */
+        return take_back(pool, is_timer, number, error);
+    return 0;
+}
+
+static int insert_task(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
+{
+    assert(task != NULL && task->run != NULL);
+    if (!hora__atomic_load(&pool->detached_mode))
+        return HORA_ENOTSUP;
+    struct hora__offer offer = {
+        .task = task,
+        .control = &pool->control,
+        .closed = hora__control(HORA__SHUTDOWN, 0),
+        .books = &pool->books,
+    };
+    uint64_t number;
+    int error = hora__timer_queue_insert_task(pool->queue, &offer, now, due, &number);
+    if (error < 0)
+        return error;
+    hora__pool_work_came(pool);
+    return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, false, number);
+}
+
+static int make_future(void *context, const hora_task *task, hora_ns due,
+                       struct hora__scheduled **ret_scheduled)
+{
+    assert(context != NULL && ret_scheduled != NULL);
+    hora_pool *pool = context;
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
+                                        .trigger = HORA__ONCE,
+                                        .line = hora__clock_timeline(pool->object.clock),
+                                        .planned = due};
+    int error = hora__scheduled_new(task, pool->queue, &plan, ret_scheduled);
+    if (error == 0)
+        hora__future_born_enqueued(&(*ret_scheduled)->future, &pool->owner, 1);
+    return error;
+}
+
+static int show(hora_pool *pool)
+{
+    return hora__timer_queue_show(pool->queue, &(struct hora__timer_queue_maker){make_future, pool});
+}
+
 /* ---- making ---- */
 
 static int execute(hora_pool *pool, const hora_task *task);
 
 static const struct hora__pool_kind scheduler_kind = {
     .execute = execute,
-    .show = hora__scheduler_show,
+    .show = show,
     .make = make,
     .place = place,
     .look = hora__clocks_look,
@@ -422,7 +492,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
     scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
-    hora__atomic_init(&scheduler->pool.detached_mode, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
+    hora__atomic_init(&scheduler->pool.detached_mode, needs_no_futures(scheduler) ? 1 : 0);
     if (scheduler->pool.observer != NULL && scheduler->pool.observer->needs_clocks)
         hora__clocks_watch(&scheduler->pool);
     hora__roster_add(&scheduler->roster);
@@ -542,7 +612,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
         hora__pool_comes(pool, task);
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
-        error = hora__scheduler_insert(pool, task, plan->now, plan->planned);
+        error = insert_task(pool, task, plan->now, plan->planned);
     if (error == HORA_ENOTSUP)
         error = make_and_place(pool, task, plan, ret_future);
     if (error < 0)

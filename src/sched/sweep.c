@@ -44,6 +44,15 @@ static void timers_dropped(hora_pool *pool, int count)
         hora__pool_cancelled(pool);
 }
 
+/* A detached task was swept: it is cancelled. */
+static void dismiss(hora_pool *pool, struct hora__entry *entry)
+{
+    assert(entry->is_detached && !entry->is_timer);
+    hora_task task = hora__timer_queue_dismiss(pool->queue, entry);
+    hora__pool_end_detached(pool, &task, HORA__CANCELLED);
+    hora__pool_try_terminate(pool);
+}
+
 void hora__scheduler_sweep(hora_pool *pool)
 {
     assert(hora__scheduler_of(pool) != NULL);
@@ -60,7 +69,7 @@ void hora__scheduler_sweep(hora_pool *pool)
     hora__queue_exit(pool->queue, &wakes);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
         if (entry->is_detached) {
-            hora__scheduler_dismiss(pool, entry);
+            dismiss(pool, entry);
             continue;
         }
         hora_future *future = hora__entry_future(entry);

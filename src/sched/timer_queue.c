@@ -32,7 +32,6 @@
 #include "base/ns.h"
 #include "sched/detached.h"
 #include "sched/scheduled.h"
-#include "sched/selection.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"

@@ -56,7 +56,7 @@ static inline struct hora__foreign *hora__foreign_of(struct hora__entry *entry)
     return HORA__LIST_ENTRY(entry, struct hora__foreign, entry);
 }
 
-/* ---- entries.c ---- */
+/* ---- timer_queue_view.c ---- */
 
 /* Its future; not of a detached task. */
 hora_future *hora__entry_future(struct hora__entry *entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c, timer_queue_picks.c, timer_queue_posts.c,
- * timer_queue_detached.c, timer_queue_admission.c */
+/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c and
+ * timer_queue_*.c */
 #ifndef HORA_SCHED_TIMER_QUEUE_INSIDE_H
 #define HORA_SCHED_TIMER_QUEUE_INSIDE_H
 
@@ -154,7 +154,23 @@ void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__
 hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
                                          uint64_t *element);
 
-/* ---- timer_queue_picks.c ---- */
+/* ---- timer_queue_view.c ---- */
+
+/* Selects the first `max` items of many, in order, in the caller's memory. The items are a heap of the first
+ * ones seen so far, with the last of these on top. */
+struct hora__selection {
+    bool (*is_before)(const void *a, const void *b, void *context);
+    void *context;
+    void **items;
+    int max; /* at least 1 */
+    int count;
+};
+
+/* Here is one more. */
+void hora__selection_add(struct hora__selection *selection, void *item);
+
+/* There are no more: bring those that were selected into their order. How many they are. */
+int hora__selection_sort(struct hora__selection *selection);
 
 /* The entry of a future from elsewhere; NULL: it is not here. */
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue,
@@ -168,7 +184,7 @@ void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put);
 void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put);
 
-/* ---- timer_queue_posts.c ---- */
+/* ---- timer_queue_insert.c ---- */
 
 /* Absorb the lanes. Returns whether a node has come that is due before the leader wakes up. */
 bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue);
