@@ -118,6 +118,9 @@ struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future 
 /* A worker, or another thread, takes an entry: its future. */
 hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struct hora__entry *entry);
 
+/* Absorb the inbox lanes: see collect of struct hora__queue_inbox. */
+void hora__timer_queue_absorb(hora_queue *queue);
+
 /* ---- timer_queue_admission.c: with admission ---- */
 
 /* Move all due entries into the admission queue. */
@@ -183,18 +186,6 @@ void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora
 /* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put);
 void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put);
-
-/* ---- timer_queue_insert.c ---- */
-
-/* Absorb the lanes. Returns whether a node has come that is due before the leader wakes up. */
-bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue);
-
-/* See struct hora__queue_kind. */
-void hora__timer_queue_absorb(hora_queue *queue);
-bool hora__timer_queue_expect(hora_queue *queue, hora_ns until);
-void hora__timer_queue_seal(hora_queue *queue);
-void hora__timer_queue_leave(hora_queue *queue);
-bool hora__timer_queue_is_free(hora_queue *queue);
 
 /* ---- timer_queue_detached.c ---- */
 
