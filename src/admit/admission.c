@@ -49,6 +49,7 @@ static const hora_ns longest = INT64_C(1) << 62;
 
 static struct hora__admission_class *class_at(struct hora__list *link)
 {
+    assert(link != NULL);
     HORA__TOUCH(1);
     return HORA__LIST_ENTRY(link, struct hora__admission_class, link);
 }
@@ -108,6 +109,7 @@ hora_ns *hora__admission_set_rate(struct hora__admission_class *class, int rate,
 
 static void note_start(struct hora__admission_class *class, hora_ns now)
 {
+    assert(class->rate == 0 || class->starts != NULL);
     class->started++;
     if (class->rate == 0)
         return;
@@ -134,6 +136,7 @@ void hora__ticket_init(struct hora__ticket *ticket, struct hora__admission_class
 
 static hora_ns virtual_time(const struct hora__admission *admission, const struct hora__ticket *ticket)
 {
+    assert(ticket->level >= 0 && ticket->level < HORA__LEVELS);
     hora_ns since = ticket->since < 0 ? 0 : ticket->since < longest ? ticket->since : longest - 1;
     /* The factor is -2 at least, and -2 * 2^62 fits into 64 bits; 2 * 2^62 would not. */
     return (HORA__LEVEL_NORMAL - ticket->level) * admission->ageing + since;
@@ -141,6 +144,7 @@ static hora_ns virtual_time(const struct hora__admission *admission, const struc
 
 static void make_ready(const struct hora__admission *admission, struct hora__ticket *ticket)
 {
+    assert(ticket->class != NULL);
     ticket->state = HORA__TICKET_READY;
     ticket->place.major = virtual_time(admission, ticket);
     ticket->place.minor = ticket->sequence;
@@ -170,6 +174,7 @@ static void take_lead(struct hora__admission *admission, struct hora__ticket *fr
 /* A ticket with a key arrives: it is BEHIND the first ticket of its key, or READY, as the first. I1 */
 static void enter_key(struct hora__admission *admission, struct hora__ticket *ticket)
 {
+    assert(ticket->key != 0 && ticket->state == HORA__TICKET_OUT);
     struct hora__ticket *first = hora__admission_first_of_key(admission, ticket->key);
     if (first == NULL) {
         ticket->by_key.major = (int64_t)ticket->key;
@@ -188,6 +193,7 @@ static void enter_key(struct hora__admission *admission, struct hora__ticket *ti
 /* The first ticket of its key, if it has a key, leaves: the next one is READY. I1 */
 static void leave_key(struct hora__admission *admission, struct hora__ticket *ticket)
 {
+    assert(ticket->state == HORA__TICKET_READY || ticket->state == HORA__TICKET_RUNS);
     if (ticket->key == 0)
         return;
     if (hora__tree_is_empty(&ticket->behind)) {
@@ -258,6 +264,7 @@ static void stop_waiting(struct hora__admission *admission, struct hora__ticket 
 /* The ticket may outlive the admission, and so the plain class, which is part of that. */
 static void go_out(const struct hora__admission *admission, struct hora__ticket *ticket)
 {
+    assert(ticket->state != HORA__TICKET_OUT);
     ticket->state = HORA__TICKET_OUT;
     if (ticket->class == &admission->plain)
         ticket->class = NULL;
@@ -335,6 +342,7 @@ void hora__admission_pass(struct hora__admission *admission, struct hora__ticket
 static void change(struct hora__admission *admission, struct hora__ticket *ticket,
                    struct hora__admission_class *class, int level)
 {
+    assert(ticket->state != HORA__TICKET_OUT && level >= 0 && level < HORA__LEVELS);
     void (*count)(struct hora__admission *, struct hora__ticket *, int) =
         ticket->state == HORA__TICKET_RUNS ? count_running : count_waiting;
     if (ticket->state == HORA__TICKET_READY)
@@ -381,6 +389,7 @@ static int most_reserved(int threads)
  * this class and those after it. */
 static int reserved_for(const struct hora__admission_class *class, int *left)
 {
+    assert(*left >= 0);
     int granted = class->reserve < *left ? class->reserve : *left;
     if (HORA__FAULT(ADMISSION_RESERVES_NOTHING))
         return 0;
@@ -404,6 +413,7 @@ static int reserved_except_for(const struct hora__admission *admission,
 
 static bool is_at_limit(const struct hora__admission_class *class)
 {
+    assert(class->limit >= 0 && class->running >= 0);
     int most = class->limit + (HORA__FAULT(ADMISSION_LIMIT_IS_ONE_MORE) ? 1 : 0);
     return class->limit > 0 && class->running >= most;
 }
@@ -411,6 +421,7 @@ static bool is_at_limit(const struct hora__admission_class *class)
 /* When the rate lets a task begin; INT64_MIN: it does already. */
 static hora_ns rate_allows_at(const struct hora__admission_class *class)
 {
+    assert(class->start_count >= 0);
     if (class->rate == 0 || class->start_count < class->rate)
         return INT64_MIN;
     return hora__ns_add(class->starts[class->start_next], class->per);
@@ -432,6 +443,7 @@ struct choice {
 /* Take into account a class that nothing but its rate may block. */
 static void consider(const struct hora__admission_class *class, hora_ns now, struct choice *choice)
 {
+    assert(!hora__tree_is_empty(&class->ready));
     hora_ns from = rate_allows_at(class);
     if (from <= now)
         choice->best = earlier(choice->best, ticket_at(class->ready.first));
@@ -485,6 +497,7 @@ static int ready_before(const struct hora__admission *admission, const struct ho
 static void fill_in(const struct hora__admission *admission, const struct hora__ticket *ticket, int threads,
                     struct hora__why_facts *facts)
 {
+    assert(ticket->class != NULL);
     *facts = (struct hora__why_facts){
         .limit = ticket->class->limit,
         .class_running = ticket->class->running,
@@ -645,6 +658,7 @@ struct hora__ticket *hora__admission_after_key(const struct hora__ticket *first)
 /* I5 */
 static bool check_starts(const struct hora__admission_class *class)
 {
+    assert(class->start_count >= 0);
     int oldest = class->start_count < class->rate ? 0 : class->start_next;
     for (int i = 1; i < class->start_count; i++)
         if (class->starts[(oldest + i) % class->rate] < class->starts[(oldest + i - 1) % class->rate])

@@ -26,6 +26,7 @@ struct made_ticket {
 
 static struct made_ticket *made_of(struct hora__ticket *ticket)
 {
+    assert(ticket != NULL);
     return HORA__LIST_ENTRY(ticket, struct made_ticket, ticket);
 }
 
@@ -51,6 +52,7 @@ void hora__admission_queue_destroy(const struct hora__admission_queue *queue)
 
 static struct hora__ticket *own_ticket(const struct hora__admission_queue *queue, const void *item)
 {
+    assert(item != NULL);
     return queue->own_ticket(queue->context, item);
 }
 
@@ -58,6 +60,7 @@ static struct hora__ticket *own_ticket(const struct hora__admission_queue *queue
 int hora__admission_queue_claim(const struct hora__admission_queue *queue, void *item, void *holder,
                                 struct hora__ticket **ret_ticket)
 {
+    assert(ret_ticket != NULL);
     struct hora__ticket *own = own_ticket(queue, item);
     if (own != NULL && hora__atomic_exchange(&own->is_in_use, 1) == 0) {
         *ret_ticket = own;
@@ -109,6 +112,7 @@ void hora__admission_queue_add(struct hora__admission_queue *queue, struct hora_
 
 void *hora__admission_queue_remove(struct hora__admission_queue *queue, struct hora__ticket *ticket)
 {
+    assert(hora__ticket_waits(ticket));
     void *item = ticket->item;
     hora__admission_remove(&queue->admission, ticket);
     hora__admission_queue_unclaim(queue, ticket, item);
@@ -130,6 +134,7 @@ bool hora__admission_queue_end(struct hora__admission_queue *queue, const void *
 /* A ticket that was made for an item, and runs, or waits; NULL: none. */
 static struct hora__ticket *find_made(const struct hora__admission_queue *queue, const void *item, bool runs)
 {
+    assert(item != NULL);
     for (struct hora__list *link = queue->made.next; link != &queue->made; link = link->next) {
         struct hora__ticket *ticket = &HORA__LIST_ENTRY(link, struct made_ticket, link)->ticket;
         HORA__TOUCH(1);

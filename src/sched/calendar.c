@@ -35,6 +35,7 @@ struct hora_calendar {
 static int weekday_of(int64_t day)
 {
     int weekday = hora__weekday(day);
+    assert(weekday >= 0 && weekday < WEEK_DAYS);
     return weekday == 0 ? WEEK_DAYS : weekday;
 }
 
@@ -45,6 +46,7 @@ static bool is_on(unsigned weekdays, int64_t day)
 
 static bool excludes_day(const hora_calendar *calendar, int64_t day)
 {
+    assert(calendar != NULL);
     if (is_on(calendar->weekdays, day))
         return true;
     struct hora__date date = hora__date_from_days(day);
@@ -60,6 +62,8 @@ static bool excludes_day(const hora_calendar *calendar, int64_t day)
 /* When a window that began on this day ends. */
 static int64_t window_end(const hora_calendar_window *window, int64_t day)
 {
+    assert(window->from >= 0 && window->from < HORA__DAY && window->to >= 0 &&
+           window->to <= HORA__DAY); /* I1 */
     return day * HORA__DAY + window->to + (window->to <= window->from ? HORA__DAY : 0);
 }
 
@@ -71,6 +75,7 @@ static bool begins_on(const hora_calendar_window *window, int64_t day)
 /* The end of the window that holds this second and began today or yesterday; the second itself if there is none. */
 static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
+    assert(window != NULL);
     int64_t today = hora__floor_div(second, HORA__DAY);
     for (int64_t day = today - 1; day <= today; day++)
         if (begins_on(window, day) && second >= day * HORA__DAY + window->from &&
@@ -93,6 +98,7 @@ static int64_t leave(const hora_calendar *calendar, int64_t second)
 
 hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
 {
+    assert(calendar != NULL);
     const struct hora__spans *spans = hora__zone_spans(calendar->zone);
     int64_t second = hora__floor_div(from, HORA__SECOND);
     int64_t now = second;
@@ -126,12 +132,14 @@ int hora__calendar_refresh(hora_calendar *calendar)
 
 static void describe_count(size_t count, const char *one, const char *several, struct hora__text *text)
 {
+    assert(count > 0);
     hora__text_add_number(text, (long long)count);
     hora__text_add(text, count == 1 ? one : several);
 }
 
 void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text)
 {
+    assert(calendar != NULL && text != NULL);
     static const char *const names[] = {"", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
     const char *before = "";
     for (int i = 1; i <= WEEK_DAYS; i++)

@@ -9,6 +9,7 @@
  * Set back          A series on the wall clock would be silent until the old time comes again. So each of them is made
  *                   due at once and its worker finds the next time by the clock as it is now; one that a worker has at
  *                   that moment does so when it is put back. What runs once keeps its moment. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -27,6 +28,7 @@ struct change {
 
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     struct change *change = arg;
     hora_ns now = hora__timer_queue_now(change->queue, hora__entry_line(change->queue, entry));
     hora_ns due = hora__timer_queue_due(change->queue, entry);
@@ -36,6 +38,7 @@ static void count_overdue(struct hora__entry *entry, void *arg)
 
 static bool is_stale(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     const enum hora__staleness *staleness = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (scheduled == NULL || scheduled->series == NULL || scheduled->series->staleness >= *staleness)
@@ -47,6 +50,8 @@ static bool is_stale(struct hora__entry *entry, void *arg)
 /* They are moved while no heap is being walked through. */
 void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
 {
+    assert(staleness != HORA__NOT_STALE);
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__entries entries;
     hora__timer_queue_pick(queue, is_stale, &staleness, &entries);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
@@ -66,6 +71,8 @@ struct step {
 /* Take the change in; whether there was one. */
 static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
+    assert(timer_queue_of(queue)->base.watched != NULL);
+    assert(hora__mutex_held(&queue->object.lock));
     if (!hora__clock_was_set(queue->object.clock, &timer_queue_of(queue)->seen))
         return false;
     struct hora__clock_offsets now = hora__clock_read_offsets(queue->object.clock);
@@ -122,8 +129,10 @@ struct telling {
 
 static void tell(void *arg)
 {
+    assert(arg != NULL);
     const struct telling *telling = arg;
     struct hora__observer *observer = telling->pool->observer;
+    assert(observer != NULL);
     const struct step *step = &telling->step;
     observer->kind->clock_stepped(observer, step->suspended, step->stepped, step->overdue);
 }
@@ -131,6 +140,7 @@ static void tell(void *arg)
 /* The user's function has ended the thread. Without this no task would be taken any more. */
 static void teller_ends(void *arg)
 {
+    assert(arg != NULL);
     const struct telling *telling = arg;
     if (!HORA__FAULT(CLOCK_TELLER_KEEPS_ALL))
         go_on(telling->pool->queue);
@@ -148,6 +158,7 @@ void hora__clocks_look(hora_pool *pool)
 void hora__clocks_watch(hora_pool *pool)
 {
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    assert(scheduler != NULL);
     if (hora__atomic_load(&scheduler->watches) != 0)
         return;
     struct hora__wakes wakes;

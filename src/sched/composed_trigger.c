@@ -23,6 +23,7 @@ struct composed_trigger {
 static void free_composed(hora_trigger *trigger)
 {
     struct composed_trigger *own = (struct composed_trigger *)trigger;
+    assert(own->count > 0);
     for (size_t i = 0; i < own->count; i++)
         (void)hora_trigger_unref(own->parts[i]);
     hora__free(own);
@@ -39,6 +40,7 @@ static int refresh_composed(hora_trigger *trigger)
 
 static void describe_parts(const hora_trigger *trigger, const char *what, struct hora__text *text)
 {
+    assert(what != NULL && text != NULL);
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
     hora__text_add(text, what);
     for (size_t i = 0; i < own->count; i++) {
@@ -51,6 +53,7 @@ static void describe_parts(const hora_trigger *trigger, const char *what, struct
 static int compose(hora_trigger *const *triggers, size_t count, const struct hora__trigger_kind *kind,
                    hora_trigger **ret_trigger)
 {
+    assert(count > 0 && kind != NULL);
     if (count > (SIZE_MAX - sizeof(struct composed_trigger)) / sizeof(hora_trigger *))
         return HORA_ENOMEM;
     struct composed_trigger *own = hora__alloc(1, sizeof *own + count * sizeof(hora_trigger *));
@@ -85,6 +88,7 @@ static bool are_there(hora_trigger *const *triggers, size_t count)
 static hora_ns next_of_first(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    assert(own->count > 0);
     hora_ns first = HORA_FOREVER;
     for (size_t i = 0; i < own->count; i++) {
         hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
@@ -113,6 +117,7 @@ int hora_trigger_new_first_of(hora_trigger *const *triggers, size_t count, hora_
 static hora_ns next_of_all(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
+    assert(own->count > 0 && trigger->names_moments);
     hora_ns candidate = own->parts[0]->kind->next(own->parts[0], context);
     for (size_t i = 1; i < own->count; i++) {
         hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
@@ -161,6 +166,7 @@ struct excluding_trigger {
 static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
+    assert(own->inner != NULL && own->calendar != NULL);
     hora_ns next = own->inner->kind->next(own->inner, context);
     for (int tries = 0; tries < HORA__TRIGGER_TRIES; tries++) {
         hora_ns free_from = hora__calendar_free_from(own->calendar, next);
@@ -177,6 +183,7 @@ static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger
 static void free_excluding(hora_trigger *trigger)
 {
     struct excluding_trigger *own = (struct excluding_trigger *)trigger;
+    assert(own->inner != NULL && own->calendar != NULL);
     (void)hora_trigger_unref(own->inner);
     (void)hora_calendar_unref(own->calendar);
     hora__free(own);
@@ -190,6 +197,7 @@ static int refresh_excluding(hora_trigger *trigger)
 
 static void describe_excluding(const hora_trigger *trigger, struct hora__text *text)
 {
+    assert(text != NULL);
     const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
     own->inner->kind->describe(own->inner, text);
     hora__text_add(text, ", except: ");

@@ -7,6 +7,7 @@
  * run: so the later one counts, with lenient, too.
  *
  * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/ns.h"
@@ -25,6 +26,7 @@ struct cron_trigger {
 
 static hora_ns not_ahead(const hora_trigger_context *context, hora_ns time)
 {
+    assert(context != NULL);
     return hora__trigger_is_set_back(context, time) ? hora__ns_sub(context->now, 1) : time;
 }
 
@@ -41,6 +43,7 @@ static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_contex
 static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
+    assert(own->cron != NULL);
     if (hora_cron_is_reboot(own->cron))
         return context->last_planned == HORA_NEVER && context->last_end == HORA_NEVER ? context->now
                                                                                       : HORA_FOREVER;
@@ -52,6 +55,7 @@ static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_cont
 static void free_cron(hora_trigger *trigger)
 {
     struct cron_trigger *own = (struct cron_trigger *)trigger;
+    assert(own->cron != NULL);
     (void)hora_cron_unref(own->cron);
     (void)hora_zone_unref(own->zone);
     hora__free(own);
@@ -59,12 +63,14 @@ static void free_cron(hora_trigger *trigger)
 
 static int refresh_cron(hora_trigger *trigger)
 {
+    assert(trigger->has_zone || ((struct cron_trigger *)trigger)->zone == NULL);
     struct cron_trigger *own = (struct cron_trigger *)trigger;
     return own->zone != NULL ? hora_zone_refresh(own->zone) : 0;
 }
 
 static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
 {
+    assert(text != NULL);
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
     size_t size;
     char *rest = hora__text_rest(text, &size);

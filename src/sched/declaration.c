@@ -3,19 +3,169 @@
  *
  * How it works      First placeholders are replaced, and what is empty then is forgotten; then durations are read, so that of each
  *                   thing there is one value; then the rules of hora/registrar.h are looked at; last the schedule is put together, with
- *                   expression and zone as a trigger. */
+ *                   expression and zone as a trigger.
+ * Placeholders      ${name} and ${name:default}. The result grows in one block of fixed size. A name may contain
+ *                   placeholders. It is put together at the end of the result, looked up, and removed; then its
+ *                   value, or its default, is put there in the same way. The depth is limited, since a text that
+ *                   names itself would never end. The length is limited, since a text can name others many times. */
 #include "sched/declaration.h"
+
+#include <hora/clock.h>
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <hora/clock.h>
-
 #include "base/options.h"
 #include "base/reason.h"
 #include "sys/alloc.h"
+
+/* ---- placeholders ---- */
+
+enum { LONGEST = 4096, DEEPEST = 16 };
+
+struct replacement {
+    const struct hora__resolver *resolver;
+    const char *reason; /* why it failed */
+    size_t length;
+    char text[LONGEST + 1];
+};
+
+/* A part of a text. */
+struct span {
+    const char *first;
+    const char *end;
+};
+
+static struct span whole(const char *text)
+{
+    return (struct span){text, text + strlen(text)};
+}
+
+static bool starts_placeholder(const char *at, const char *end)
+{
+    assert(at <= end);
+    return end - at >= 2 && at[0] == '$' && at[1] == '{';
+}
+
+static int fail(struct replacement *replacement, const char *reason)
+{
+    replacement->reason = reason;
+    return HORA_EINVAL;
+}
+
+static int append(struct replacement *replacement, char c)
+{
+    assert(replacement->length <= LONGEST);
+    if (replacement->length == LONGEST)
+        return fail(replacement, "with its placeholders replaced it is longer than 4096 bytes");
+    replacement->text[replacement->length++] = c;
+    return 0;
+}
+
+/* The first of `stop` and "}" that belongs to no placeholder inside; NULL: there is none. */
+static const char *find(struct span span, char stop)
+{
+    assert(span.first <= span.end);
+    int inside = 0;
+    for (const char *at = span.first; at < span.end; at++) {
+        if (starts_placeholder(at, span.end)) {
+            inside++;
+            at++;
+        } else if (inside == 0 && (*at == stop || *at == '}')) {
+            return at;
+        } else if (*at == '}') {
+            inside--;
+        }
+    }
+    return NULL;
+}
+
+static int replace(struct replacement *replacement, struct span span, int depth);
+
+/* The value of a name; NULL: there is none. */
+static int look_up(struct replacement *replacement, struct span name, int depth, const char **ret_value)
+{
+    assert(replacement->resolver->resolve != NULL);
+    size_t before = replacement->length;
+    int error = replace(replacement, name, depth + 1);
+    if (error == 0)
+        error = append(replacement, '\0');
+    if (error == 0)
+        *ret_value =
+            replacement->resolver->resolve(replacement->text + before, replacement->resolver->context);
+    replacement->length = before;
+    return error;
+}
+
+/* One placeholder, without its braces. */
+static int replace_placeholder(struct replacement *replacement, struct span inner, int depth)
+{
+    const char *colon = find(inner, ':');
+    const char *value = NULL;
+    struct span name = {inner.first, colon != NULL ? colon : inner.end};
+    int error = look_up(replacement, name, depth, &value);
+    if (error < 0)
+        return error;
+    if (value != NULL)
+        return replace(replacement, whole(value), depth + 1);
+    if (colon == NULL)
+        return fail(replacement, "a placeholder has no value and no default");
+    return replace(replacement, (struct span){colon + 1, inner.end}, depth + 1);
+}
+
+static int replace(struct replacement *replacement, struct span span, int depth)
+{
+    assert(span.first <= span.end && depth >= 0);
+    if (depth > DEEPEST)
+        return fail(replacement, "its placeholders name each other, more than 16 deep");
+    int error = 0;
+    for (const char *at = span.first; at < span.end && error == 0; at++) {
+        if (!starts_placeholder(at, span.end)) {
+            error = append(replacement, *at);
+            continue;
+        }
+        struct span inner = {at + 2, find((struct span){at + 2, span.end}, '}')};
+        if (inner.end == NULL)
+            return fail(replacement, "a placeholder has no \"}\"");
+        error = replace_placeholder(replacement, inner, depth);
+        at = inner.end;
+    }
+    return error;
+}
+
+static int replace_placeholders(const struct hora__resolver *resolver, const char *text, char **ret_text,
+                                const char **reterr_reason)
+{
+    assert(text != NULL && ret_text != NULL && reterr_reason != NULL);
+    *ret_text = NULL;
+    if (strstr(text, "${") == NULL)
+        return 0;
+    if (resolver->resolve == NULL) {
+        *reterr_reason = "it has a placeholder, and nobody knows its value";
+        return HORA_EINVAL;
+    }
+    struct replacement *replacement = hora__alloc_dirty(sizeof *replacement);
+    if (replacement == NULL)
+        return HORA_ENOMEM;
+    *replacement = (struct replacement){.resolver = resolver};
+    int error = replace(replacement, whole(text), 0);
+    if (error == 0) {
+        replacement->text[replacement->length] = '\0';
+        char *result = hora__alloc_dirty(replacement->length + 1);
+        if (result != NULL)
+            memcpy(result, replacement->text, replacement->length + 1);
+        error = result != NULL ? 0 : HORA_ENOMEM;
+        *ret_text = result;
+    } else {
+        *reterr_reason = replacement->reason;
+    }
+    hora__free(replacement);
+    return error;
+}
+
+/* ---- declarations ---- */
 
 enum text { CRON, ZONE, RATE, DELAY, INITIAL, TEXTS };
 
@@ -37,6 +187,7 @@ struct reading {
 int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
                                const struct hora__complaint *complaint)
 {
+    assert(code < 0 && complaint->what != NULL);
     char place[64] = "";
     if (task != NULL && task->file != NULL)
         (void)snprintf(place, sizeof place, " (%.48s:%d)", task->file, task->line);
@@ -51,6 +202,7 @@ int hora__declaration_complain(hora_error *reason, int code, const hora_task *ta
 /* The field of hora_declaration that a name in a sentence stands for. */
 static const char *field_of(const char *name)
 {
+    assert(name != NULL);
     for (int i = 0; i < TEXTS; i++)
         if (name == text_names[i])
             return text_fields[i];
@@ -60,6 +212,7 @@ static const char *field_of(const char *name)
 static int refuse_text(const struct reading *reading, int error, const char *what, const char *quoted,
                        const char *detail)
 {
+    assert(error < 0 && what != NULL);
     const struct hora__complaint complaint = {
         .field = field_of(what), .what = what, .quoted = quoted, .detail = detail};
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
@@ -67,6 +220,7 @@ static int refuse_text(const struct reading *reading, int error, const char *wha
 
 static int refuse_for(const struct reading *reading, int error, const char *why)
 {
+    assert(error < 0 && why != NULL);
     const struct hora__complaint complaint = {.what = why};
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
@@ -86,10 +240,11 @@ static int no_memory(const struct reading *reading, int error)
 static int replace_one(struct reading *reading, const struct hora__resolver *resolver, enum text which,
                        const char *text)
 {
+    assert((int)which >= 0 && which < TEXTS);
     const char *reason = NULL;
     if (text == NULL)
         return 0;
-    int error = hora__placeholders_replace(resolver, text, &reading->owned[which], &reason);
+    int error = replace_placeholders(resolver, text, &reading->owned[which], &reason);
     if (error < 0)
         return reason != NULL ? refuse_text(reading, error, text_names[which], text, reason)
                               : no_memory(reading, error);
@@ -112,6 +267,7 @@ static int replace_all(struct reading *reading, const struct hora__resolver *res
 /* The value or the text of a duration, as a value. */
 static int read_duration(const struct reading *reading, enum text which, hora_ns *value, hora_ns least)
 {
+    assert((int)which >= 0 && which < TEXTS && value != NULL);
     const char *text = reading->texts[which];
     hora_error wrong;
     if (text != NULL && *value != 0)
@@ -202,6 +358,7 @@ static int read_zone(const struct reading *reading, hora_zone **ret_zone)
 
 static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 {
+    assert(reading->texts[CRON] != NULL);
     hora_error wrong;
     int error = hora_cron_parse(
         reading->texts[CRON], HORA_CRON_OPTIONS(.dialect = reading->given.dialect, .dst = reading->given.dst),
@@ -220,6 +377,7 @@ static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hora_zone *zone,
                              hora_trigger **ret_trigger)
 {
+    assert(cron != NULL && ret_trigger != NULL);
     hora_instant first;
     if (!hora_cron_is_reboot(cron) && hora_cron_next(cron, zone, (hora_instant){0}, &first) == 0)
         return refuse_text(reading, HORA_EINVAL, "cron", reading->texts[CRON], "there is no such time");
@@ -230,6 +388,7 @@ static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hor
 
 static int read_cron_trigger(const struct reading *reading, hora_trigger **ret_trigger)
 {
+    assert(ret_trigger != NULL);
     hora_zone *zone;
     hora_cron *cron;
     int error = read_zone(reading, &zone);
@@ -258,6 +417,7 @@ static enum hora__declared_kind kind_of(const struct reading *reading)
 static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate,
                          hora_trigger **ret_trigger)
 {
+    assert(period > 0);
     int error = hora_trigger_new_periodic(
         period,
         HORA_PERIODIC_TRIGGER_OPTIONS(.fixed_rate = at_fixed_rate,
@@ -269,6 +429,7 @@ static int make_periodic(const struct reading *reading, hora_ns period, bool at_
 /* The trigger that says in words what it is; for those with trigger and cron the one that they are scheduled with. */
 static int make_words(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->in_words == NULL);
     switch (declared->kind) {
     case HORA__DECLARED_TRIGGER:
         declared->in_words = hora_trigger_ref(reading->given.trigger);
@@ -289,6 +450,7 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
 /* The caller's may not live as long. */
 static int copy_terms(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->terms == NULL);
     const hora_task_options *given = reading->rules.options;
     declared->spec.options = NULL;
     if (given == NULL)
@@ -306,6 +468,7 @@ static int copy_terms(const struct reading *reading, struct hora__declared *decl
 
 static int make_spec(const struct reading *reading, struct hora__declared *declared)
 {
+    assert(declared->spec.trigger == NULL);
     hora_schedule *spec = &declared->spec;
     bool is_asked = declared->kind == HORA__DECLARED_TRIGGER || declared->kind == HORA__DECLARED_CRON;
     *spec = reading->rules;
@@ -364,6 +527,7 @@ int hora__declaration_read(const struct hora__resolver *resolver, const hora_tas
                            const hora_declaration *declaration, struct hora__declared *ret_declared,
                            hora_error *reason)
 {
+    assert(resolver != NULL && ret_declared != NULL);
     struct reading reading = {.task = task, .reason = reason};
     int error = read_task(&reading, declaration);
     if (error == 0)
@@ -383,6 +547,7 @@ int hora__declaration_read(const struct hora__resolver *resolver, const hora_tas
 
 void hora__declared_clear(struct hora__declared *declared)
 {
+    assert(declared != NULL);
     (void)hora_trigger_unref(declared->spec.trigger);
     (void)hora_trigger_unref(declared->in_words);
     hora__free(declared->terms);

@@ -5,7 +5,11 @@
 
 #include <hora/registrar.h>
 
-#include "sched/placeholder.h"
+/* Who knows the values of placeholders. */
+struct hora__resolver {
+    hora_resolve_fn resolve; /* NULL: a placeholder is an error */
+    void *context;
+};
 
 /* In the order in which a registrar schedules. */
 enum hora__declared_kind {

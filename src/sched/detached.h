@@ -14,6 +14,7 @@
 #ifndef HORA_SCHED_DETACHED_H
 #define HORA_SCHED_DETACHED_H
 
+#include <assert.h>
 #include <hora/task.h>
 #include <hora/timer.h>
 
@@ -70,11 +71,13 @@ struct hora__timer {
 
 static inline struct hora__detached *hora__detached_of(struct hora__entry *entry)
 {
+    assert(entry->is_detached);
     return HORA__LIST_ENTRY(entry, struct hora__detached, entry);
 }
 
 static inline struct hora__timer *hora__timer_of(struct hora__entry *entry)
 {
+    assert(entry->is_timer);
     return HORA__LIST_ENTRY(entry, struct hora__timer, task.entry);
 }
 
@@ -84,19 +87,10 @@ static inline struct hora__timer *hora__timer_inside(hora_timer *timer)
     return (struct hora__timer *)(void *)timer;
 }
 
-/* ---- detached.c ---- */
-
-/* Make a detached task, which is in no heap, on a timeline. NULL: no memory. */
-__attribute__((warn_unused_result)) struct hora__detached *hora__detached_new(struct hora__free_list *list,
-                                                                              const hora_task *task,
-                                                                              enum hora__timeline line);
-
-/* The hora_task that it was made of. */
-hora_task hora__detached_task(const struct hora__detached *detached);
-
-void hora__detached_free(struct hora__free_list *list, struct hora__detached *detached);
-
 /* ---- timer_queue_detached.c ---- */
+
+/* The hora_task that a detached task was made of. */
+hora_task hora__detached_task(const struct hora__detached *detached);
 
 /* Insert a timer that is out and has its pool, due at a time of the timer queue's own clock. `now` is when
  * the inserting call began. From then on the timer is not the caller's; *ret_number is by which it can be

@@ -2,6 +2,7 @@
 /* instants_trigger.c - at given moments, each once: one that has passed does not come again if the clock is set back
  *
  * Invariant         I1 the moments are in strictly rising order. */
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct instants_trigger {
 /* The first moment after `time`. */
 static hora_ns first_after(const struct instants_trigger *own, hora_ns time)
 {
+    assert(own->count > 0);
     size_t low = 0, high = own->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -30,6 +32,7 @@ static hora_ns first_after(const struct instants_trigger *own, hora_ns time)
 
 static hora_ns next_of_instants(const hora_trigger *trigger, const hora_trigger_context *context)
 {
+    assert(context != NULL);
     const struct instants_trigger *own = (const struct instants_trigger *)trigger;
     return first_after(own, context->last_planned != HORA_NEVER ? context->last_planned
                                                                 : hora__ns_sub(context->now, 1));
@@ -42,6 +45,7 @@ static void free_instants(hora_trigger *trigger)
 
 static void describe_instants(const hora_trigger *trigger, struct hora__text *text)
 {
+    assert(text != NULL);
     const struct instants_trigger *own = (const struct instants_trigger *)trigger;
     char moment[HORA_INSTANT_TEXT];
     hora_instant_format((hora_instant){own->moments[0]}, NULL, false, moment, sizeof moment);
@@ -60,6 +64,7 @@ static const struct hora__trigger_kind instants_kind = {
 
 static void sift_down(hora_ns *moments, size_t at, size_t count)
 {
+    assert(at < count);
     for (;;) {
         size_t latest = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
@@ -89,6 +94,7 @@ static void sort(hora_ns *moments, size_t count)
 /* How many are left. */
 static size_t drop_twins(hora_ns *moments, size_t count)
 {
+    assert(count > 0);
     size_t kept = 1;
     for (size_t i = 1; i < count; i++)
         if (moments[i] != moments[kept - 1])
@@ -113,6 +119,7 @@ int hora_trigger_new_instants(const hora_instant *instants, size_t count, hora_t
         own->moments[i] = instants[i].ns;
     sort(own->moments, count);
     own->count = drop_twins(own->moments, count); /* I1 */
+    assert(own->count > 0 && own->count <= count);
     *ret_trigger = &own->trigger;
     return 0;
 }

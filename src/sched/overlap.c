@@ -87,6 +87,7 @@ static void unlock(struct hora__scheduled *scheduled)
 static void leave(void *arg)
 {
     struct hora__overlap *overlap = arg;
+    assert(hora__atomic_load(&overlap->users) > 0);
     if (hora__atomic_add(&overlap->users, -1) == 1 && overlap->task.drop != NULL)
         overlap->task.drop(overlap->task.arg);
 }
@@ -125,6 +126,7 @@ static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
 /* The series is done. If by its count or end, nobody is left to be told. */
 static void series_done(hora_future *future, void *context)
 {
+    assert(context != NULL);
     struct hora__scheduled *scheduled = context;
     enum hora__future_state state = hora__future_state(future);
     bool interrupt = state == HORA__FUTURE_INTERRUPTING || state == HORA__FUTURE_INTERRUPTED;
@@ -139,12 +141,14 @@ static void series_done(hora_future *future, void *context)
 
 static int run_body(void *arg, void **ret_result)
 {
+    assert(arg != NULL);
     const struct hora__overlap *overlap = arg;
     return overlap->task.run(overlap->task.arg, ret_result);
 }
 
 int hora__overlap_new(struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series != NULL && scheduled->series->overlap == NULL);
     struct hora__overlap *overlap = hora__alloc(1, sizeof *overlap);
     if (overlap == NULL)
         return HORA_ENOMEM;
@@ -180,6 +184,7 @@ static void destroy_overlapping(struct hora__object *object)
 {
     struct overlapping_run *overlapping = HORA__LIST_ENTRY(object, struct overlapping_run, future.object);
     struct hora__scheduled *scheduled = overlapping->scheduled;
+    assert(scheduled->series->overlap != NULL);
     if (hora__future_ends_later(&overlapping->future))
         return;
     hora__future_destroy(object);
@@ -190,6 +195,7 @@ static void destroy_overlapping(struct hora__object *object)
 /* A member for a planned time, not among the others yet; NULL: no memory, or the task is gone already. */
 static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled, hora_ns planned)
 {
+    assert(scheduled->series->overlap != NULL);
     struct hora__overlap *overlap = scheduled->series->overlap;
     if (!enter(overlap))
         return NULL;
@@ -227,9 +233,11 @@ enum joining { JOINS, IS_SKIPPED, IS_HELD };
 static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
                          struct overlapping_run *overlapping, hora_ns planned)
 {
+    assert(scheduled->series->overlap != NULL);
     enum joining joining = IS_SKIPPED;
     hora_ns now = hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled));
     lock(scheduled);
+    assert(scheduled->series->running >= 0 && scheduled->entry.stage == HORA__TAKEN);
     if (scheduled->paused || scheduled->series->is_retimed)
         joining = IS_HELD;
     else if (overlapping != NULL &&
@@ -253,6 +261,7 @@ static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
 
 static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series->overlap != NULL);
     lock(scheduled);
     bool last =
         scheduled->series->rules->count > 0 && scheduled->series->runs >= scheduled->series->rules->count;
@@ -263,9 +272,11 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
 /* No time follows: whoever ends last closes the series. Whether that is the caller, since nobody runs. */
 bool hora__overlap_close(struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series->overlap != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     lock(scheduled);
+    assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I2 */
     if (hora__timer_queue_end_ticket(scheduled)) /* if it has not passed to a member */
         hora__queue_serve(scheduled->queue, NULL, &wakes);
     scheduled->series->overlap->closing = true; /* I2 */
@@ -289,6 +300,7 @@ static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
 
 hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series->overlap != NULL);
     hora_ns planned = scheduled->planned;
     struct overlapping_run *overlapping =
         overlapping_new(scheduled, planned); /* without memory the time is skipped */
@@ -311,6 +323,7 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
 
 void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__list *overlapping_runs = &scheduled->series->overlap->overlapping_runs;
     for (struct hora__list *link = overlapping_runs->next; link != overlapping_runs; link = link->next) {
         struct hora__ticket *ticket = HORA__LIST_ENTRY(link, struct overlapping_run, link)->ticket;
@@ -324,6 +337,7 @@ void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__
 /* A failure has ended the series: it runs no more. */
 static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
+    assert(code != 0);
     if (hora_future_fail(&scheduled->future, code) == 1 && hora__pool_withdraw(pool, &scheduled->future))
         hora__pool_entry_ended(pool, &scheduled->future);
 }
@@ -333,6 +347,7 @@ static bool part(struct overlapping_run *overlapping)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
     lock(scheduled);
+    assert(!hora__list_is_empty(&overlapping->link));
     hora__list_remove(&overlapping->link);
     bool last = scheduled->series->overlap->closing &&
                 hora__list_is_empty(&scheduled->series->overlap->overlapping_runs) &&
@@ -346,6 +361,7 @@ static bool part(struct overlapping_run *overlapping)
 /* No other run follows: this one decides about the outcome, as the last one does without overlap. */
 static void complete_series(struct overlapping_run *overlapping, int code)
 {
+    assert(overlapping != NULL);
     hora_future *scheduled = &overlapping->scheduled->future;
     void *result = NULL;
     if (code != 0) {
@@ -361,6 +377,7 @@ static void complete_series(struct overlapping_run *overlapping, int code)
 static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlapping, bool began, int code)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
+    assert(scheduled->series->overlap != NULL);
     (void)hora_future_ref(&scheduled->future);
     if (!began)
         hora__series_did_not_begin(scheduled);
@@ -387,6 +404,7 @@ struct run {
 
 static bool begins(hora_future *future, void *context)
 {
+    assert(context != NULL);
     (void)future;
     struct run *run = context;
     run->began = true;
@@ -403,6 +421,7 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
 
 void hora__overlap_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
+    assert(thread != NULL);
     struct overlapping_run *overlapping = overlapping_of(future);
     struct run run = {.began = false};
     struct hora__judge judge = {begins, ends, NULL, &run};

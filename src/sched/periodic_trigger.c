@@ -4,6 +4,7 @@
  * A rate needs only the last planned time, a gap the end of the last run. A gap that is asked before the end of a run goes on from its
  * planned time; before the first run it has no other time than that one. If the clock was set back, a rate goes on with its own
  * times, and a gap begins anew. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/options.h"
@@ -21,6 +22,7 @@ struct periodic_trigger {
 
 static hora_ns next_of_rate(const struct periodic_trigger *own, const hora_trigger_context *context)
 {
+    assert(own->at_fixed_rate && own->period >= 0);
     if (own->period > 0 && hora__trigger_is_set_back(context, context->last_planned))
         return hora__plan_grid(context->last_planned, own->period, context->now);
     return hora__ns_add(context->last_planned, own->period);
@@ -28,6 +30,7 @@ static hora_ns next_of_rate(const struct periodic_trigger *own, const hora_trigg
 
 static hora_ns next_of_gap(const struct periodic_trigger *own, const hora_trigger_context *context)
 {
+    assert(!own->at_fixed_rate && own->period >= 0);
     if (context->last_end == HORA_NEVER && context->runs == 0)
         return context->last_planned;
     hora_ns end = context->last_end != HORA_NEVER ? context->last_end : context->last_planned;
@@ -44,6 +47,7 @@ static hora_ns next_of_period(const hora_trigger *trigger, const hora_trigger_co
 
 static hora_ns next_from(const hora_trigger *trigger, hora_ns answer, hora_ns from)
 {
+    assert(answer < from);
     const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
     return own->period > 0 ? hora__plan_grid(answer, own->period, from) : from;
 }
@@ -56,6 +60,7 @@ static void free_periodic(hora_trigger *trigger)
 /* A span in the largest unit that it is a whole number of. */
 void hora__text_add_span(struct hora__text *text, hora_ns span)
 {
+    assert(span >= 0);
     static const struct {
         hora_ns size;
         const char *name;
@@ -77,6 +82,7 @@ void hora__text_add_span(struct hora__text *text, hora_ns span)
 
 static void describe_periodic(const hora_trigger *trigger, struct hora__text *text)
 {
+    assert(text != NULL);
     const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
     if (own->at_fixed_rate)
         hora__text_add(text, "every ");

@@ -22,6 +22,7 @@ enum { COUNTED = 100000 };
 /* The least k >= 0 for which `now` is not more than grace after planned + k * every. */
 static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
+    assert(every > 0);
     hora_ns late = hora__ns_sub(now, planned);
     if (spec->grace == 0 || late <= spec->grace)
         return 0;
@@ -30,6 +31,7 @@ static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns 
 
 static hora_ns at(hora_ns planned, hora_ns every, int64_t k)
 {
+    assert(every > 0 && k >= 0);
     int64_t distance;
     hora_ns
         time; /* a distance of INT64_MAX may well end at a time that can be counted: so this is no hora__ns_add */
@@ -48,6 +50,7 @@ int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now)
 
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
 {
+    assert(every > 0);
     if (from <= planned) {
         hora_ns back = hora__ns_sub(planned, from) / every * every;
         return planned - back;
@@ -72,6 +75,7 @@ struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, 
 
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context)
 {
+    assert(spec->trigger != NULL || spec->next != NULL);
     return spec->trigger != NULL ? hora__trigger_next(spec->trigger, context)
                                  : hora__next_of(spec->next, context, spec->next_arg);
 }
@@ -92,6 +96,7 @@ static hora_ns ask(const hora_schedule *spec, const hora_trigger_context *contex
 static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                            int64_t most)
 {
+    assert(most > 0);
     for (int64_t passed = 0; passed < most; passed++) {
         hora_ns next = ask(spec, context, planned);
         if (next > context->now || next <= planned)
@@ -105,6 +110,7 @@ static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context
 static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                     int64_t wanted)
 {
+    assert(wanted > 0 && planned <= context->now);
     hora_ns whole = hora__ns_sub(context->now, planned);
     for (hora_ns reach = HORA_SECONDS(1); reach < whole / 2; reach *= 2) {
         hora_ns from = ask(spec, context, context->now - reach);
@@ -122,6 +128,7 @@ static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
 /* By the rule for missed runs alone: how many times are passed over, if `last` more than the first have passed. */
 static int64_t aim_of(const hora_schedule *spec, int64_t last)
 {
+    assert(last >= 0);
     if (spec->missed == HORA_MISSED_ONCE)
         return last;
     if (spec->missed == HORA_MISSED_SKIP && last > 0)
@@ -166,6 +173,7 @@ struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns plann
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__decision *decision)
 {
+    assert(decision->runs && start_by > 0);
     hora_schedule rules = *spec; /* as a grace period, and nothing but that */
     rules.missed = HORA_MISSED_BURST;
     rules.grace = start_by > 1 ? start_by - 1 : 1; /* later than that is too late */
@@ -187,6 +195,7 @@ enum { BACK_OFF_S = 1, BACK_OFF_MAX_S = 300 };
 
 hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures)
 {
+    assert(failures > 0);
     hora_ns first = spec->back_off > 0 ? spec->back_off : HORA_SECONDS(BACK_OFF_S);
     hora_ns most = spec->back_off_max > 0 ? spec->back_off_max : HORA_SECONDS(BACK_OFF_MAX_S);
     double factor = spec->back_off_factor > 0 ? spec->back_off_factor : 2;
@@ -201,6 +210,7 @@ hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures)
 /* FNV-1a, 64 bits. */
 static uint64_t hash(const char *text)
 {
+    assert(text != NULL);
     uint64_t value = UINT64_C(14695981039346656037);
     for (; *text != '\0'; text++)
         value = (value ^ (unsigned char)*text) * UINT64_C(1099511628211);
@@ -217,5 +227,6 @@ static uint64_t mix(uint64_t value)
 
 hora_ns hora__plan_offset(const char *name, hora_ns spread)
 {
+    assert(spread <= 0 || name != NULL);
     return spread <= 0 ? 0 : (hora_ns)(mix(hash(name)) % (uint64_t)spread);
 }

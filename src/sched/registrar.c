@@ -24,6 +24,7 @@
 #include "sched/scheduler.h"
 #include "sync/thread.h"
 #include "sys/alloc.h"
+#include "sys/process.h"
 
 enum { FIRST_CAPACITY = 8 };
 
@@ -83,6 +84,7 @@ static void unlock(hora_registrar *registrar)
 /* The task of this number; NULL: there is none. */
 static hora_registration *at(hora_registrar *registrar, int index)
 {
+    assert(registrar != NULL);
     lock(registrar);
     bool exists = index >= 0 && index < registrar->count;
     hora_registration *registration = exists ? registrar->registrations[index] : NULL;
@@ -94,6 +96,8 @@ static hora_registration *at(hora_registrar *registrar, int index)
 
 static int reserve_locked(hora_registrar *registrar, int more)
 {
+    assert(more >= 0 && registrar->count <= registrar->capacity);
+    assert(hora__mutex_held(&registrar->object.lock));
     if (more > INT_MAX / 2 - registrar->count)
         return HORA_ENOMEM;
     int needed = registrar->count + more;
@@ -120,6 +124,8 @@ static bool is_disabled(const hora_registration *registration)
 
 static void append_locked(hora_registrar *registrar, hora_registration *registration)
 {
+    assert(registrar->count < registrar->capacity);
+    assert(hora__mutex_held(&registrar->object.lock));
     registrar->registrations[registrar->count++] = registration;
     if (registration->attempt != HORA__NOT_TRIED)
         hora__registration_commit_locked(registration);
@@ -132,6 +138,7 @@ static void append_locked(hora_registrar *registrar, hora_registration *registra
 static int try_append(hora_registrar *registrar, hora_registration **batch, int count, bool are_held,
                       hora_scheduler **ret_scheduler)
 {
+    assert(count >= 0);
     lock(registrar);
     int result = registrar->state == HORA__CLOSED ? HORA_ECLOSED : reserve_locked(registrar, count);
     if (result == 0 && registrar->state == HORA__BOUND && !are_held) {
@@ -156,6 +163,7 @@ static bool is_closed(hora_registrar *registrar)
 static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count,
                       hora_scheduler *scheduler, hora_error *reason)
 {
+    assert(scheduler != NULL);
     int error = 0;
     for (int i = 0; i < count && error == 0; i++)
         if (!is_disabled(batch[i]))
@@ -168,6 +176,7 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
 int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count,
                            hora_error *reason)
 {
+    assert(batch != NULL && count >= 0);
     hora_scheduler *scheduler = NULL;
     int result = try_append(registrar, batch, count, false, &scheduler);
     if (result == 1) {
@@ -236,6 +245,7 @@ static int begin_binding(hora_registrar *registrar)
 /* The first task of this kind from a number on that is to be scheduled and is not held yet. */
 static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__declared_kind kind, int *index)
 {
+    assert(*index >= 0);
     hora_registration *found = NULL;
     lock(registrar);
     for (; *index < registrar->count && found == NULL; (*index)++) {
@@ -250,6 +260,7 @@ static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__dec
 
 static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
 {
+    assert(scheduler != NULL);
     int error = 0;
     for (int i = 0; i < KINDS && error == 0; i++) {
         int index = 0;
@@ -262,6 +273,7 @@ static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler, hora_e
 
 static bool all_are_held_locked(const hora_registrar *registrar)
 {
+    assert(hora__mutex_held(&registrar->object.lock));
     for (int i = 0; i < registrar->count; i++) {
         const hora_registration *registration = registrar->registrations[i];
         if (registration->state == HORA__DECLARED && !is_disabled(registration) &&
@@ -274,6 +286,7 @@ static bool all_are_held_locked(const hora_registrar *registrar)
 /* From now on it is bound: 0, and how many tasks that concerns; 1: some have come meanwhile. */
 static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, int *ret_count)
 {
+    assert(scheduler != NULL && (own == NULL || own == scheduler));
     lock(registrar);
     int result = registrar->state != HORA__BINDING && !HORA__FAULT(REGISTRAR_BINDS_AFTER_CLOSE) ? HORA_ECLOSED
                  : all_are_held_locked(registrar) || HORA__FAULT(REGISTRAR_MISSES_LATECOMER)    ? 0
@@ -293,6 +306,7 @@ static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_sch
 
 static void begin_all(hora_registrar *registrar, int count)
 {
+    assert(count >= 0);
     for (int i = 0; i < KINDS; i++)
         for (int j = 0; j < count; j++) {
             hora_registration *registration = at(registrar, j);
@@ -304,6 +318,7 @@ static void begin_all(hora_registrar *registrar, int count)
 /* Nothing is bound. Whatever went wrong, if it has been closed meanwhile then that is why. */
 static int take_back(hora_registrar *registrar, int error)
 {
+    assert(error < 0);
     hora_registration *registration;
     for (int i = 0; (registration = at(registrar, i)) != NULL; i++)
         hora__registration_let_go(registration);
@@ -319,6 +334,7 @@ static int take_back(hora_registrar *registrar, int error)
 static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own,
                    hora_error *reason)
 {
+    assert(scheduler != NULL);
     int result, count = 0;
     do {
         result = hold_all(registrar, scheduler, reason);
@@ -365,6 +381,7 @@ int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler, ho
 /* Close it, unless this thread would wait for itself. The scheduler of its own comes with a reference. */
 static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler **ret_own)
 {
+    assert(hora__mutex_held(&registrar->object.lock));
     hora_scheduler *own = registrar->own;
     if (own != NULL && hora_pool_current() == own)
         return HORA_EDEADLK;
@@ -380,6 +397,7 @@ static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler
 /* Interrupts are kept for later. */
 static void end_scheduler(hora_scheduler *own, hora_thread *thread)
 {
+    assert(own != NULL);
     bool interrupted = false;
     (void)hora_pool_shutdown(own);
     while (hora_pool_await_termination_for(own, HORA_FOREVER) == HORA_EINTERRUPTED)
@@ -421,6 +439,7 @@ int hora_registrar_free(hora_registrar *registrar)
     error = hora_pool_free(registrar->own);
     if (error < 0)
         return error;
+    assert(registrar->state == HORA__CLOSED);
     for (int i = 0; i < registrar->count; i++)
         hora__registration_release(registrar->registrations[i]);
     hora__object_leave(&registrar->object);
@@ -455,4 +474,97 @@ hora_registration *hora_registrar_find(hora_registrar *registrar, const char *na
             found = registrar->registrations[i];
     unlock(registrar);
     return found;
+}
+
+/* ---- scheduled functions ---- */
+
+static int call(void *arg, void **ret_result)
+{
+    assert(arg != NULL);
+    const hora_scheduled_function *function = arg;
+    (void)ret_result;
+    return function->run();
+}
+
+static hora_task task_of(const hora_scheduled_function *function)
+{
+    assert(function != NULL);
+    void *arg; /* never written through, and never dropped */
+    memcpy(&arg, &function, sizeof arg);
+    return (hora_task){
+        .run = function->run != NULL ? call : NULL,
+        .arg = arg,
+        .name = function->name,
+        .file = function->file,
+        .line = function->line,
+    };
+}
+
+/* Understand all of them; how many there are. */
+static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                    hora_registration **batch, hora_error *reason, int *ret_count)
+{
+    assert(functions->first <= functions->end && ret_count != NULL);
+    int error = 0;
+    for (const hora_scheduled_function *const *each = functions->first; each < functions->end && error == 0;
+         each++) {
+        if (*each == NULL)
+            continue; /* a linker may leave gaps */
+        hora_task task = task_of(*each);
+        error = hora__registration_new(registrar, &task, &(*each)->declaration, &batch[*ret_count], reason);
+        if (error == 0)
+            (*ret_count)++;
+    }
+    return error;
+}
+
+static int complain(hora_error *reason, int code)
+{
+    assert(code < 0);
+    const struct hora__complaint complaint = {.what = hora_strerror(code)};
+    return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
+}
+
+static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                   hora_registration **batch, hora_error *reason)
+{
+    assert(batch != NULL);
+    int count = 0;
+    int error = read_all(registrar, functions, batch, reason, &count);
+    if (error == 0) {
+        error = hora__registrar_enlist(registrar, batch, count, reason);
+        if (error < 0 && (reason == NULL || reason->code == 0))
+            (void)complain(reason, error);
+    }
+    for (int i = 0; i < count && error < 0; i++)
+        hora__registration_forget(batch[i]);
+    return error < 0 ? error : count;
+}
+
+int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled_functions *functions,
+                                 hora_error *reason)
+{
+    hora__reason_begin(reason);
+    int error = functions == NULL || functions->first > functions->end ? HORA_EINVAL
+                                                                       : hora__registrar_check(registrar);
+    if (error < 0)
+        return complain(reason, error);
+    size_t most = (size_t)(functions->end - functions->first);
+    hora_registration **batch = hora__alloc(most + 1, sizeof(hora_registration *));
+    if (batch == NULL)
+        return complain(reason, HORA_ENOMEM);
+    int result = add_all(registrar, functions, batch, reason);
+    hora__free(batch);
+    return result;
+}
+
+int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_error *reason)
+{
+    int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);
+    if (error < 0)
+        return complain(reason, error);
+    const hora_scheduled_functions *functions = hora__library_find(library, "hora_scheduled_exported");
+    if (functions == NULL)
+        return complain(reason, HORA_ENOENT);
+    return hora_registrar_add_functions(registrar, functions, reason);
 }

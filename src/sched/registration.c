@@ -37,6 +37,7 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
                            const hora_declaration *declaration, hora_registration **ret_registration,
                            hora_error *reason)
 {
+    assert(registrar != NULL && ret_registration != NULL);
     struct hora__declared declared;
     int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reason);
     if (error < 0)
@@ -80,6 +81,7 @@ void hora__registration_forget(hora_registration *registration)
 
 void hora__registration_release(hora_registration *registration)
 {
+    assert(registration->tie == NULL);
     (void)hora_future_unref(registration->future);
     registration->future = NULL;
     unref(registration);
@@ -95,6 +97,7 @@ static void drop_arg(hora_registration *registration)
 
 static void cut(struct hora__tie *tie)
 {
+    assert(tie->registration != NULL);
     unref(tie->registration);
     hora__free(tie);
 }
@@ -102,6 +105,7 @@ static void cut(struct hora__tie *tie)
 /* The task that schedulers see. */
 static int run_tied(void *arg, void **ret_result)
 {
+    assert(arg != NULL);
     const struct hora__tie *tie = arg;
     const hora_task *task = &tie->registration->task;
     if ((hora__atomic_load(&tie->state) & FIRM) == 0)
@@ -113,6 +117,7 @@ static void drop_tied(void *arg)
 {
     struct hora__tie *tie = arg;
     int32_t before = hora__atomic_add(&tie->state, FUTURE_IS_OVER);
+    assert((before & FUTURE_IS_OVER) == 0);
     if (before == 0)
         return; /* who decides cleans up */
     if ((before & FIRM) != 0)
@@ -122,6 +127,7 @@ static void drop_tied(void *arg)
 
 static struct hora__tie *tie_new(hora_registration *registration)
 {
+    assert(registration != NULL);
     struct hora__tie *tie = hora__alloc(1, sizeof *tie);
     if (tie == NULL)
         return NULL;
@@ -135,6 +141,7 @@ static struct hora__tie *tie_new(hora_registration *registration)
 
 int hora__registration_hold(hora_registration *registration, hora_scheduler *scheduler, hora_error *reason)
 {
+    assert(registration->held == NULL && registration->tie == NULL); /* I3 */
     assert(registration->attempt == HORA__NOT_TRIED);
     struct hora__tie *tie = tie_new(registration);
     if (tie == NULL)
@@ -156,6 +163,8 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
 
 void hora__registration_commit_locked(hora_registration *registration)
 {
+    assert((registration->attempt == HORA__HELD) == (registration->tie != NULL)); /* I3 */
+    assert(hora__mutex_held(&registration->registrar->object.lock));
     assert(registration->attempt != HORA__NOT_TRIED);
     if (registration->state != HORA__DECLARED && !HORA__FAULT(REGISTRAR_REVIVES_CANCELLED))
         return; /* ended meanwhile: begin finds it still held */
@@ -176,6 +185,7 @@ void hora__registration_commit_locked(hora_registration *registration)
 
 void hora__registration_begin(hora_registration *registration)
 {
+    assert(registration->attempt != HORA__NOT_TRIED || registration->held == NULL);
     if (registration->tie != NULL) {
         hora__registration_let_go(registration);
         return;
@@ -269,6 +279,7 @@ struct look {
 /* 0: it has no future. */
 static int look(hora_registration *registration, struct look *ret_look)
 {
+    assert(ret_look != NULL);
     int error = check(registration);
     if (error < 0)
         return error;
@@ -287,6 +298,7 @@ static int look(hora_registration *registration, struct look *ret_look)
 /* A time of its clock as a moment of the calendar. */
 static hora_instant moment_of(const struct look *look, hora_ns time)
 {
+    assert(look != NULL);
     if (look->info.clock == HORA_CLOCK_WALL)
         return (hora_instant){time};
     return (hora_instant){hora__ns_add(look->wall, hora__ns_sub(time, look->now))};
@@ -333,6 +345,7 @@ int hora_registration_get_outcome(hora_registration *registration, hora_outcome 
 
 static void add_words(const struct hora__declared *declared, struct hora__text *text)
 {
+    assert(declared != NULL && text != NULL);
     size_t size;
     switch (declared->kind) {
     case HORA__DECLARED_DISABLED:

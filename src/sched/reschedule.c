@@ -14,6 +14,7 @@
 /* Whether no run can follow, although the future is not done: a change would have no effect. */
 static bool is_ending(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *series = scheduled->series;
     if (series == NULL || HORA__FAULT(RESCHEDULE_AFTER_THE_END))
         return false;
@@ -25,6 +26,7 @@ static bool is_ending(const struct hora__scheduled *scheduled)
 /* Check and lock. HORA_EBUSY: the task cannot be changed any more. */
 static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
+    assert(ret_scheduled != NULL);
     int error = hora__scheduled_enter(future, ret_scheduled);
     if (error < 0)
         return error;
@@ -55,6 +57,7 @@ static void leave(struct hora__scheduled *scheduled)
 
 static bool has_every(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     enum hora__trigger trigger = hora__scheduled_trigger(scheduled);
     return trigger == HORA__RATE || trigger == HORA__GAP;
 }
@@ -62,6 +65,7 @@ static bool has_every(const struct hora__scheduled *scheduled)
 /* Note the new time: for the entry, if that waits, else for the next run. */
 static void retime_series(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
 {
+    assert(scheduled->series != NULL);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     hora_ns planned = hora__ns_sub(due, series->offset);

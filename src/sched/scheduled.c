@@ -31,11 +31,13 @@ const hora_schedule hora__jdk_rules = {
 /* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
 static hora_ns without_offset(const struct hora__series *series, hora_ns time)
 {
+    assert(series->offset >= 0);
     return time == HORA_NEVER ? time : hora__ns_sub(time, series->offset);
 }
 
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now)
 {
+    assert(scheduled->series != NULL);
     const struct hora__series *series = scheduled->series;
     return (hora_trigger_context){.struct_size = sizeof(hora_trigger_context),
                                   .clock = hora__clock_id_of(hora__scheduled_line(scheduled)),
@@ -59,6 +61,7 @@ static void free_series(struct hora__series *series)
  * leave at the same time. */
 static void leave_timer_queue(struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series != NULL);
     hora_queue *queue = scheduled->queue;
     struct hora__series *series = scheduled->series;
     const hora_trigger *trigger = series->rules->trigger;
@@ -76,6 +79,7 @@ static void leave_timer_queue(struct hora__scheduled *scheduled)
 /* Apart, since most that run once have no course. */
 __attribute__((noinline)) static void destroy_with_series(struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series != NULL);
     struct hora__series *series = scheduled->series;
     leave_timer_queue(scheduled);
     hora__future_destroy(&scheduled->future.object);
@@ -109,6 +113,7 @@ static bool needs_series(const struct hora__scheduled_plan *plan)
 static struct hora__series *new_series(struct hora__scheduled *scheduled,
                                        const struct hora__scheduled_plan *plan)
 {
+    assert(plan->rules != NULL);
     size_t size = sizeof(struct hora__series) + (plan->copies_rules ? sizeof(hora_schedule) : 0);
     struct hora__series *series = hora__alloc(1, size);
     if (series == NULL)
@@ -135,6 +140,7 @@ static struct hora__series *new_series(struct hora__scheduled *scheduled,
 HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
                        const struct hora__scheduled_plan *plan)
 {
+    assert(plan->rules != NULL && scheduled->future.object.clock != NULL);
     scheduled->future.kind = HORA__FUTURE_SCHEDULED;
     scheduled->future.object.destroy = destroy;
     scheduled->queue = queue;
@@ -155,6 +161,7 @@ HORA__INLINE void init(struct hora__scheduled *scheduled, hora_queue *queue,
 int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct hora__scheduled_plan *plan,
                         struct hora__scheduled **ret_scheduled)
 {
+    assert(ret_scheduled != NULL && plan->rules != NULL);
     struct hora__scheduled *scheduled =
         hora__future_memory_get(HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
     if (scheduled == NULL)
@@ -183,6 +190,7 @@ int hora__scheduled_new(const hora_task *task, hora_queue *queue, const struct h
 int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns planned,
                              struct hora__scheduled **ret_scheduled)
 {
+    assert(ret_scheduled != NULL);
     hora_queue *queue = pool->queue;
     struct hora__scheduled *scheduled =
         hora__shared_free_list_get(&pool->shared_free_list, HORA__BLOCK_SCHEDULED_FUTURE, sizeof *scheduled);
@@ -212,6 +220,7 @@ int hora__scheduled_new_once(const hora_task *task, hora_pool *pool, hora_ns pla
 
 int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
+    assert(ret_scheduled != NULL);
     int error = future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
     if (error == 0 && hora__scheduled_of(future) == NULL)
         error = HORA_EINVAL;
@@ -226,6 +235,7 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
 
 void hora__scheduled_leave(struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     hora__mutex_unlock(&scheduled->queue->object.lock);
 }
 
@@ -242,6 +252,7 @@ hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
 /* How far off it is by now. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     return hora__ns_sub(hora__scheduled_due(scheduled),
                         hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)));
 }
@@ -259,6 +270,7 @@ int hora_future_delay(hora_future *future, hora_ns *ret_delay)
 
 static int compare_locked(const struct hora__scheduled *a, const struct hora__scheduled *b)
 {
+    assert(a->queue == b->queue && hora__mutex_held(&a->queue->object.lock));
     bool same_line = a->entry.line == b->entry.line;
     hora_ns time_a = same_line ? hora__scheduled_due(a) : distance(a);
     hora_ns time_b = same_line ? hora__scheduled_due(b) : distance(b);
@@ -292,11 +304,13 @@ bool hora_future_is_periodic(const hora_future *future)
 
 static bool is_stale(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     return scheduled->series != NULL && scheduled->series->staleness != HORA__NOT_STALE;
 }
 
 static hora_ns next_of(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     bool waits = scheduled->entry.stage == HORA__WAITS || scheduled->entry.stage == HORA__TAKEN;
     if (!waits || scheduled->paused || is_stale(scheduled) || hora_future_is_done(&scheduled->future))
         return HORA_NEVER;
@@ -306,6 +320,7 @@ static hora_ns next_of(const struct hora__scheduled *scheduled)
 /* What has happened to one without a course. */
 static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     bool has_begun = scheduled->has_begun;
     info->running = scheduled->is_running ? 1 : 0;
     info->last_planned = has_begun ? scheduled->planned : HORA_NEVER;
@@ -318,7 +333,9 @@ static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_i
 
 static void tell_series(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *series = scheduled->series;
+    assert(series->running >= 0 && series->failures <= series->runs);
     info->running = series->running;
     info->last_planned = series->runs == 0 ? HORA_NEVER : hora__ns_add(series->last_planned, series->offset);
     info->last_start = scheduled->run.last.start;

@@ -3,6 +3,7 @@
 #ifndef HORA_SCHED_SCHEDULED_H
 #define HORA_SCHED_SCHEDULED_H
 
+#include <assert.h>
 #include <hora/scheduler.h>
 
 #include "base/ns.h"
@@ -65,6 +66,7 @@ struct hora__series {
 /* Count planned times that are passed over. There may be more than can be counted; with the timer queue's lock. */
 static inline void hora__series_skips(struct hora__series *series, int64_t count)
 {
+    assert(count >= 0);
     series->skipped = hora__ns_add(series->skipped, count);
 }
 
@@ -105,12 +107,14 @@ hora_trigger_context hora__scheduled_context(const struct hora__scheduled *sched
 /* NULL: the future is none of a scheduler. */
 static inline struct hora__scheduled *hora__scheduled_of(hora_future *future)
 {
+    assert(future != NULL);
     return future->kind == HORA__FUTURE_SCHEDULED ? (struct hora__scheduled *)future : NULL;
 }
 
 /* NULL: that of a foreign future, or of a detached task. */
 static inline struct hora__scheduled *hora__scheduled_of_entry(struct hora__entry *entry)
 {
+    assert(entry != NULL);
     return entry->is_foreign || entry->is_detached ? NULL
                                                    : HORA__LIST_ENTRY(entry, struct hora__scheduled, entry);
 }

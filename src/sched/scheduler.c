@@ -38,6 +38,7 @@ static_assert(offsetof(struct hora__scheduler, pool) == 0, "one address for both
 
 static enum hora__run_state state_of(const hora_pool *pool)
 {
+    assert(pool != NULL);
     return hora__state_of(hora__atomic_load(&pool->control));
 }
 
@@ -57,10 +58,12 @@ static bool is_paused(struct hora__scheduled *scheduled)
 
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     enum hora__run_state state = state_of(pool);
     if (state != HORA__SHUTDOWN)
         return state < HORA__SHUTDOWN;
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
+    assert(scheduler != NULL);
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL)
         return true; /* from elsewhere: due at once */
@@ -88,6 +91,7 @@ int hora__scheduler_staff(hora_pool *pool)
 /* Take back what has just been queued, if it is still there, as cancelled. */
 static bool cancel_queued(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     if (!hora__pool_withdraw(pool, future))
         return false;
     (void)hora_future_cancel(future, false);
@@ -98,6 +102,7 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
 /* After queueing: it may have to go again. If it is not there any more, somebody has dealt with it. */
 static int look_again(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     if (!HORA__FAULT(SCHEDULER_NO_RECHECK) && !hora__scheduler_lets_run(pool, future) &&
         cancel_queued(pool, future))
         return 0;
@@ -117,6 +122,7 @@ static int look_again(hora_pool *pool, hora_future *future)
 
 static int place(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     if (state_of(pool) != HORA__RUNNING)
         return HORA_ESHUTDOWN;
     (void)hora_future_ref(future); /* it may have run, and be gone, before it is looked at again */
@@ -130,6 +136,7 @@ static int place(hora_pool *pool, hora_future *future)
 /* Place a future that nobody but the caller has seen. */
 static int place_fresh(hora_pool *pool, hora_future *future)
 {
+    assert(future != NULL);
     int error = state_of(pool) != HORA__RUNNING ? HORA_ESHUTDOWN : hora__pool_enqueue_fresh(pool, future);
     if (error == 0)
         error = look_again(pool, future);
@@ -142,6 +149,7 @@ static int place_fresh(hora_pool *pool, hora_future *future)
  * back. */
 static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
+    assert(scheduled->queue == pool->queue);
     if (!hora__scheduler_is_staffed(pool))
         return false;
     struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
@@ -156,6 +164,7 @@ static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns n
 
 static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
+    assert(scheduled->queue == pool->queue);
     if (!insert(pool, scheduled, now))
         return place_fresh(pool, &scheduled->future);
     return hora__scheduler_is_staffed(pool)
@@ -165,12 +174,14 @@ static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, h
 
 static bool needs_no_news(const void *context)
 {
+    assert(context != NULL);
     return hora__pool_needs_no_news(context);
 }
 
 /* As long as it is in the lane the pool cannot end. */
 static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
 {
+    assert(owner != NULL && future != NULL);
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     const hora_pool *pool = HORA__LIST_ENTRY(owner, struct hora_pool, owner);
     return scheduled != NULL && hora__timer_queue_cancel_in_lane(scheduled, needs_no_news, pool);
@@ -179,6 +190,7 @@ static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
 /* If somebody decorates tasks, this one is copied for that. */
 static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
 {
+    assert(task != NULL && *task != NULL && own != NULL);
     const struct hora__scheduler *scheduler = (const struct hora__scheduler *)pool;
     if (scheduler->decorate == NULL)
         return 0;
@@ -204,6 +216,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
                                                      const struct hora__scheduled_plan *plan,
                                                      struct hora__scheduled **ret_scheduled)
 {
+    assert(pool->observer != NULL);
     struct hora__scheduled_plan whole = *plan;
     whole.copies_rules = true; /* so it has a course */
     int error = hora__extra_new(pool, plan->rules->options, &whole.extra);
@@ -227,6 +240,7 @@ static inline int make_scheduled(hora_pool *pool, const hora_task *task,
 
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     hora_task own;
     int error = decorate(pool, &task, &own);
     if (error < 0)
@@ -243,6 +257,7 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
  * could be re-timed in between. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (pool->admission != NULL) {
         hora_ns from = hora__timer_queue_help(pool->queue, future, ret_future);
@@ -277,11 +292,13 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 
 static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
+    assert(run != NULL);
     hora__timer_queue_worker_begins(pool->queue, run);
 }
 
 static void timer_ran(hora_pool *pool, struct hora__taken *taken)
 {
+    assert(taken != NULL && taken->run != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
@@ -292,12 +309,84 @@ static void timer_ran(hora_pool *pool, struct hora__taken *taken)
 
 static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
 {
+    assert(run != NULL);
     hora__timer_queue_worker_ends(pool->queue, run);
 }
 
 static void ends(hora_pool *pool)
 {
+    assert(hora__scheduler_of(pool) != NULL);
     hora__roster_remove(&hora__scheduler_of(pool)->roster);
+}
+
+/* ---- tasks without a future ---- */
+
+static bool needs_no_futures(const struct hora__scheduler *scheduler)
+{
+    const hora_pool *pool = &scheduler->pool;
+    return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
+}
+
+/* No worker exists, and none can be started: take the task or timer back. If it is not there any more, another thread has dealt with it. */
+static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
+{
+    assert(error < 0);
+    if (is_timer ? HORA__FAULT(TIMER_STAYS_UNSTAFFED) : HORA__FAULT(TIMER_QUEUE_KEEPS_UNSTAFFED))
+        return error;
+    if (!hora__timer_queue_withdraw(pool->queue, is_timer, number))
+        return 0;
+    hora__pool_relieve(pool);
+    hora__pool_unaccept(pool);
+    hora__pool_try_terminate(pool);
+    return error;
+}
+
+__attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number)
+{
+    assert(number != 0);
+    int error = hora__scheduler_staff(pool);
+    if (error < 0 && error != HORA_ESHUTDOWN) /* with that one, a sweep has removed it already */
+        return take_back(pool, is_timer, number, error);
+    return 0;
+}
+
+static int insert_task(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
+{
+    assert(task != NULL && task->run != NULL);
+    if (!hora__atomic_load(&pool->detached_mode))
+        return HORA_ENOTSUP;
+    struct hora__offer offer = {
+        .task = task,
+        .control = &pool->control,
+        .closed = hora__control(HORA__SHUTDOWN, 0),
+        .books = &pool->books,
+    };
+    uint64_t number;
+    int error = hora__timer_queue_insert_task(pool->queue, &offer, now, due, &number);
+    if (error < 0)
+        return error;
+    hora__pool_work_came(pool);
+    return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, false, number);
+}
+
+static int make_future(void *context, const hora_task *task, hora_ns due,
+                       struct hora__scheduled **ret_scheduled)
+{
+    assert(context != NULL && ret_scheduled != NULL);
+    hora_pool *pool = context;
+    struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
+                                        .trigger = HORA__ONCE,
+                                        .line = hora__clock_timeline(pool->object.clock),
+                                        .planned = due};
+    int error = hora__scheduled_new(task, pool->queue, &plan, ret_scheduled);
+    if (error == 0)
+        hora__future_born_enqueued(&(*ret_scheduled)->future, &pool->owner, 1);
+    return error;
+}
+
+static int show(hora_pool *pool)
+{
+    return hora__timer_queue_show(pool->queue, &(struct hora__timer_queue_maker){make_future, pool});
 }
 
 /* ---- making ---- */
@@ -306,7 +395,7 @@ static int execute(hora_pool *pool, const hora_task *task);
 
 static const struct hora__pool_kind scheduler_kind = {
     .execute = execute,
-    .show = hora__scheduler_show,
+    .show = show,
     .make = make,
     .place = place,
     .look = hora__clocks_look,
@@ -339,6 +428,7 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
 
 static int read_options(hora_scheduler_options *own, const hora_scheduler_options *given, hora_error *reason)
 {
+    assert(own != NULL);
     if (HORA__TAKE(hora_scheduler_options, own, given) < 0)
         return hora__refuse_size(reason, "hora_scheduler_options");
     if (own->reject == HORA_REJECT_BLOCK)
@@ -353,6 +443,7 @@ static int read_options(hora_scheduler_options *own, const hora_scheduler_option
 
 static hora_pool_options pool_options(const hora_scheduler_options *own, hora_queue *queue)
 {
+    assert(own->keep_alive > 0 && queue != NULL);
     return (hora_pool_options){
         .struct_size = sizeof(hora_pool_options),
         .core_threads = own->core_threads,
@@ -385,6 +476,7 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
 static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own,
                  const hora_pool_options *rest)
 {
+    assert(own != NULL && rest != NULL);
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
     hora__atomic_init(&scheduler->watches, 0);
@@ -400,7 +492,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
     scheduler->shows_timers = hora__scheduler_shows_timers(scheduler);
-    hora__atomic_init(&scheduler->pool.detached_mode, hora__scheduler_needs_no_futures(scheduler) ? 1 : 0);
+    hora__atomic_init(&scheduler->pool.detached_mode, needs_no_futures(scheduler) ? 1 : 0);
     if (scheduler->pool.observer != NULL && scheduler->pool.observer->needs_clocks)
         hora__clocks_watch(&scheduler->pool);
     hora__roster_add(&scheduler->roster);
@@ -409,6 +501,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
 static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret_scheduler,
                          hora_error *reason)
 {
+    assert(ret_scheduler != NULL);
     hora_pool_options rest;
     hora_queue *queue;
     int error = hora__timer_queue_new(own->clock, &queue);
@@ -467,6 +560,7 @@ static bool is_plain(const struct hora__scheduled_plan *plan)
 static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
                           const struct hora__scheduled_plan *plan)
 {
+    assert(scheduled->series != NULL);
     int error = plan->rules->overlap == HORA_OVERLAP_ALLOW ? hora__overlap_new(scheduled) : 0;
     if (error == 0 && scheduled->series->extra != NULL)
         error = hora__extra_prepare(&scheduled->future);
@@ -482,6 +576,7 @@ static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
 static inline int make_and_place(hora_pool *pool, const hora_task *task,
                                  const struct hora__scheduled_plan *plan, hora_future **ret_future)
 {
+    assert(plan->rules != NULL);
     struct hora__scheduled *scheduled;
     hora__shared_free_list_supply(&pool->shared_free_list);
     int error = make_scheduled(pool, task, plan, &scheduled);
@@ -508,6 +603,7 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
 int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                              hora_future **ret_future)
 {
+    assert(task != NULL && task->run != NULL);
     hora_task own;
     int error = decorate(pool, &task, &own);
     if (error < 0)
@@ -516,7 +612,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
         hora__pool_comes(pool, task);
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
-        error = hora__scheduler_insert(pool, task, plan->now, plan->planned);
+        error = insert_task(pool, task, plan->now, plan->planned);
     if (error == HORA_ENOTSUP)
         error = make_and_place(pool, task, plan, ret_future);
     if (error < 0)
@@ -542,6 +638,7 @@ int hora__scheduler_check(hora_pool *pool, const hora_task *task)
 static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns planned,
                            hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     struct hora__scheduled *scheduled;
     int error = hora__scheduled_new_once(task, pool, planned, &scheduled);
     if (error < 0)
@@ -564,6 +661,7 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
 static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns delay,
                            enum hora__trigger trigger, hora_ns every, hora_future **ret_future)
 {
+    assert((every > 0) == (trigger != HORA__ONCE));
     struct hora__scheduled_plan plan = {.rules = &hora__jdk_rules,
                                         .trigger = trigger,
                                         .line = hora__clock_timeline(pool->object.clock),
@@ -588,6 +686,7 @@ int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, ho
 static int schedule_series(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
                            hora_ns every, hora_future **ret_future)
 {
+    assert(trigger == HORA__RATE || trigger == HORA__GAP);
     int error = hora__scheduler_check(pool, task);
     if (error < 0 || every <= 0)
         return error < 0 ? error : HORA_EINVAL;

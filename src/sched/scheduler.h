@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.h - the scheduler's state, shared by the files that make it up: scheduler.c, sweep.c,
- * detached_mode.c, timer.c, series.c, clocks.c, overlap.c */
+ * timer.c, series.c, clocks.c, overlap.c */
 #ifndef HORA_SCHED_SCHEDULER_H
 #define HORA_SCHED_SCHEDULER_H
 
+#include <assert.h>
 #include <hora/scheduler.h>
 
 #include "exec/pool.h"
@@ -30,6 +31,7 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
 /* Whether there are as many workers as there are to be. */
 static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
 {
+    assert(pool != NULL);
     int count = hora__count_of(hora__atomic_load(&pool->control));
     return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }
@@ -57,34 +59,17 @@ __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *sc
 void hora__scheduler_sweep(hora_pool *pool);
 void hora__scheduler_stopped(hora_pool *pool);
 
-/* ---- detached_mode.c ---- */
-
-/* Whether tasks that nobody has a handle of can do without: no hook is shown them. */
-bool hora__scheduler_needs_no_futures(const struct hora__scheduler *scheduler);
-
-/* Put a task in, due at a time of the scheduler's clock, without a future; `now` is when the call that does so began. HORA_ENOMEM, HORA_EFULL, or why there is no thread. HORA_ENOTSUP: it
- * has to have one, since somebody looks, or nothing is accepted any more. */
-__attribute__((warn_unused_result)) int hora__scheduler_insert(hora_pool *pool, const hora_task *task,
-                                                               hora_ns now, hora_ns due);
-
-/* A detached task has come in, by this number: see to it that there is a worker. If none can be started, the task is taken back: returns why. */
+/* A detached task has come in with this number: make sure that there is a worker. If none can be started, the task
+ * is taken back, and the function returns why. */
 __attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer,
                                                                        uint64_t number);
 
-/* See struct hora__pool_kind. */
-int hora__scheduler_show(hora_pool *pool);
-
-/* A detached task has been swept: it is cancelled. */
-void hora__scheduler_dismiss(hora_pool *pool, struct hora__entry *entry);
-
 /* ---- timer.c ---- */
 
-/* Whether hooks or observation see timers run, or it is steered. */
+/* Whether hooks or observation see timers run, or the scheduler has admission. */
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler);
 
-/* ---- timer_run.c ---- */
-
-/* What hooks and listeners see of a timer, but for its argument. */
+/* What hooks and listeners see of a timer, except its argument. */
 extern const hora_task hora__timer_task;
 
 /* See struct hora__pool_kind. */

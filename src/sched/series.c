@@ -50,6 +50,7 @@ static hora_ns now_of(const struct hora__scheduled *scheduled)
 
 hora_ns hora__scheduled_due(const struct hora__scheduled *scheduled)
 {
+    assert(scheduled != NULL);
     const struct hora__series *series = scheduled->series;
     if (scheduled->paused)
         return HORA_FOREVER;
@@ -74,6 +75,7 @@ void hora__scheduled_check_rules(struct hora__scheduled *scheduled)
 
 void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     if (series == NULL)
         return;
@@ -87,6 +89,7 @@ void hora__scheduled_check_clock(struct hora__scheduled *scheduled)
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned)
 {
+    assert(rules != NULL && queue != NULL);
     if (rules->end.ns == 0)
         return false;
     hora_ns distance = hora__ns_sub(planned, hora__timer_queue_now(queue, line));
@@ -97,6 +100,7 @@ bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *que
 
 static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planned)
 {
+    assert(scheduled->series != NULL);
     return hora__series_is_after_end(scheduled->series->rules, scheduled->queue,
                                      hora__scheduled_line(scheduled),
                                      hora__ns_add(planned, scheduled->series->offset));
@@ -104,6 +108,7 @@ static bool is_after_end(const struct hora__scheduled *scheduled, hora_ns planne
 
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count)
 {
+    assert(count >= 0);
     if (count <= 0)
         return;
     const char *name =
@@ -120,6 +125,7 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 /* It was re-timed while a worker had it: now that counts. Whether it was. */
 static bool take_new_plan_locked(struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     if (!series->is_retimed)
         return false;
@@ -139,6 +145,7 @@ static void note_end_and_plan(struct hora__scheduled *scheduled);
 bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended)
 {
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    assert(scheduled != NULL && scheduled->entry.comes_back);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     if (has_just_ended)
@@ -149,6 +156,7 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
     }
     (void)hora_future_ref(future);
     lock(scheduled);
+    assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I3 */
     if (!HORA__FAULT(ADMISSION_SERIES_KEEPS_TICKET))
         (void)hora__timer_queue_end_ticket(scheduled);
     if (HORA__FAULT(SERIES_FORGETS_RETIME) ||
@@ -184,6 +192,8 @@ struct moment {
 
 static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 {
+    assert(scheduled->entry.stage == HORA__TAKEN);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     hora__scheduled_check_clock(scheduled);
     struct moment moment = {.now = now,
@@ -201,6 +211,7 @@ static struct moment look_locked(struct hora__scheduled *scheduled, hora_ns now)
 /* Whether the time of the first run was given, and not found by the trigger. */
 static bool has_given_first(const struct hora__series *series)
 {
+    assert(series->rules != NULL);
     return series->trigger == HORA__RATE || series->rules->at.ns != 0 || series->rules->initial_delay > 0;
 }
 
@@ -216,6 +227,7 @@ static struct hora__decision decision_of_asked(const struct hora__series *series
 /* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
 static struct hora__decision find_anew(const struct hora__series *series, const struct moment *moment)
 {
+    assert(moment->staleness == HORA__SET_BACK);
     hora_ns planned = moment->planned;
     bool stays = moment->context.runs == 0 && has_given_first(series);
     if (series->trigger == HORA__ASKED && !stays)
@@ -230,6 +242,8 @@ static struct hora__decision find_anew(const struct hora__series *series, const 
  * after a moment keeps one that has come, or that is its first. */
 static struct hora__decision find_by_new_rules(const struct hora__series *series, const struct moment *moment)
 {
+    assert(series->trigger == HORA__ASKED);
+    assert(moment->staleness == HORA__NEW_RULES);
     hora_trigger_context then = moment->context;
     bool is_decided = then.last_planned == HORA_NEVER || moment->has_skipped;
     if (!hora__plan_asks_for_moments(series->rules) && (is_decided || moment->planned <= moment->now))
@@ -273,6 +287,7 @@ static int64_t drop_expired(const struct hora__series *series, const struct mome
                             struct hora__decision *decision)
 {
     hora_ns start_by = start_by_of(series);
+    assert(start_by >= 0);
     if (!decision->runs || start_by == 0 || HORA__FAULT(LIMIT_BEGINS_LATE))
         return 0;
     return hora__plan_start_by(series->rules, moment->every, &moment->context, start_by, decision);
@@ -289,6 +304,8 @@ struct next_step {
 static struct next_step note_decision_locked(struct hora__scheduled *scheduled, const struct moment *moment,
                                              const struct hora__decision *decision, int64_t expired)
 {
+    assert(expired >= 0);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     assert(scheduled->entry.stage == HORA__TAKEN);
     bool is_new = take_new_plan_locked(scheduled);
@@ -314,6 +331,7 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
 static struct next_step decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     const struct hora__series *series = scheduled->series;
+    assert(series != NULL);
     bool needs_time = series->trigger != HORA__ONCE || series->rules->grace > 0 || start_by_of(series) > 0;
     hora_ns now = needs_time ? hora__ns_sub(now_of(scheduled), series->offset) : 0;
     bool asks = series->trigger == HORA__ASKED;
@@ -370,6 +388,8 @@ hora_future *hora__series_decide(hora_pool *pool, hora_future *future)
 
 static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
+    assert(scheduled->series->every > 0);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     hora_ns next = hora__ns_add(scheduled->planned, series->every);
     if (now <
@@ -394,6 +414,7 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
 /* With the lock, but for ASKED. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     switch (scheduled->series->trigger) {
     case HORA__RATE:
         return next_of_rate(scheduled, now, not_before);
@@ -408,6 +429,7 @@ static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, h
 
 static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
+    assert(scheduled->series->trigger == HORA__ASKED);
     hora_trigger_context context = hora__scheduled_context(scheduled, now);
     context.last_planned =
         scheduled->planned; /* with overlap that may have been skipped, and is not that of the last run */
@@ -444,6 +466,7 @@ static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns 
 
 hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
+    assert(scheduled->series != NULL);
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     int64_t skipped = scheduled->series->skipped;
@@ -477,6 +500,7 @@ void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns plann
 void hora__series_did_not_begin(struct hora__scheduled *scheduled)
 {
     lock(scheduled);
+    assert(scheduled->series->running > 0 && scheduled->series->runs > 0);
     scheduled->series->running--;
     scheduled->series->runs--;
     unlock(scheduled);
@@ -501,6 +525,7 @@ static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns
 /* Failures until now, if the last run has failed. */
 static int64_t in_a_row_locked(const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     return scheduled->series != NULL ? scheduled->series->failures_in_a_row : 1;
 }
 
@@ -528,6 +553,7 @@ static bool has_run_enough(const struct hora__scheduled *scheduled, int code)
 
 bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row)
 {
+    assert(scheduled->series != NULL && ret_in_a_row != NULL);
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, code, now);
@@ -559,6 +585,7 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
  * runs, and a wall clock that was set back, are for the general way, which also tells of them. */
 static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns moment)
 {
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     const struct hora__series *series = scheduled->series;
     hora_ns late = hora__ns_sub(moment, scheduled->planned);
     bool is_simple = (series->trigger == HORA__RATE ? late < series->every : series->trigger == HORA__GAP) &&
@@ -589,6 +616,7 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
     if (HORA__FAULT(SERIES_COUNTS_UNBEGUN))
         return;
     lock(scheduled);
+    assert(series->running == 1 && scheduled->entry.stage == HORA__RUNS);
     series->running--;
     series->runs--;
     series->last_planned = run->planned_before;
@@ -602,6 +630,7 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
  * reads what it alone writes while it has the entry. */
 static bool may_end_later(const struct hora__scheduled *scheduled, int code)
 {
+    assert(scheduled->series != NULL);
     const struct hora__series *series = scheduled->series;
     const hora_schedule *rules = series->rules;
     const hora_future *future = &scheduled->future;
@@ -624,6 +653,7 @@ static bool may_return_locked(const hora_pool *pool, const hora_future *future)
 
 bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
 {
+    assert(run->ended != NULL);
     hora_future *future = run->ended;
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -644,6 +674,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
 /* The end of a run could not be noted in the visit that was to put the entry back. */
 static void note_end_and_plan(struct hora__scheduled *scheduled)
 {
+    assert(scheduled->series != NULL);
     hora_ns now = now_of(scheduled);
     lock(scheduled);
     note_end_locked(scheduled, 0, now);
@@ -672,6 +703,7 @@ static bool begins(hora_future *future, void *context)
     struct hora__scheduled *scheduled = run->scheduled;
     hora_ns now = now_of(scheduled);
     lock(scheduled);
+    assert(scheduled->entry.stage != HORA__RUNS);
     bool is_retimed = scheduled->series != NULL && scheduled->series->is_retimed;
     bool begins = (!scheduled->paused && !is_retimed) || HORA__FAULT(SERIES_BEGINS_PAUSED);
     if (begins) {
@@ -717,6 +749,7 @@ static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *sched
 
 static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, hora_thread *thread)
 {
+    assert(thread != NULL);
     if (is_unseen(pool, scheduled)) {
         (void)hora__future_run(&scheduled->future, thread, NULL);
         return false;
@@ -728,6 +761,7 @@ static bool run_scheduled(hora_pool *pool, struct hora__scheduled *scheduled, ho
 
 bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
 {
+    assert(future != NULL && thread != NULL);
     if (future->kind == HORA__FUTURE_OVERLAPPING) {
         hora__overlap_run(pool, future, thread);
         return false;
@@ -754,6 +788,7 @@ static bool begins_shortly(hora_future *future, void *context)
 
 static enum hora__verdict ends_shortly(hora_future *future, int code, void *context)
 {
+    assert(context != NULL);
     struct run *run = context;
     run->ends_later = may_end_later(run->scheduled, code);
     return run->ends_later ? HORA__GOES_ON : ends(future, code, context);
@@ -773,6 +808,7 @@ static void cannot_go_on(void *context)
 
 bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora_thread *thread)
 {
+    assert(note->begun != NULL && note->ended == NULL);
     hora_future *future = note->begun;
     struct run run = {.pool = pool, .scheduled = hora__scheduled_of(future)};
     bool is_running = hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING;

@@ -2,6 +2,7 @@
 /* sweep.c - what is not to run any more after shutdown leaves the timer queue; and the rules that say what that is
  *
  * scheduler.c says who sweeps when, and who looks again. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -10,6 +11,7 @@
 
 static bool is_swept(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     struct hora__scheduler *scheduler = arg;
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     if (!entry->is_detached && hora_future_is_cancelled(hora__entry_future(entry)))
@@ -28,20 +30,32 @@ static bool is_swept(struct hora__entry *entry, void *arg)
 
 static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     return !entry->is_timer && is_swept(entry, arg);
 }
 
 /* So many timers have been taken out of the timer queue, and booked. */
 static void timers_dropped(hora_pool *pool, int count)
 {
+    assert(count >= 0);
     for (int i = 0; i < count && hora__pool_measures(pool); i++)
         hora__pool_count_cancelled(pool, &hora__timer_task);
     if (count > 0)
         hora__pool_cancelled(pool);
 }
 
+/* A detached task was swept: it is cancelled. */
+static void dismiss(hora_pool *pool, struct hora__entry *entry)
+{
+    assert(entry->is_detached && !entry->is_timer);
+    hora_task task = hora__timer_queue_dismiss(pool->queue, entry);
+    hora__pool_end_detached(pool, &task, HORA__CANCELLED);
+    hora__pool_try_terminate(pool);
+}
+
 void hora__scheduler_sweep(hora_pool *pool)
 {
+    assert(hora__scheduler_of(pool) != NULL);
     struct hora__wakes wakes;
     struct hora__entries entries = {NULL, NULL};
     hora__wakes_init(&wakes);
@@ -55,7 +69,7 @@ void hora__scheduler_sweep(hora_pool *pool)
     hora__queue_exit(pool->queue, &wakes);
     for (struct hora__entry *entry; (entry = hora__entries_next(&entries)) != NULL;) {
         if (entry->is_detached) {
-            hora__scheduler_dismiss(pool, entry);
+            dismiss(pool, entry);
             continue;
         }
         hora_future *future = hora__entry_future(entry);
@@ -76,6 +90,7 @@ static bool always(struct hora__entry *entry, void *arg)
 
 void hora__scheduler_stopped(hora_pool *pool)
 {
+    assert(hora__scheduler_of(pool) != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
@@ -90,6 +105,7 @@ void hora__scheduler_stopped(hora_pool *pool)
 
 static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
 {
+    assert(rule != NULL);
     hora__atomic_store(rule, on ? 1 : 0);
     if (sweeps && hora_pool_is_shutdown(pool) && !HORA__FAULT(SCHEDULER_RULE_SWEEPS_NOTHING)) {
         hora__scheduler_sweep(pool);
@@ -132,6 +148,7 @@ int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cance
 
 void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats)
 {
+    assert(hora__scheduler_look_at(pool) != NULL);
     const struct hora__scheduler *own = hora__scheduler_look_at(pool);
     stats->cancel_delayed = hora__atomic_load(&own->cancel_delayed) != 0;
     stats->continue_periodic = hora__atomic_load(&own->continue_periodic) != 0;

@@ -2,7 +2,7 @@
 /* timer.c - timers in memory of the caller: start, cancel and stop
  *
  * How it works      A timer is put into the timer queue as what runs once is, by a lane if possible, and counts as an accepted task; but it has neither
- *                   future nor reference, so there is nothing else to do. timer_run.c runs it. timer_queue_detached.c says whose the memory
+ *                   future nor reference, so there is nothing else to do. A worker runs it. timer_queue_detached.c says whose the memory
  *                   is when, and how a timer is stopped.
  * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
  *                   any more.
@@ -24,6 +24,7 @@
 
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
+    assert(scheduler != NULL);
     const hora_pool *pool = &scheduler->pool;
     return pool->before != NULL || pool->after != NULL || scheduler->decorate != NULL ||
            pool->observer != NULL;
@@ -62,6 +63,7 @@ static bool has_scheduler(const struct hora__timer *timer)
 /* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */
 __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 {
+    assert(was_taken(timer));
     if (!has_scheduler(timer))
         return 0;
     int error = hora__pool_check(timer->task.pool);
@@ -73,6 +75,7 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 /* One that was pending a moment ago. Whether it still was. */
 static inline bool cancel(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     hora_pool *pool = timer->task.pool;
     enum hora__timer_cancel what = hora__timer_queue_cancel_timer(timer);
     if (what == HORA__TIMER_REMOVED) {
@@ -108,6 +111,7 @@ int hora_timer_cancel(hora_timer *timer)
 /* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: it waits there for a task, and its worker runs that meanwhile. */
 static int is_in_function(const struct hora__timer *timer, const hora_thread *thread)
 {
+    assert(thread != NULL);
     const struct hora__worker *worker = thread->worker;
     if (worker == NULL || worker->timer_run.timer != timer)
         return 0;
@@ -117,6 +121,7 @@ static int is_in_function(const struct hora__timer *timer, const hora_thread *th
 /* Of one that was taken once, or stands in the heap. */
 __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     hora_thread *thread;
     if (hora__atomic_load(&timer->task.pending) == 0 && !has_scheduler(timer))
         return HORA_CANCEL_TOO_LATE;
@@ -162,6 +167,7 @@ static int staff_first(hora_pool *pool)
 
 static inline int came_in(hora_pool *pool, uint64_t number)
 {
+    assert(number != 0);
     hora__pool_work_came(pool);
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
@@ -175,6 +181,7 @@ struct times {
 
 static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.pool == pool);
     uint64_t number;
     int error = times.is_long ? hora__timer_queue_put_timer(timer, times.due, &number)
                               : hora__timer_queue_insert_timer(timer, times.now, times.due, &number);
@@ -184,6 +191,7 @@ static inline int insert(hora_pool *pool, struct hora__timer *timer, struct time
 /* It is pending here, or was a moment ago. As long as it is, the last worker stays. */
 __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.pool == pool);
     uint64_t number;
     int error = staff_first(pool);
     if (error < 0)
@@ -199,6 +207,7 @@ __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *t
 /* It is pending on another scheduler. A place and a thread are made sure of before it leaves that. */
 __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
+    assert(timer->task.pool != pool);
     uint64_t number;
     int error = hora__pool_check(timer->task.pool);
     if (error == 0 && was_taken(timer))
@@ -224,6 +233,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
 /* It is not pending, and was started on another scheduler before, or on none. */
 __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timer *timer)
 {
+    assert(timer->task.pool != pool);
     int running = was_taken(timer) ? is_running(timer) : 0;
     if (running != 0)
         return running < 0 ? running : HORA_EBUSY;
@@ -234,6 +244,7 @@ __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct ho
 
 HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
+    assert(timer->task.run_timer != NULL);
     if (hora__atomic_load(&timer->task.pending) != 0 && !HORA__FAULT(TIMER_MOVES_TWICE))
         return timer->task.pool == pool ? move(pool, timer, times) : move_here(pool, timer, times.due);
     int error = timer->task.pool != pool ? change_scheduler(pool, timer) : 0;
@@ -242,6 +253,7 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times 
 
 __attribute__((noinline)) static int refuse(hora_pool *pool)
 {
+    assert(pool != NULL);
     hora__counter_add(&pool->refused, 1);
     HORA__PROBE(timer_rejected, pool, "the pool is shut down");
     if (pool->observer != NULL)
@@ -251,6 +263,7 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
 
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
+    assert(hora__scheduler_look_at(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
     int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
@@ -272,4 +285,148 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
     int outcome = own->shows_timers ? start_shown(scheduler, inner, due)
                                     : start(scheduler, inner, (struct times){now, due, false});
     return outcome == HORA_ENOTSUP ? refuse(scheduler) : outcome;
+}
+
+/* ---- running ---- */
+
+/* The body of the task that is shown: only a decorated task calls it, in the worker that runs the timer. */
+static int call(void *arg, void **ret_result)
+{
+    (void)ret_result;
+    const hora_thread *thread = hora__thread_existing();
+    const struct hora__worker *worker = thread != NULL ? thread->worker : NULL;
+    if (worker == NULL || worker->timer_run.timer == NULL)
+        return HORA_EINVAL;
+    return worker->timer_run.function(arg);
+}
+
+const hora_task hora__timer_task = {.run = call, .name = "timer"};
+
+static void end(struct hora__worker *worker, enum hora__ending ending)
+{
+    assert(worker->stage != HORA__TASK_NONE || worker->timer_run.timer != NULL); /* I1 */
+    worker->stage = HORA__TASK_NONE;
+    hora__worker_count(worker, ending); /* I1 */
+}
+
+static bool comes_too_late(const hora_pool *pool)
+{
+    return hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
+           !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
+}
+
+/* ---- for those who want to see it ---- */
+
+/* What the hooks are told: a run of nothing that a caller has a handle of. */
+static hora_run_info run_info(int code)
+{
+    return (hora_run_info){.struct_size = sizeof(hora_run_info), .code = code, .task = &hora__timer_task};
+}
+
+static void tell_after(hora_pool *pool, int code)
+{
+    assert(pool != NULL);
+    hora_run_info run = run_info(code);
+    if (pool->after != NULL)
+        pool->after(pool, &run, pool->arg);
+}
+
+static int decorate(hora_pool *pool, hora_task *task)
+{
+    const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
+    assert(scheduler != NULL);
+    if (scheduler->decorate == NULL)
+        return 0;
+    hora_task own = *task;
+    int error = scheduler->decorate(pool, &own, pool->arg);
+    if (error < 0 || own.run == NULL)
+        return error < 0 ? error : HORA_EINVAL; /* what it was stays */
+    *task = own;
+    return 0;
+}
+
+/* The body between begins and ended of those who oversee the scheduler. */
+static int run_body(struct hora__worker *worker)
+{
+    assert(worker->taken.task.run != NULL);
+    const hora_task *task = &worker->taken.task;
+    struct hora__worker_observer *worker_observer = worker->worker_observer;
+    void *result = NULL;
+    if (worker_observer != NULL) {
+        worker_observer->came = worker->taken.came;
+        (void)worker_observer->kind->begins(worker_observer, NULL, task); /* it has no limits */
+    }
+    int code = task->run(task->arg, &result);
+    if (worker_observer != NULL)
+        worker_observer->kind->ended(worker_observer, NULL, task, code);
+    worker->ending = hora__ending_of_result(code);
+    worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    if (result != NULL && task->drop_result != NULL)
+        task->drop_result(result);
+    if (task->drop != NULL)
+        task->drop(task->arg);
+    return code;
+}
+
+/* Whether the worker goes on: as for any task, it does not if the before hook refuses. */
+static bool run_shown(struct hora__worker *worker)
+{
+    assert(worker->timer_run.timer != NULL);
+    hora_pool *pool = worker->pool;
+    worker->taken.task = hora__timer_task;
+    worker->taken.task.arg = worker->timer_run.arg;
+    worker->stage = HORA__TASK_RUNS;
+    hora_run_info run = run_info(0);
+    int refused = pool->before != NULL ? pool->before(pool, &run, pool->arg) : 0;
+    int code = refused != 0 ? refused : decorate(pool, &worker->taken.task);
+    if (code == 0)
+        code = run_body(worker);
+    worker->ending = hora__ending_of_result(code);
+    worker->stage = HORA__TASK_HAS_RUN;
+    if (refused == 0)
+        tell_after(pool, code);
+    end(worker, worker->ending);
+    return refused == 0;
+}
+
+/* ---- running ---- */
+
+bool hora__scheduler_run_timer(struct hora__worker *worker)
+{
+    assert(worker->timer_run.timer != NULL && worker->timer_run.function != NULL);
+    hora_pool *pool = worker->pool;
+    if (comes_too_late(pool)) {
+        hora__pool_count_cancelled(pool, &hora__timer_task);
+        end(worker, HORA__CANCELLED);
+        return true;
+    }
+    if (HORA__FAULT(TIMER_STOP_MISSES_TAKEN))
+        worker->timer_run.has_begun = true;
+    if (hora__scheduler_look_at(pool)->shows_timers)
+        return run_shown(worker);
+    worker->stage = HORA__TASK_RUNS;
+    HORA__PROBE(timer_start, worker->timer_run.timer);
+    int code = worker->timer_run.function(worker->timer_run.arg);
+    HORA__PROBE(timer_done, worker->timer_run.timer, code);
+    end(worker, hora__ending_of_result(code));
+    return true;
+}
+
+void hora__scheduler_abandon_timer(struct hora__worker *worker)
+{
+    hora_pool *pool = worker->pool;
+    enum hora__task_stage stage = worker->stage;
+    if (stage == HORA__TASK_NONE)
+        return;
+    if (stage == HORA__TASK_RUNS)
+        worker->ending = HORA__ABANDONED;
+    end(worker, worker->ending);
+    if (stage != HORA__TASK_RUNS || !hora__scheduler_look_at(pool)->shows_timers)
+        return;
+    const hora_task *task = &worker->taken.task;
+    if (worker->worker_observer != NULL)
+        worker->worker_observer->kind->ended(worker->worker_observer, NULL, task, HORA_EABANDONED);
+    if (task->drop != NULL)
+        task->drop(task->arg);
+    tell_after(pool, HORA_EABANDONED);
 }

@@ -32,10 +32,10 @@
 #include "base/ns.h"
 #include "sched/detached.h"
 #include "sched/scheduled.h"
-#include "sched/selection.h"
 #include "sched/zones.h"
 #include "sync/clock.h"
 #include "sys/alloc.h"
+#include "timer/lanes.h"
 
 /* Of an entry with slack: that has a course. */
 static struct hora__series *series_of(struct hora__entry *entry)
@@ -46,12 +46,14 @@ static struct hora__series *series_of(struct hora__entry *entry)
 
 static struct hora__timer_heap *heap_of(struct timer_queue *timer_queue, const struct hora__entry *entry)
 {
+    assert(entry->line < HEAPS);
     struct line *line = &timer_queue->lines[entry->line];
     return entry->is_lax ? &line->lax : &line->exact; /* I2 */
 }
 
 hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 {
+    assert(queue != NULL);
     return hora_clock_now(hora__clock_line(queue->object.clock, line));
 }
 
@@ -59,6 +61,8 @@ hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 
 void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
+    assert(entry->by_due.sequence != 0); /* I3 */
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     if (entry->is_detached && !entry->is_timer)
         hora__timer_heap_push_untracked(own_heap(timer_queue), &entry->by_due, due);
     else
@@ -73,6 +77,7 @@ void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry 
 
 void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(!entry->in_admission); /* I2 */
     hora__timer_heap_remove(heap_of(timer_queue, entry), &entry->by_due);
     if (timer_queue->store.far.size > 0)
         hora__timer_store_follow(&timer_queue->store);
@@ -82,6 +87,8 @@ void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry 
 
 void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
+    assert(!entry->kept && !entry->in_admission);
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     entry->stage = HORA__WAITS;
     if (entry->by_due.sequence == 0)
         entry->by_due.sequence = hora__lanes_number(timer_queue->store.lanes); /* I3 */
@@ -94,6 +101,7 @@ void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entr
 
 void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(timer_queue->base.queue.size > 0); /* I1 */
     entry->stage = HORA__OUT;
     if (entry->in_admission)
         hora__timer_queue_leave_admission(timer_queue, entry);
@@ -116,6 +124,7 @@ void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry 
 
 void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct hora__entry *entry)
 {
+    assert(entry != NULL);
     hora__timer_heap_save_room(heap_of(timer_queue, entry));
     if (entry->is_lax)
         hora__timer_heap_save_room(&timer_queue->lines[entry->line].latest);
@@ -131,6 +140,7 @@ hora_ns hora__timer_queue_due(hora_queue *queue, const struct hora__entry *entry
 void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     assert(entry->kept && entry->by_due.sequence != 0);
     hora__timer_queue_keep(timer_queue, entry, false);
     if (entry->is_lax) {
@@ -147,6 +157,7 @@ void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, ho
 
 void hora__timer_queue_give_up(hora_queue *queue, struct hora__entry *entry)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     if (!HORA__FAULT(TIMER_QUEUE_KEEPS_PLACE))
         hora__timer_queue_keep(timer_queue_of(queue), entry, false);
     hora__timer_queue_save_memory(timer_queue_of(queue), entry);
@@ -155,6 +166,7 @@ void hora__timer_queue_give_up(hora_queue *queue, struct hora__entry *entry)
 /* The entry leaves for good: if it was made here, it ends here. Returns its future. */
 static hora_future *release(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(!entry->is_detached);
     hora_future *future = hora__entry_future(entry);
     hora__timer_queue_save_memory(timer_queue, entry);
     if (entry->is_foreign) {
@@ -162,6 +174,155 @@ static hora_future *release(struct timer_queue *timer_queue, struct hora__entry 
         hora__timer_queue_free_foreign(timer_queue, hora__foreign_of(entry));
     }
     return future;
+}
+
+/* ---- the inbox lanes: see timer/lanes.c and timer/store.h ---- */
+
+static_assert((int)HORA__LANES_MOST <= (int)HORA__BRANCHES_MOST,
+              "the books of a pool have a branch for each lane");
+static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
+                  offsetof(struct hora__scheduled, entry.by_due),
+              "see hora__node_spot");
+
+/* A node has come into the store by a lane. */
+static void came(void *context, struct hora__timer_node *node)
+{
+    assert(context != NULL && node != NULL);
+    hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 of timer_queue.c */
+}
+
+static bool take_all_in(struct timer_queue *timer_queue)
+{
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
+    return hora__timer_store_absorb(&timer_queue->store, &(struct hora__timer_store_absorber){
+                                                             came, hora__timer_queue_give_back, timer_queue});
+}
+
+void hora__timer_queue_absorb(hora_queue *queue)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    (void)take_all_in(timer_queue_of(queue));
+}
+
+static bool expect(hora_queue *queue, hora_ns until)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    return hora__timer_store_set_horizon(&timer_queue->store, until) && take_all_in(timer_queue);
+}
+
+static void seal(hora_queue *queue)
+{
+    assert(hora__mutex_held(&queue->object.lock));
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    timer_queue->store.sealed = true;
+    hora__timer_store_promise(&timer_queue->store);
+}
+
+static void leave(hora_queue *queue)
+{
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    for (int i = 0, count = timer_queue->store.lanes->count; i < count; i++)
+        if (hora__lanes_close(timer_queue->store.lanes, i))
+            hora__object_leave(&queue->object);
+}
+
+/* Insert a future into its lane. Returns false if it must take the long way, through the timer queue's lock: the lane has no room, the
+ * future is due too soon, or the gate is closed. `now` is when the inserting call began. With `moves_in`, a future that gets in
+ * starts to hold the timer queue. Any worker may take the future as soon as the lane's lock is free. */
+HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
+                         const struct hora__offer *offer, bool moves_in)
+{
+    assert(scheduled->lane < timer_queue->store.lanes->count);
+    assert(scheduled->entry.stage == HORA__OUT);
+    struct hora__lanes *lanes = timer_queue->store.lanes;
+    struct hora__lane *lane = &lanes->lanes[scheduled->lane];
+    hora_ns due = scheduled->planned;
+    scheduled->entry.stage = HORA__WAITS;
+    hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
+    hora__lane_mark_filled(lane);
+    bool admitted = hora__lane_admits(lanes, lane, due) &&
+                    (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
+    if (admitted) {
+        hora__lane_add(lanes, lane, &scheduled->entry.by_due, due, now); /* I3 */
+        lane->inserted_references += moves_in && !HORA__FAULT(LANE_HOUSES_NOBODY);
+    }
+    hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
+    if (!admitted)
+        scheduled->entry.stage = HORA__OUT;
+    else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(LANE_TELLS_NOBODY))
+        hora__work_look(&timer_queue->base.queue);
+    return admitted;
+}
+
+bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                                     const struct hora__offer *offer)
+{
+    assert(scheduled->queue == queue);
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    if (!HORA__FAST || scheduled->series != NULL || scheduled->paused ||
+        scheduled->entry.line != timer_queue->own)
+        return false;
+    return insert(timer_queue, scheduled, now, offer, false);
+}
+
+bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
+                                  const struct hora__offer *offer)
+{
+    assert(scheduled->queue == queue);
+    struct timer_queue *timer_queue = timer_queue_of(queue);
+    assert(scheduled->series == NULL && scheduled->entry.line == timer_queue->own);
+    if (insert(timer_queue, scheduled, now, offer, true))
+        return true;
+    hora__lanes_ref(timer_queue->store.lanes, scheduled->lane);
+    return false;
+}
+
+bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*may)(const void *context),
+                                      const void *context)
+{
+    assert(scheduled->lane < timer_queue_of(scheduled->queue)->store.lanes->count);
+    struct hora__lane *lane = &timer_queue_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
+    hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
+    bool removes = scheduled->spot != 0 && may(context);
+    if (removes) {
+        hora__lane_take_out(lane, &scheduled->entry.by_due);
+        hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
+    }
+    hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
+    return removes;
+}
+
+void hora__timer_queue_open_books(hora_queue *queue, struct hora__books *books)
+{
+    const struct hora__lanes *lanes = timer_queue_of(queue)->store.lanes;
+    assert(lanes->count <= HORA__BRANCHES_MOST);
+    books->branch_count = lanes->count;
+    for (int i = 0; i < lanes->count; i++)
+        books->branches[i] = &lanes->lanes[i].branch;
+}
+
+uint8_t hora__timer_queue_lane(hora_queue *queue)
+{
+    return (uint8_t)hora__lanes_mine(timer_queue_of(queue)->store.lanes);
+}
+
+void hora__timer_queue_ref(hora_queue *queue, int lane)
+{
+    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
+    hora__lanes_ref(timer_queue_of(queue)->store.lanes, lane);
+}
+
+void hora__timer_queue_unref(hora_queue *queue, int lane)
+{
+    assert(lane >= 0 && lane < timer_queue_of(queue)->store.lanes->count);
+    if (hora__lanes_unref(timer_queue_of(queue)->store.lanes, lane))
+        hora__object_leave(&queue->object);
+}
+
+static bool is_free(hora_queue *queue)
+{
+    return hora__lanes_are_free(timer_queue_of(queue)->store.lanes);
 }
 
 /* ---- the order ---- */
@@ -175,6 +336,7 @@ struct reading {
 
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
+    assert((int)line >= 0 && (int)line < LINES);
     if (!reading->is_read[line]) {
         const hora_queue *queue = &reading->timer_queue->base.queue;
         reading->now[line] = line == reading->timer_queue->own ? hora_clock_now(queue->object.clock)
@@ -187,6 +349,7 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 /* A time of a line, on the timer queue's own clock. */
 static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
+    assert((int)line >= 0 && (int)line < LINES);
     enum hora__timeline own = reading->timer_queue->own;
     if (line == own || time == HORA_FOREVER)
         return time;
@@ -205,6 +368,7 @@ static hora_ns due_of(const struct reading *reading, const struct hora__entry *e
 /* Whether a comes before b, each on its own line. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
+    assert(a != NULL && b != NULL);
     hora_ns due_a = translate(reading, (enum hora__timeline)a->line, due_of(reading, a));
     hora_ns due_b = translate(reading, (enum hora__timeline)b->line, due_of(reading, b));
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
@@ -222,6 +386,7 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
 /* As a rule all entries are precise and by the timer queue's own clock: their heap; NULL: not all of them are. */
 static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_queue)
 {
+    assert(timer_queue->base.queue.size >= 0);
     const struct hora__timer_heap *heap = &timer_queue->lines[timer_queue->own].exact;
     return heap->size + timer_queue->store.far.size == timer_queue->base.queue.size ? heap
                                                                                     : NULL; /* I1, I7 */
@@ -230,6 +395,7 @@ static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_
 /* The first entry of all. */
 static struct hora__entry *first_of(struct timer_queue *timer_queue, struct reading *reading)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     const struct hora__timer_heap *only = only_heap(timer_queue);
     if (only != NULL)
         return only->size > 0 ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
@@ -243,6 +409,7 @@ static struct hora__entry *first_of(struct timer_queue *timer_queue, struct read
 
 static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
+    assert(entry != NULL && entry->line < LINES);
     hora_ns grace = HORA__FAULT(TIMER_QUEUE_GIVES_EARLY) ? 1 : 0;
     hora_ns due = due_of(reading, entry);
     return due != HORA_FOREVER &&
@@ -254,16 +421,19 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 /* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
 static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     return scheduled->queue == queue && scheduled->entry.stage == HORA__OUT && !scheduled->entry.kept;
 }
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct hora__scheduled *scheduled = hora__scheduled_of(put->item);
     struct hora__foreign *foreign = put->memory;
     struct hora__entry *entry = scheduled != NULL ? &scheduled->entry : &foreign->entry;
+    assert(entry != NULL);
     if (scheduled != NULL && !is_out(queue, scheduled))
         return HORA_EINVAL;
     hora__timer_queue_absorb(queue); /* perhaps that is why this comes by the long way: there was no room */
@@ -292,6 +462,7 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 /* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
 static bool is_held_up(const struct timer_queue *timer_queue)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     const hora_queue *queue = &timer_queue->base.queue;
     return timer_queue->base.watched != NULL &&
            (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
@@ -300,17 +471,19 @@ static bool is_held_up(const struct timer_queue *timer_queue)
 /* Read the clock, and then absorb the lanes: from then on nothing comes in by them that is due by that reading. */
 static void look(struct timer_queue *timer_queue, struct reading *reading)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora_ns now = now_of(reading, timer_queue->own);
     bool is_steady = timer_queue->own != HORA__WALL; /* that one may be set back */
     timer_queue->store.seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(LANE_FLOOR_UNSAID))
         hora__timer_store_set_floor(&timer_queue->store);
-    (void)hora__timer_queue_take_all_in(timer_queue);
+    (void)take_all_in(timer_queue);
 }
 
 static inline struct hora__entry *first_due(struct reading *reading)
 {
     struct timer_queue *timer_queue = reading->timer_queue;
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     const struct hora__timer_heap *only = only_heap(timer_queue);
     if (only != NULL && only->size > 0 && only->slots[0].due <= timer_queue->store.seen_now)
         return entry_by_due(hora__slot_node(only->slots[0]));
@@ -328,6 +501,7 @@ static inline struct hora__entry *first_due(struct reading *reading)
 
 struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     struct reading reading = {.timer_queue = timer_queue};
     return first_due(&reading);
 }
@@ -335,6 +509,7 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
 /* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
 static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     if (scheduled->series == NULL)
         return; /* its time does not depend on them */
     scheduled->series->set_backs = timer_queue->set_backs;
@@ -344,6 +519,7 @@ static inline void note_seen(const struct timer_queue *timer_queue, struct hora_
 /* It has been removed. */
 static inline hora_future *taken(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(entry->stage == HORA__OUT && !entry->is_detached);
     entry->stage = HORA__TAKEN;
     if (!entry->is_foreign)
         note_seen(timer_queue, hora__scheduled_of_entry(entry));
@@ -354,12 +530,14 @@ static inline hora_future *taken(struct timer_queue *timer_queue, struct hora__e
 
 hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora__timer_queue_remove(timer_queue, entry);
     return taken(timer_queue, entry);
 }
 
 static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken)
 {
+    assert(timer_queue->admission != NULL);
     hora__timer_queue_feed_admission(
         timer_queue); /* first: tasks that a set clock has made due begin only after that is told */
     return is_held_up(timer_queue) ? NULL : hora__timer_queue_take_admitted(timer_queue, begins, ret_taken);
@@ -369,6 +547,7 @@ static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct 
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
+    assert(entry != NULL && taken != NULL);
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
@@ -377,6 +556,7 @@ static bool is_short(const struct timer_queue *timer_queue, const struct hora__e
 static hora_future *take_series(struct reading *reading, struct hora__entry *entry,
                                 const struct hora__taken *taken)
 {
+    assert(entry->stage == HORA__WAITS && entry->line == reading->timer_queue->own);
     struct timer_queue *timer_queue = reading->timer_queue;
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     struct hora__timer_heap *heap = own_heap(timer_queue);
@@ -396,6 +576,7 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
 
 static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct reading reading = {.timer_queue = timer_queue};
     if (hora__taken_has_timer(ret_taken))
@@ -425,6 +606,7 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
  * the scheduler. Nor is it a worker, so nothing begins. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct hora__taken timer = {.run = NULL};
     void *item;
@@ -437,6 +619,7 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 
 static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct reading reading = {.timer_queue = timer_queue};
     struct hora__entry *first = hora__timer_queue_first_waiting(timer_queue);
@@ -454,6 +637,7 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
 
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
 {
+    assert(timers != NULL && timers->size >= 0);
     return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
 }
 
@@ -478,6 +662,7 @@ static void *drain(hora_queue *queue)
 
 struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future *future)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     if (future->kind != HORA__FUTURE_SCHEDULED)
         return hora__timer_queue_find_foreign(timer_queue_of(queue), future);
     const struct hora__scheduled *scheduled = (const struct hora__scheduled *)future;
@@ -493,6 +678,7 @@ struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future 
 
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
+    assert(item != NULL);
     struct hora__entry *entry = hora__timer_queue_find(queue, item);
     if (entry != NULL && remove) {
         hora__timer_queue_remove(timer_queue_of(queue), entry);
@@ -510,12 +696,15 @@ static bool entry_is_before(const void *a, const void *b, void *context)
 
 static void select_entry(struct hora__entry *entry, void *arg)
 {
+    assert(entry != NULL && arg != NULL);
     if (!entry->is_timer)
         hora__selection_add(arg, entry);
 }
 
 static void copy(hora_queue *queue, void **items, int max)
 {
+    assert(max >= 1);
+    assert(hora__mutex_held(&queue->object.lock));
     struct reading reading = {.timer_queue = timer_queue_of(queue)};
     struct hora__selection selection = {entry_is_before, &reading, .items = items, .max = max};
     for (int i = 0; i < LINES; i++)
@@ -527,6 +716,7 @@ static void copy(hora_queue *queue, void **items, int max)
 
 static void *peek(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct reading reading = {.timer_queue = timer_queue_of(queue)};
     struct hora__entry *first = hora__timer_queue_first_waiting(timer_queue_of(queue));
     if (first == NULL)
@@ -544,6 +734,7 @@ static void *peek(hora_queue *queue)
 static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timer_heap *timers,
                   hora_ns *until, uint64_t *element)
 {
+    assert(until != NULL && element != NULL);
     if (timers->size == 0)
         return;
     hora_ns due = translate(reading, line, timers->slots[0].due);
@@ -555,6 +746,7 @@ static void limit(struct reading *reading, enum hora__timeline line, const struc
 
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
@@ -582,6 +774,7 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 
 static hora_ns second_due(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct timer_queue *timer_queue = timer_queue_of(queue);
     const struct hora__timer_heap *only = timer_queue->admission == NULL ? only_heap(timer_queue) : NULL;
     hora_ns second = only != NULL ? hora__timer_heap_second_due(only) : HORA_FOREVER;
@@ -593,6 +786,7 @@ static hora_ns second_due(hora_queue *queue)
 static void destroy(hora_queue *queue)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
+    assert(timer_queue->base.queue.size == 0 && timer_queue->hidden == 0);
     for (int i = 0; i < timer_queue->store.lanes->count; i++)
         hora__timer_queue_give_back(timer_queue, &timer_queue->store.lanes->lanes[i]);
     hora__timer_store_destroy(&timer_queue->store);
@@ -611,12 +805,12 @@ static void destroy(hora_queue *queue)
 
 static int hidden(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     return timer_queue_of(queue)->hidden;
 }
 
-static const struct hora__queue_inbox inbox = {.collect = hora__timer_queue_absorb,
-                                               .seal = hora__timer_queue_seal,
-                                               .is_free = hora__timer_queue_is_free};
+static const struct hora__queue_inbox inbox = {
+    .collect = hora__timer_queue_absorb, .seal = seal, .is_free = is_free};
 
 static const struct hora__queue_kind timer_queue_kind = {
     .prepare = hora__timer_queue_prepare,
@@ -638,11 +832,11 @@ static const struct hora__work_kind work_kind = {
                   .take = hora__work_take,
                   .close = hora__work_close,
                   .hidden = hidden,
-                  .leave = hora__timer_queue_leave},
+                  .leave = leave},
     .offer = hora__work_put,
     .take = take,
     .take_first = take_first,
-    .expect = hora__timer_queue_expect,
+    .expect = expect,
     .second_due = second_due,
     .visit = hora__work_visit_few,
 };
@@ -654,6 +848,7 @@ bool hora__queue_is_timer_queue(const hora_queue *queue)
 
 int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
 {
+    assert(ret_queue != NULL);
     hora_queue_options options = HORA_INIT(hora_queue_options);
     options.clock = clock;
     struct timer_queue *timer_queue = hora__alloc(1, sizeof *timer_queue);

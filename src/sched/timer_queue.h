@@ -12,6 +12,7 @@
 #include "exec/future.h"
 #include "exec/work_source.h"
 #include "timer/heap.h"
+#include <assert.h>
 
 struct hora__scheduled;
 
@@ -35,6 +36,7 @@ struct hora__entry {
 static inline void hora__entry_init(struct hora__entry *entry, enum hora__timeline line, bool is_lax,
                                     bool comes_back)
 {
+    assert(entry != NULL && (int)line >= 0);
     *entry = (struct hora__entry){.line = (uint8_t)line, .is_lax = is_lax, .comes_back = comes_back};
     hora__timer_node_init(&entry->by_due);
 }
@@ -50,10 +52,11 @@ struct hora__foreign {
 
 static inline struct hora__foreign *hora__foreign_of(struct hora__entry *entry)
 {
+    assert(entry->is_foreign);
     return HORA__LIST_ENTRY(entry, struct hora__foreign, entry);
 }
 
-/* ---- entries.c ---- */
+/* ---- timer_queue_view.c ---- */
 
 /* Its future; not of a detached task. */
 hora_future *hora__entry_future(struct hora__entry *entry);

@@ -39,6 +39,7 @@
  * own. */
 static struct hora__ticket *own_ticket(const void *context, const void *item)
 {
+    assert(context != NULL && item != NULL);
     const hora_pool *pool = context;
     const hora_future *future = item;
     if (future->kind == HORA__FUTURE_OVERLAPPING)
@@ -72,6 +73,7 @@ struct hora__admission_queue *hora__timer_queue_admission(hora_queue *queue)
 
 static struct hora__ticket *ticket_of(struct hora__entry *entry)
 {
+    assert(!entry->is_detached);
     if (entry->is_foreign)
         return hora__foreign_of(entry)->ticket;
     return hora__scheduled_of_entry(entry)->series->extra->ticket;
@@ -97,6 +99,7 @@ static hora_ns now_of(const struct timer_queue *timer_queue)
 static hora_ns on_own_line(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                            hora_ns due)
 {
+    assert(entry->line < LINES);
     if ((enum hora__timeline)entry->line == timer_queue->own || due == HORA_FOREVER)
         return due;
     hora_ns off =
@@ -151,6 +154,7 @@ hora_ns hora__timer_queue_waiting_due(const struct hora__entry *entry)
 
 struct hora__entry *hora__timer_queue_find_waiting(struct timer_queue *timer_queue, const hora_future *future)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     struct hora__ticket *ticket =
         timer_queue->admission != NULL ? hora__admission_queue_waiting(timer_queue->admission, future) : NULL;
     return ticket != NULL ? entry_of(timer_queue, ticket) : NULL;
@@ -166,6 +170,7 @@ struct hora__entry *hora__timer_queue_first_waiting(struct timer_queue *timer_qu
 void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__timeline line,
                                     void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     if (timer_queue->admission == NULL || HORA__FAULT(ADMISSION_HIDES_WAITING))
         return;
     const struct hora__admission *admission = &timer_queue->admission->admission;
@@ -182,6 +187,8 @@ void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__
 hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
                                          uint64_t *element)
 {
+    assert(timer_queue->admission != NULL);
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     if (timer_queue->admission->admission.waiting == 0)
         return until;
     hora_ns next = hora__admission_next(&timer_queue->admission->admission, now_of(timer_queue));
@@ -213,6 +220,7 @@ void hora__timer_queue_offer_timer(struct timer_queue *timer_queue)
 static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begins, hora_ns now,
                                       struct hora__taken *ret_taken)
 {
+    assert(hora__ticket_waits(&timer_queue->timer_ticket) && timer_heap(timer_queue)->size > 0); /* I3 */
     struct hora__entry *entry = entry_of(timer_queue, &timer_queue->timer_ticket);
     hora_ns due = timer_heap(timer_queue)->slots[0].due;
     if (begins)
@@ -227,6 +235,7 @@ static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begi
 static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__ticket *ticket, bool begins,
                                hora_ns now)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     struct hora__entry *entry = entry_of(timer_queue, ticket);
     if (begins)
         hora__admission_begin(&timer_queue->admission->admission, ticket, now);
@@ -236,6 +245,7 @@ static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__tic
 void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins,
                                       struct hora__taken *ret_taken)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora_ns now = now_of(timer_queue);
     struct hora__ticket *best = hora__admission_best(&timer_queue->admission->admission, now);
     if (best == NULL)
@@ -261,6 +271,7 @@ bool hora__timer_queue_end_ticket(struct hora__scheduled *scheduled)
 /* The ticket that has to begin before a worker can run this waiting one; itself, if there is none. */
 static struct hora__ticket *first_of_key(const struct timer_queue *timer_queue, struct hora__ticket *ticket)
 {
+    assert(hora__ticket_waits(ticket));
     if (ticket->state != HORA__TICKET_BEHIND)
         return ticket;
     return hora__admission_first_of_key(&timer_queue->admission->admission, ticket->key);
@@ -269,6 +280,7 @@ static struct hora__ticket *first_of_key(const struct timer_queue *timer_queue, 
 /* A task that comes back never runs on a waiting worker, and neither does a task behind it by its key. */
 static hora_ns help(struct timer_queue *timer_queue, struct hora__entry *entry, hora_future **ret_future)
 {
+    assert(entry->in_admission);
     struct hora__ticket *first = first_of_key(timer_queue, ticket_of(entry));
     bool waits = hora__ticket_waits(first);
     struct hora__entry *first_entry = waits ? entry_of(timer_queue, first) : NULL;
@@ -283,6 +295,7 @@ static hora_ns help(struct timer_queue *timer_queue, struct hora__entry *entry, 
 
 hora_ns hora__timer_queue_help(hora_queue *queue, hora_future *future, hora_future **ret_future)
 {
+    assert(ret_future != NULL);
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -303,6 +316,8 @@ hora_ns hora__timer_queue_help(hora_queue *queue, hora_future *future, hora_futu
 
 static void change_locked(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
+    assert(scheduled->series != NULL && scheduled->series->extra != NULL);
+    assert(hora__mutex_held(&scheduled->queue->object.lock));
     hora__admission_change(&timer_queue_of(scheduled->queue)->admission->admission,
                            scheduled->series->extra->ticket, change);
     if (scheduled->series->overlap != NULL)

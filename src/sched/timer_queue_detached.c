@@ -43,6 +43,88 @@
 #include "sys/alloc.h"
 #include "timer/lanes.h"
 
+/* ---- packing a task ---- */
+
+union part {
+    void (*drop)(void *value);
+    const char *name;
+};
+
+#if defined(__x86_64__)
+static_assert(sizeof(struct hora__detached) == 48,
+              "what a pending task takes: see docs/internals/scheduler.md");
+#endif
+static_assert(sizeof(union part) == sizeof(void *), "a part is a word");
+static_assert(offsetof(struct hora__detached, spot) + sizeof(uint16_t) ==
+                  offsetof(struct hora__detached, entry.by_due),
+              "see hora__node_spot");
+static_assert(sizeof(struct hora__timer) == sizeof(hora_timer) &&
+                  _Alignof(struct hora__timer) <= _Alignof(hora_timer),
+              "the public struct is as large as its inside");
+static_assert(offsetof(struct hora__timer, task.run_timer) == offsetof(hora_timer, run_) &&
+                  offsetof(struct hora__timer, task.arg) == offsetof(hora_timer, arg_),
+              "HORA_TIMER_INIT writes these, and zero to all else");
+static_assert(sizeof(void *) != 8 || sizeof(hora_timer) == 64, "frozen: see hora/timer.h");
+
+static int count_parts(unsigned parts)
+{
+    assert(parts < 8);
+    return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
+}
+
+/* Make a detached task, which is in no heap, on a timeline. NULL: no memory. */
+static struct hora__detached *new_task(struct hora__free_list *list, const hora_task *task,
+                                       enum hora__timeline line)
+{
+    assert(task->run != NULL);
+    unsigned parts = (task->drop != NULL ? HORA__PART_DROP : 0U) |
+                     (task->drop_result != NULL ? HORA__PART_DROP_RESULT : 0U) |
+                     (task->name != NULL ? HORA__PART_NAME : 0U);
+    uint16_t offset;
+    struct hora__detached *detached = hora__free_list_get(list, count_parts(parts), &offset);
+    if (detached == NULL)
+        return NULL;
+    hora__entry_init(&detached->entry, line, false, false);
+    detached->entry.is_detached = true;
+    detached->run_task = task->run;
+    detached->arg = task->arg;
+    detached->file = task->file;
+    detached->line = task->line;
+    detached->offset = offset;
+    detached->parts = (uint8_t)parts;
+    union part *next = (union part *)(detached + 1);
+    if (parts & HORA__PART_DROP)
+        (next++)->drop = task->drop;
+    if (parts & HORA__PART_DROP_RESULT)
+        (next++)->drop = task->drop_result;
+    if (parts & HORA__PART_NAME)
+        next->name = task->name;
+    return detached;
+}
+
+hora_task hora__detached_task(const struct hora__detached *detached)
+{
+    assert(detached->entry.is_detached && !detached->entry.is_timer);
+    hora_task task = {
+        .run = detached->run_task, .arg = detached->arg, .file = detached->file, .line = detached->line};
+    const union part *next = (const union part *)(detached + 1);
+    if (detached->parts & HORA__PART_DROP)
+        task.drop = (next++)->drop;
+    if (detached->parts & HORA__PART_DROP_RESULT)
+        task.drop_result = (next++)->drop;
+    if (detached->parts & HORA__PART_NAME)
+        task.name = next->name;
+    return task;
+}
+
+static void free_task(struct hora__free_list *list, struct hora__detached *detached)
+{
+    assert(!detached->entry.is_timer);
+    hora__free_list_put(list, detached, detached->offset);
+}
+
+/* ---- in the timer queue ---- */
+
 enum { LEFT_MOST = HORA__KEPT(64, 2) };
 
 /* ---- memory ---- */
@@ -54,7 +136,7 @@ void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
     while (left->first != NULL) {
         struct hora__detached *detached = hora__detached_of(left->first);
         left->first = detached->next_picked;
-        hora__detached_free(&lane->free_list, detached);
+        free_task(&lane->free_list, detached);
     }
     left->count = 0;
 }
@@ -62,6 +144,7 @@ void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
 /* A task in the free list is no longer needed. */
 static void leave(struct timer_queue *timer_queue, struct hora__detached *detached)
 {
+    assert(detached->lane < timer_queue->store.lanes->count);
     assert(!detached->entry.is_timer);
     struct hora__lane *lane = &timer_queue->store.lanes->lanes[detached->lane];
     struct hora__left *left = &timer_queue->left[detached->lane];
@@ -78,6 +161,7 @@ static void leave(struct timer_queue *timer_queue, struct hora__detached *detach
 /* The library is done with a timer: it is the caller's. */
 static void end(struct hora__timer *timer)
 {
+    assert(timer != NULL);
     HORA__ORDER_FAULT(TIMER_ENDS_RELAXED, memory_order_relaxed);
     hora__atomic_publish(&timer->task.pending, 0);
 }
@@ -110,6 +194,7 @@ struct arrival {
 /* Of a timer, under the lock by which it comes in. */
 static void begin(struct timer_queue *timer_queue, struct hora__timer *timer)
 {
+    assert(hora__atomic_load(&timer->task.pending) == 0 || timer->task.entry.by_due.index == HORA__NODE_OUT);
     timer->task.entry = (struct hora__entry){.by_due = {.index = HORA__NODE_OUT},
                                              .line = timer_queue->timer_line,
                                              .is_detached = true,
@@ -148,6 +233,7 @@ static bool admits_task(const struct timer_queue *timer_queue, const struct hora
 /* Under the lane's lock: whether it may come in by the lane. */
 HORA__INLINE bool is_admitted(const struct arrival *arrival)
 {
+    assert((arrival->timer == NULL) != (arrival->offer == NULL));
     if (arrival->timer == NULL)
         return admits_task(arrival->timer_queue, arrival->offer);
     return is_let_in(arrival->timer->task.pool) && !(arrival->was_taken && is_being_stopped(arrival->timer));
@@ -158,7 +244,7 @@ static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct 
                                         const hora_task *task)
 {
     assert(hora__mutex_held(&lane->lock));
-    struct hora__detached *detached = hora__detached_new(&lane->free_list, task, timer_queue->own);
+    struct hora__detached *detached = new_task(&lane->free_list, task, timer_queue->own);
     if (detached != NULL)
         detached->lane = (uint8_t)(lane - timer_queue->store.lanes->lanes);
     return detached;
@@ -191,6 +277,7 @@ HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *l
  * another reason. */
 HORA__INLINE int insert_by_lane(const struct arrival *arrival, uint64_t *ret_number)
 {
+    assert((arrival->timer == NULL) != (arrival->offer == NULL));
     struct hora__lanes *lanes = arrival->timer_queue->store.lanes;
     if (arrival->due <= hora__atomic64_load(&lanes->floor))
         return HORA_ENOTSUP; /* the lane would refuse it */
@@ -279,6 +366,7 @@ __attribute__((noinline)) static int insert_with_lock(const struct arrival *arri
 int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *offer, hora_ns now,
                                   hora_ns due, uint64_t *ret_number)
 {
+    assert(offer != NULL && offer->task != NULL && ret_number != NULL);
     struct timer_queue *timer_queue = timer_queue_of(queue);
     struct arrival arrival = {.timer_queue = timer_queue, .offer = offer, .now = now, .due = due};
     int error = insert_by_lane(&arrival, ret_number);
@@ -319,6 +407,7 @@ static inline void wake_for(const hora_pool *pool, hora_ns due)
 
 int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_ns due, uint64_t *ret_number)
 {
+    assert(timer->task.pool != NULL && ret_number != NULL);
     hora_pool *pool = timer->task.pool;
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
     int error = insert_shortly(timer_queue, timer, now, due, ret_number);
@@ -331,6 +420,7 @@ int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_
 
 int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
+    assert(timer->task.pool != NULL && ret_number != NULL);
     struct timer_queue *timer_queue = timer_queue_of(timer->task.pool->queue);
     return insert_with_lock(&(struct arrival){.timer_queue = timer_queue, .timer = timer, .due = due}, false,
                             ret_number);
@@ -346,6 +436,7 @@ static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora
 {
     struct hora__lanes *lanes = timer_queue_of(pool->queue)->store.lanes;
     struct hora__lane *lane = &lanes->lanes[timer->task.lane];
+    assert(timer->task.lane < lanes->count);
     hora__mutex_lock(&lane->lock);
     bool moves =
         timer->task.spot != 0 && due > hora__atomic64_load(&lanes->floor) && check_timer(pool, timer) == 0;
@@ -372,6 +463,8 @@ __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *
                                            const struct times *times, struct hora__wakes *wakes,
                                            uint64_t *ret_number)
 {
+    assert(timer->task.pool == pool);
+    assert(hora__mutex_held(&pool->queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
     hora__timer_queue_remove(timer_queue, &timer->task.entry);
     hora__queue_serve_change(pool->queue, wakes);
@@ -416,6 +509,7 @@ __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__tim
 int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns due, bool is_long,
                                  uint64_t *ret_number)
 {
+    assert(timer->task.pool != NULL && ret_number != NULL);
     hora_pool *pool = timer->task.pool;
     if (is_long || !repost(pool, timer, now, due, ret_number))
         return move_long(pool, timer, &(struct times){now, due, is_long}, ret_number);
@@ -438,6 +532,7 @@ int hora__timer_queue_keep_timer_place(hora_pool *pool)
 
 static void give_up_place(struct timer_queue *timer_queue)
 {
+    assert(timer_heap(timer_queue)->reserved > 0);
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora__timer_heap_reserve(timer_heap(timer_queue), -1);
     hora__timer_heap_save_room(timer_heap(timer_queue));
@@ -452,6 +547,7 @@ void hora__timer_queue_give_up_timer_place(hora_pool *pool)
 
 int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
+    assert(timer->task.pool != NULL && ret_number != NULL);
     hora_pool *pool = timer->task.pool;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -473,6 +569,7 @@ int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64
 struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
                                                hora_ns due, struct hora__taken *ret_taken)
 {
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     assert(entry->is_detached);
     struct hora__timer_run *run = ret_taken->run;
     ret_taken->came = due;
@@ -496,6 +593,8 @@ struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, 
 /* Remove from the heap one that is not to run. */
 static void discard(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
+    assert(entry->is_detached);
+    assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora__timer_queue_remove(timer_queue, entry);
     (void)hora__timer_queue_release_detached(timer_queue, entry);
 }
@@ -530,6 +629,7 @@ bool hora__timer_queue_withdraw(hora_queue *queue, bool is_timer, uint64_t numbe
 
 hora_task hora__timer_queue_dismiss(hora_queue *queue, struct hora__entry *entry)
 {
+    assert(entry->stage == HORA__SWEPT);
     assert(entry->is_detached && !entry->is_timer);
     struct hora__detached *detached = hora__detached_of(entry);
     detached->run_task = NULL; /* it was a link of the chain */
@@ -635,11 +735,13 @@ __attribute__((noinline)) static bool remove_cancelled(hora_queue *queue, struct
 
 bool hora__timer_queue_cancel_timer_in_lane(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     return cancel_in_lane(timer->task.pool, timer);
 }
 
 enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer)
 {
+    assert(timer->task.pool != NULL);
     hora_pool *pool = timer->task.pool;
     if (cancel_in_lane(pool, timer))
         return HORA__TIMER_UNPOSTED;
@@ -650,6 +752,7 @@ enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer
 
 void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run)
 {
+    assert(run->timer == NULL);
     hora__mutex_lock(&queue->object.lock);
     hora__list_add_last(&timer_queue_of(queue)->runs, &run->link);
     hora__mutex_unlock(&queue->object.lock);
@@ -665,6 +768,7 @@ void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *ru
 
 void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes)
 {
+    assert(taken->run != NULL && taken->run->timer != NULL);
     assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     taken->run->timer = NULL;
@@ -736,6 +840,7 @@ static bool await_run(hora_queue *queue, const struct hora__timer *timer, hora_t
 
 int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread)
 {
+    assert(hora__atomic_load(&timer->stopping) > 0);
     hora_pool *pool = timer->task.pool;
     bool was_pending = stop_pending(pool, timer);
     bool was_running = in_function;
@@ -764,6 +869,7 @@ static int mark(struct hora__timer_heap *heap, bool (*visit)(struct hora__entry 
 
 static bool drop_marked(struct hora__timer_node *node)
 {
+    assert(node != NULL);
     struct hora__entry *entry = entry_by_due(node);
     if (!entry->is_timer || entry->stage != HORA__SWEPT)
         return false;
@@ -782,6 +888,7 @@ int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__
     int count = timer_queue->hidden > 0 && !HORA__FAULT(TIMER_SWEPT_UNSEEN)
                     ? mark(timer_heap(timer_queue), visit, arg)
                     : 0;
+    assert(count <= timer_queue->hidden); /* I3 */
     if (count == 0)
         return 0;
     hora__timer_heap_sift_out(timer_heap(timer_queue), drop_marked);

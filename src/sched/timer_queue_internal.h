@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c, timer_queue_picks.c, timer_queue_posts.c,
- * timer_queue_detached.c, timer_queue_admission.c */
+/* timer_queue_internal.h - the timer queue's state, shared by the files that make it up: timer_queue.c and
+ * timer_queue_*.c */
 #ifndef HORA_SCHED_TIMER_QUEUE_INSIDE_H
 #define HORA_SCHED_TIMER_QUEUE_INSIDE_H
 
 #include "sched/timer_queue.h"
 #include "timer/store.h"
+#include <assert.h>
 
 /* With admission, timers have a heap of their own, as if on a timeline of their own: see timer_queue_admission.c.
  * Its times are those of the own line. */
@@ -51,11 +52,13 @@ struct timer_queue {
 
 static inline struct timer_queue *timer_queue_of(hora_queue *queue)
 {
+    assert(queue != NULL);
     return HORA__LIST_ENTRY(queue, struct timer_queue, base.queue);
 }
 
 static inline struct hora__entry *entry_by_due(struct hora__timer_node *timer)
 {
+    assert(timer != NULL);
     return HORA__LIST_ENTRY(timer, struct hora__entry, by_due);
 }
 
@@ -67,6 +70,7 @@ static inline struct hora__timer_heap *own_heap(struct timer_queue *timer_queue)
 /* That of timers. */
 static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queue)
 {
+    assert(timer_queue->timer_line < HEAPS);
     return &timer_queue->lines[timer_queue->timer_line].exact;
 }
 
@@ -74,6 +78,7 @@ static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queu
 static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue,
                                                          const struct hora__entry *entry)
 {
+    assert(entry->line < HEAPS);
     return entry->line == TIMERS_WITH_ADMISSION ? timer_queue->own : (enum hora__timeline)entry->line;
 }
 
@@ -83,6 +88,7 @@ static inline enum hora__timeline hora__timer_queue_line(const struct timer_queu
 static inline void hora__timer_queue_count(struct timer_queue *timer_queue, const struct hora__entry *entry,
                                            int by)
 {
+    assert((by == 1 || by == -1) && timer_queue->base.queue.size + by >= 0);
     timer_queue->base.queue.size += by;
     timer_queue->hidden += entry->is_timer ? by : 0;
 }
@@ -111,6 +117,9 @@ struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future 
 
 /* A worker, or another thread, takes an entry: its future. */
 hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struct hora__entry *entry);
+
+/* Absorb the inbox lanes: see collect of struct hora__queue_inbox. */
+void hora__timer_queue_absorb(hora_queue *queue);
 
 /* ---- timer_queue_admission.c: with admission ---- */
 
@@ -148,7 +157,23 @@ void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__
 hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
                                          uint64_t *element);
 
-/* ---- timer_queue_picks.c ---- */
+/* ---- timer_queue_view.c ---- */
+
+/* Selects the first `max` items of many, in order, in the caller's memory. The items are a heap of the first
+ * ones seen so far, with the last of these on top. */
+struct hora__selection {
+    bool (*is_before)(const void *a, const void *b, void *context);
+    void *context;
+    void **items;
+    int max; /* at least 1 */
+    int count;
+};
+
+/* Here is one more. */
+void hora__selection_add(struct hora__selection *selection, void *item);
+
+/* There are no more: bring those that were selected into their order. How many they are. */
+int hora__selection_sort(struct hora__selection *selection);
 
 /* The entry of a future from elsewhere; NULL: it is not here. */
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue,
@@ -161,18 +186,6 @@ void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora
 /* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put);
 void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put);
-
-/* ---- timer_queue_posts.c ---- */
-
-/* Absorb the lanes. Returns whether a node has come that is due before the leader wakes up. */
-bool hora__timer_queue_take_all_in(struct timer_queue *timer_queue);
-
-/* See struct hora__queue_kind. */
-void hora__timer_queue_absorb(hora_queue *queue);
-bool hora__timer_queue_expect(hora_queue *queue, hora_ns until);
-void hora__timer_queue_seal(hora_queue *queue);
-void hora__timer_queue_leave(hora_queue *queue);
-bool hora__timer_queue_is_free(hora_queue *queue);
 
 /* ---- timer_queue_detached.c ---- */
 

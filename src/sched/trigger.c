@@ -11,6 +11,7 @@
 
 void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *kind)
 {
+    assert(kind->next != NULL && kind->free != NULL && kind->describe != NULL);
     hora__atomic_init(&trigger->refs, 1);
     trigger->kind = kind;
 }
@@ -47,12 +48,14 @@ hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_contex
 
 hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
 {
+    assert(trigger != NULL && context != NULL);
     return trigger->kind->next(trigger, context);
 }
 
 /* HORA_NEVER is before all times, for callers; inside, what never comes is after all times. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg)
 {
+    assert(next != NULL);
     hora_ns answer = next(context, arg);
     return answer == HORA_NEVER ? HORA_FOREVER : answer;
 }
@@ -98,6 +101,7 @@ int hora_trigger_refresh(hora_trigger *trigger)
 
 void hora__text_add(struct hora__text *text, const char *piece)
 {
+    assert(piece != NULL);
     size_t size;
     char *rest = hora__text_rest(text, &size);
     text->length += (size_t)snprintf(rest, size, "%s", piece);
@@ -130,6 +134,7 @@ struct function_trigger {
 
 static hora_ns next_of_function(const hora_trigger *trigger, const hora_trigger_context *context)
 {
+    assert(context != NULL);
     const struct function_trigger *own = (const struct function_trigger *)trigger;
     return hora__next_of(own->next, context, own->arg);
 }

@@ -3,6 +3,7 @@
 #ifndef HORA_SCHED_TRIGGER_H
 #define HORA_SCHED_TRIGGER_H
 
+#include <assert.h>
 #include <hora/trigger.h>
 
 #include "base/ns.h"
@@ -52,6 +53,7 @@ hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_
 /* The clock has been set back so far before `time`, which has passed, that what comes after it is no longer waited for. */
 static inline bool hora__trigger_is_set_back(const hora_trigger_context *context, hora_ns time)
 {
+    assert(context != NULL);
     return time != HORA_NEVER && hora__ns_add(context->now, HORA_MINUTES(1)) < time;
 }
 
@@ -72,6 +74,7 @@ void hora__text_add_span(struct hora__text *text, hora_ns span);
 /* The rest of the text, for a function that writes like snprintf; and how much that was. */
 static inline char *hora__text_rest(const struct hora__text *text, size_t *ret_size)
 {
+    assert(ret_size != NULL);
     *ret_size = text->length < text->size ? text->size - text->length : 0;
     return *ret_size > 0 ? text->text + text->length : NULL;
 }

@@ -13,6 +13,7 @@
  *                   Z2 the course of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
 #include "sched/zones.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct known_zone {
 
 static struct known_zone *known_of(struct hora__list *link)
 {
+    assert(link != NULL);
     return HORA__LIST_ENTRY(link, struct known_zone, link);
 }
 
@@ -39,6 +41,7 @@ static struct hora__series *series_of(struct hora__list *link)
 
 void hora__zones_init(hora_queue *queue)
 {
+    assert(queue != NULL);
     hora__list_init(&timer_queue_of(queue)->zones);
     hora__list_init(&timer_queue_of(queue)->zoned);
     hora__list_init(&timer_queue_of(queue)->foreign);
@@ -59,6 +62,8 @@ void hora__zones_forget(hora_queue *queue)
 /* A reference, or NULL. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
+    assert(name != NULL);
+    assert(hora__mutex_held(&queue->object.lock));
     for (struct hora__list *link = timer_queue_of(queue)->zones.next; link != &timer_queue_of(queue)->zones;
          link = link->next)
         if (strcmp(hora_zone_name(known_of(link)->zone), name) == 0)
@@ -69,6 +74,7 @@ static hora_zone *find_locked(hora_queue *queue, const char *name)
 /* Somebody else may have been quicker. Takes over the zone; returns a reference. */
 static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zone *zone)
 {
+    assert(zone != NULL && known != NULL);
     hora__mutex_lock(&queue->object.lock);
     hora_zone *other = find_locked(queue, hora_zone_name(zone)); /* Z1 */
     if (other == NULL) {
@@ -85,6 +91,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
 
 int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, hora_error *reason)
 {
+    assert(name != NULL && ret_zone != NULL);
     hora__mutex_lock(&queue->object.lock);
     hora_zone *zone = find_locked(queue, name);
     hora__mutex_unlock(&queue->object.lock);
@@ -109,6 +116,7 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
 
 static void count_locked(hora_queue *queue)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     timer_queue_of(queue)->refreshes++;
     timer_queue_of(queue)->refreshed_at = hora__timer_queue_now(queue, HORA__WALL);
 }
@@ -128,6 +136,7 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
         return;
     hora_queue *queue = scheduled->queue;
     struct hora__series *series = scheduled->series;
+    assert(series != NULL && hora__list_is_empty(&series->zoned)); /* Z2 */
     series->refreshes = HORA__FAULT(ZONES_REFRESH_UNSEEN_BY_NEWCOMER) ? hora__zones_seen(queue) : seen;
     hora__mutex_lock(&queue->object.lock);
     hora__list_add_last(known ? &timer_queue_of(queue)->zoned : &timer_queue_of(queue)->foreign,
@@ -161,6 +170,8 @@ static size_t length_of(const struct hora__list *list)
 /* Triggers of tasks that are over are of no use, and neighbours often have the same. */
 static void take_locked(struct collection *collection, hora_queue *queue)
 {
+    assert(collection->zone_count == 0 && collection->trigger_count == 0);
+    assert(hora__mutex_held(&queue->object.lock));
     for (struct hora__list *link = timer_queue_of(queue)->zones.next;
          link != &timer_queue_of(queue)->zones && collection->zone_count < collection->zone_capacity;
          link = link->next)
@@ -180,6 +191,7 @@ static void take_locked(struct collection *collection, hora_queue *queue)
 /* Memory for so many, and some more. HORA_ENOMEM. */
 static int make_room(struct collection *collection, size_t zones, size_t triggers)
 {
+    assert(collection->zone_count == 0 && collection->trigger_count == 0);
     hora__free(collection->zones);
     hora__free(collection->triggers);
     collection->zone_capacity = zones + zones / 2 + 1;

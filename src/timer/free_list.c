@@ -118,6 +118,7 @@ static void *cut(const struct hora__free_list *list, struct hora__chunk *chunk)
 
 void *hora__free_list_get(struct hora__free_list *list, int size_index, uint16_t *ret_offset)
 {
+    assert(size_index >= 0 && size_index < HORA__FREE_LIST_SIZES && ret_offset != NULL);
     const struct hora__list *room = &list->room[size_index];
     struct hora__chunk *chunk = hora__list_is_empty(room)
                                     ? new_chunk(list, size_index)

@@ -65,6 +65,7 @@ struct hora__timer_slot *hora__timer_heap_move(struct hora__timer_heap *heap, st
 
 int hora__timer_heap_larger(int capacity)
 {
+    assert(capacity >= 0);
     if (capacity < HORA__TIMER_HEAP_LEAST)
         return HORA__TIMER_HEAP_LEAST;
     return capacity > HORA__TIMER_HEAP_MOST / 2 ? HORA__TIMER_HEAP_MOST : 2 * capacity;
@@ -72,6 +73,7 @@ int hora__timer_heap_larger(int capacity)
 
 int hora__timer_heap_smaller(int used, int capacity)
 {
+    assert(used >= 0 && used <= capacity);
     if (capacity <= HORA__TIMER_HEAP_LEAST || used >= capacity / 4)
         return capacity;
     return capacity / 2 < HORA__TIMER_HEAP_LEAST ? HORA__TIMER_HEAP_LEAST : capacity / 2;
@@ -90,6 +92,7 @@ void hora__timer_heap_reserve(struct hora__timer_heap *heap, int by)
 
 static void place(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
+    assert(i >= 0 && i < heap->capacity);
     HORA__TOUCH(1);
     heap->slots[i] = slot;
     if (!hora__slot_is_untracked(slot))
@@ -98,6 +101,7 @@ static void place(struct hora__timer_heap *heap, int i, struct hora__timer_slot 
 
 static void sift_up(struct hora__timer_heap *heap, int i, struct hora__timer_slot slot)
 {
+    assert(i >= 0 && i < heap->size);
     while (i > 0 && before(slot, heap->slots[parent_of(i)])) {
         place(heap, i, heap->slots[parent_of(i)]);
         i = parent_of(i);
@@ -107,6 +111,7 @@ static void sift_up(struct hora__timer_heap *heap, int i, struct hora__timer_slo
 
 static int first_of(const struct hora__timer_heap *heap, int first, int end)
 {
+    assert(first < end && end <= heap->size);
     for (int child = first + 1; child < end; child++)
         if (before(heap->slots[child], heap->slots[first]))
             first = child;
@@ -117,6 +122,7 @@ static int first_of(const struct hora__timer_heap *heap, int first, int end)
  * first, so the comparison has no branch. Two nodes that are due together are rare. */
 static inline int first_child(const struct hora__timer_heap *heap, int i)
 {
+    assert((int64_t)CHILDREN * i + 1 < heap->size);
     int first = CHILDREN * i + 1;
     int end = heap->size - first < CHILDREN ? heap->size : first + CHILDREN;
     HORA__TOUCH(end - first);
@@ -208,6 +214,7 @@ int64_t hora__timer_heap_due(const struct hora__timer_heap *heap, const struct h
 
 void hora__timer_heap_remove(struct hora__timer_heap *heap, struct hora__timer_node *node)
 {
+    assert(heap->size > 0);
     int hole = index_of(heap, node);
     heap->untracked -= hora__slot_is_untracked(heap->slots[hole]) ? 1 : 0;
     struct hora__timer_slot last = heap->slots[--heap->size];
@@ -227,6 +234,7 @@ struct hora__timer_slot hora__timer_heap_remove_last(struct hora__timer_heap *he
 
 void hora__timer_heap_sift_out(struct hora__timer_heap *heap, bool (*leaves)(struct hora__timer_node *node))
 {
+    assert(leaves != NULL);
     int stay = 0;
     HORA__TOUCH_PREPAID(heap->size);
     for (int i = 0; i < heap->size; i++)

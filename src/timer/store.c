@@ -23,6 +23,7 @@ enum { TIDY_EVERY = 8 };
 
 int hora__timer_store_init(struct hora__timer_store *store, const struct hora__timer_store_options *options)
 {
+    assert(options->heap != NULL && options->lanes > 0);
     *store = (struct hora__timer_store){.lock = options->lock, .heap = options->heap, .seen_now = INT64_MIN};
     store->far.first = INT64_MAX;
     store->lanes = hora__lanes_new(options->clock, options->lanes, options->least);
@@ -166,6 +167,7 @@ static void fetch(struct hora__timer_store *store)
 
 void hora__timer_store_follow(struct hora__timer_store *store)
 {
+    assert(store->heap != NULL);
     const struct hora__timer_heap *heap = store->heap;
     while (store->far.size > 0 && (heap->size == 0 || store->far.first <= heap->slots[0].due)) {
         if (HORA__FAULT(FAR_STAYS_BEHIND) && heap->size > 0)
