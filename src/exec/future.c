@@ -661,7 +661,7 @@ int hora_future_reclaim(hora_future *future)
         error = hora__thread_current(&thread);
     if (error != 0)
         return error;
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    hora__waiter_init(&waiter, NULL, thread, HORA_FOREVER);
     error = note_reclaimer(future, thread, &waiter);
     if (error < 0)
         return error;

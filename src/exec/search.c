@@ -99,10 +99,8 @@ enum { STAY_WAITING = 1 };
 static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__wake wake, bool time_is_over,
                              struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock));
+    assert(hora__mutex_held(&queue->object.lock) && wake != HORA__WAKE_RESOLVED);
     struct hora__waiter *self = &taker->waiter;
-    if (hora__waiter_is_resolved(self))
-        return 0; /* the queue was closed */
     if (wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_CLOCK) {
         withdraw(queue, self);
         if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
@@ -111,7 +109,6 @@ static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__
             hora__work_serve(queue, wakes);
         return wake == HORA__WAKE_CLOCK ? HORA_EAGAIN : HORA_EINTERRUPTED;
     }
-    hora__waiter_heard(self);
     taker->item = search(queue, taker, wakes);
     if (taker->item != NULL)
         return 0;
@@ -141,18 +138,16 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
         taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
     if (taker->taken != NULL)
         taker->taken->now = HORA_NEVER;
-    hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(wakes);
-    enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
-                                   : hora__waiter_park_after(self, queue->object.clock, now, until);
+    enum hora__wake wake =
+        hora__object_sleep_locked(&queue->object, self, now, until, watches ? &seen : NULL, wakes);
     if (wake == HORA__WAKE_RESOLVED)
-        return 0;
-    hora__mutex_lock(&queue->object.lock);
+        return 0; /* the queue was closed */
     int outcome = look_again_locked(queue, taker, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
     if (outcome == STAY_WAITING)
         return outcome;
     hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(wakes);
+    if (wakes->count > 0)
+        hora__wakes_flush(wakes);
     return outcome;
 }
 
@@ -162,8 +157,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct taker self = {.taken = taken};
-    hora__waiter_init(&self.waiter, thread, deadline);
-    hora__list_add_last(&queue->takers, &self.waiter.link);
+    hora__waiter_init(&self.waiter, &queue->takers, thread, deadline);
     if (queue->kind->next_due == NULL) {
         self.item = search(queue, &self, wakes);
     } else if (!HORA__FAULT(SERIES_RETURNS_UNSEEN)) {
