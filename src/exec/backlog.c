@@ -148,17 +148,6 @@ static int append(struct backlog *backlog, void *item)
 
 /* ---- the front ---- */
 
-/* Nothing is left. A segment that is still read cannot be used again: then there is none. */
-static void become_empty(struct backlog *backlog)
-{
-    assert(backlog->base.queue.size == 0 && backlog->holes == 0); /* I1 */
-    backlog->front.index = backlog->end.index = 0;                /* I2 */
-    if (backlog->front.segment->holders > 0) {
-        give_back(backlog, backlog->front.segment);
-        backlog->front = backlog->end = (struct hora__position){NULL, SLOTS};
-    }
-}
-
 /* So many entries at the front have been emptied. Then the front may be at a hole, or behind a segment: go on
  * to the next element. */
 static void advance(struct backlog *backlog, int by)
@@ -169,7 +158,11 @@ static void advance(struct backlog *backlog, int by)
     for (;;) {
         if (backlog->base.queue.size + backlog->holes == 0) { /* I1: the front is at the end */
             assert(at_end(backlog, backlog->front));
-            become_empty(backlog);
+            backlog->front.index = backlog->end.index = 0; /* I2 */
+            if (backlog->front.segment->holders > 0) {     /* it is still read, and cannot be used again */
+                give_back(backlog, backlog->front.segment);
+                backlog->front = backlog->end = (struct hora__position){NULL, SLOTS};
+            }
             return;
         }
         if (backlog->front.index == SLOTS) {

@@ -141,33 +141,6 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
     }
 }
 
-/* One that is part of a member, or of what has terms. */
-static void free_larger(hora_future *future)
-{
-    assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_OVERLAPPING);
-    if (future->kind == HORA__FUTURE_BOUND)
-        hora__extra_free(((struct hora__bound *)future)->extra);
-    hora__free(future);
-}
-
-/* The last reference is gone: no other thread can see the future any more. */
-void hora__future_destroy(struct hora__object *object)
-{
-    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
-    if (hora__future_ends_later(future))
-        return;
-    hora__future_release(future);
-    if (future->kind == HORA__FUTURE_SCHEDULED)
-        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
-    else if (future->kind != HORA__FUTURE_PLAIN)
-        free_larger(future);
-    else if (!future->in_caller_memory)
-        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
-    else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
-        hora__future_gone(
-            ((struct hora__caller_owned_future *)future)->reclaimer); /* nothing may be touched after this */
-}
-
 /* ---- one after the other ---- */
 
 /* Only the thread that has made it done calls its listeners: else that thread might go on before all of them

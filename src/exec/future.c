@@ -46,11 +46,6 @@
 static_assert(sizeof(struct hora__caller_owned_future) <= sizeof(hora_future_storage),
               "a future fits into the storage of callers");
 
-static bool is_done(const hora_future *future)
-{
-    return hora__future_state(future) != HORA__FUTURE_NEW;
-}
-
 /* ---- making, references ---- */
 
 static void drop_result(hora_future *future, void *result)
@@ -94,16 +89,17 @@ int hora__future_new(const hora_task *task, const hora_clock *clock, hora_future
 int hora__future_new_beside(const hora_task *task, const struct hora__object *other,
                             struct hora__shared_free_list *shared_free_list, hora_future **ret_future)
 {
-    hora_future *future = hora__future_memory_own(HORA__BLOCK_PLAIN_FUTURE);
-    if (future == NULL)
-        future = hora__shared_free_list_get_more(shared_free_list, sizeof *future);
+    hora_future *future =
+        hora__shared_free_list_get(shared_free_list, HORA__BLOCK_PLAIN_FUTURE, sizeof *future);
     if (future == NULL)
         return HORA_ENOMEM;
-    int error = hora__object_init_beside(&future->object, other, hora__future_destroy);
+    int error = hora__object_prepare_beside(&future->object, other, hora__future_destroy);
     if (error < 0) {
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future);
         return error;
     }
+    if (other->clock->source != NULL)
+        hora__clock_acquire(other->clock);
     hora__future_init_rest(future, task, false);
     *ret_future = future;
     return 0;
@@ -169,6 +165,39 @@ hora_future *hora_future_unref(hora_future *future)
     return NULL;
 }
 
+/* The future is part of a larger one: of an overlapping run, or of one that has terms. */
+static void free_larger(hora_future *future)
+{
+    assert(future->kind == HORA__FUTURE_BOUND || future->kind == HORA__FUTURE_OVERLAPPING);
+    if (future->kind == HORA__FUTURE_BOUND)
+        hora__extra_free(((struct hora__bound *)future)->extra);
+    hora__free(future);
+}
+
+/* The last reference is gone: no other thread can see the future any more. */
+void hora__future_destroy(struct hora__object *object)
+{
+    hora_future *future = HORA__LIST_ENTRY(object, struct hora_future, object);
+    assert(hora__list_is_empty(&future->waiters));
+    bool has_result = future->has_result && future->by.result != NULL && future->task.drop_result != NULL;
+    if (future->owes_drop || future->owns_name || has_result || future->listeners != NULL ||
+        future->event != NULL || future->kind == HORA__FUTURE_BOUND) {
+        if (hora__future_ends_later(future))
+            return;
+        hora__future_release(future);
+    }
+    assert(future->entries == 0);
+    if (future->kind == HORA__FUTURE_PLAIN && !future->in_caller_memory)
+        hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, future); /* as a rule */
+    else if (future->kind == HORA__FUTURE_SCHEDULED)
+        hora__future_memory_put(HORA__BLOCK_SCHEDULED_FUTURE, future);
+    else if (future->kind != HORA__FUTURE_PLAIN)
+        free_larger(future);
+    else if (((struct hora__caller_owned_future *)future)->reclaimer != NULL)
+        hora__future_gone(
+            ((struct hora__caller_owned_future *)future)->reclaimer); /* the memory is gone after this */
+}
+
 static int check(const hora_future *future)
 {
     return future == NULL ? HORA_EINVAL : hora__object_check(&future->object);
@@ -211,7 +240,7 @@ static void keep_name_locked(hora_future *future)
 static void announce_locked(hora_future *future, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
-    hora__wakes_init(&after->wakes);
+    after->wakes.count = 0;
     hora__waiters_resolve_all(&future->waiters, 0, &after->wakes); /* I4 */
     if (future->event != NULL)
         hora__event_set(future->event, true);
@@ -225,7 +254,8 @@ static void announce_locked(hora_future *future, struct completion *after)
 static inline void finish(hora_future *future, struct completion *after)
 {
     assert(!hora__mutex_held(&future->object.lock) && hora__future_state(future) != HORA__FUTURE_NEW);
-    hora__wakes_flush(&after->wakes);
+    if (after->wakes.count > 0)
+        hora__wakes_flush(&after->wakes);
     bool drops = after->drops_task && future->task.drop != NULL;
     if (after->has_listeners || drops)
         hora__future_conclude(future, after->has_listeners, drops);
@@ -235,7 +265,7 @@ static inline void finish(hora_future *future, struct completion *after)
 static bool complete_locked(hora_future *future, void *result, int failure, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
-    if (is_done(future))
+    if (hora__future_state(future) != HORA__FUTURE_NEW)
         return false; /* I1 */
     set_state(future, HORA__FUTURE_COMPLETING);
     if (future->task.drop != NULL)
@@ -305,14 +335,17 @@ __attribute__((noinline)) static void tell_worker_observer_locked(
 {
     assert(hora__mutex_held(&future->object.lock));
     worker_observer->came =
-        !is_done(future) && future->owner == worker_observer->owner ? future->by.came : HORA_NEVER;
+        hora__future_state(future) == HORA__FUTURE_NEW && future->owner == worker_observer->owner
+            ? future->by.came
+            : HORA_NEVER;
 }
 
 static inline bool begin_run(hora_future *future, hora_thread *thread, const struct hora__queue_owner *owner)
 {
     assert(thread == hora__thread_existing() && future->task.run != NULL);
     hora__mutex_lock(&future->object.lock);
-    bool runs = !is_done(future) && (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
+    bool runs = hora__future_state(future) == HORA__FUTURE_NEW &&
+                (future->runner == NULL || HORA__FAULT(FUTURE_RUNS_TWICE));
     if (runs) {
         future->runner = thread;
         thread->runs += !HORA__FAULT(FUTURE_RUN_UNNOTED);
@@ -338,7 +371,7 @@ static bool end_run(hora_future *future, hora_thread *thread, int failure, void 
         thread->runs -= !HORA__FAULT(FUTURE_RUN_UNNOTED);
     future->runner = NULL;
     leave_owner_locked(future, owner);
-    bool stays_new = verdict == HORA__GOES_ON && !is_done(future);
+    bool stays_new = verdict == HORA__GOES_ON && hora__future_state(future) == HORA__FUTURE_NEW;
     bool completed = !stays_new && complete_locked(future, result, failure, &after);
     bool drops_late = !completed && !stays_new && future->owes_drop; /* it was cancelled while the body ran */
     if (drops_late) {
@@ -456,7 +489,7 @@ void hora__future_thread_ends(hora_future *future, struct hora__queue_owner *own
 static hora_cancel cancel_locked(hora_future *future, bool interrupt, struct completion *after)
 {
     assert(hora__mutex_held(&future->object.lock));
-    if (is_done(future))
+    if (hora__future_state(future) != HORA__FUTURE_NEW)
         return HORA_CANCEL_TOO_LATE;
     hora_cancel what = future->runner == NULL ? HORA_CANCEL_REMOVED : HORA_CANCEL_RUNNING;
     if (future->task.drop != NULL)
@@ -523,7 +556,7 @@ static void leave_queue(hora_future *future, struct hora__queue_owner *owner)
 HORA__INLINE bool is_unnoticed_locked(const hora_future *future)
 {
     assert(hora__mutex_held(&future->object.lock));
-    return !is_done(future) && future->runner == NULL &&
+    return hora__future_state(future) == HORA__FUTURE_NEW && future->runner == NULL &&
            (hora__list_is_empty(&future->waiters) || HORA__FAULT(CANCEL_NOTICES_NOBODY)) &&
            future->listeners == NULL && future->event == NULL && future->task.drop == NULL &&
            future->owner != NULL && future->owner->counts_cancelled == NULL;
@@ -596,7 +629,8 @@ void hora__future_enqueued(hora_future *future, struct hora__queue_owner *owner,
         future->owner = owner;
     bool is_owner =
         future->owner == owner; /* a second queue is not followed: its workers meet a done future */
-    if (is_owner && future->entries == 0 && future->runner == NULL && !is_done(future))
+    if (is_owner && future->entries == 0 && future->runner == NULL &&
+        hora__future_state(future) == HORA__FUTURE_NEW)
         future->by.came = came;
     future->entries += is_owner ? 1 : 0;
     hora__mutex_unlock(&future->object.lock);
@@ -661,7 +695,7 @@ int hora_future_reclaim(hora_future *future)
         error = hora__thread_current(&thread);
     if (error != 0)
         return error;
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    hora__waiter_init(&waiter, NULL, thread, HORA_FOREVER);
     error = note_reclaimer(future, thread, &waiter);
     if (error < 0)
         return error;

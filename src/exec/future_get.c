@@ -90,7 +90,9 @@ int hora__future_outcome(hora_future *future)
 
 static int answer(hora_future *future, void **ret_result)
 {
-    int outcome = hora__future_outcome(future);
+    int outcome = 0;
+    if (hora__future_state(future) != HORA__FUTURE_NORMAL) /* it is, as a rule */
+        outcome = hora__future_outcome(future);
     assert(outcome != HORA_EAGAIN);
     if (outcome == 0 && ret_result != NULL)
         *ret_result = future->by.result;
@@ -337,7 +339,8 @@ __attribute__((noinline)) static hora_ns attend(hora_future *future, hora_ns *pa
 static int wait(hora_future *future, hora_thread *thread, hora_ns timeout)
 {
     assert(timeout > 0);
-    hora_ns deadline = hora__clock_deadline(future->object.clock, timeout);
+    hora_ns deadline =
+        timeout == HORA_FOREVER ? HORA_FOREVER : hora__clock_deadline(future->object.clock, timeout);
     if (future->spins && thread->worker == NULL && is_done_soon(future, thread, timeout))
         return 0;
     hora_ns attend_at = HORA_FOREVER;
@@ -372,7 +375,7 @@ int hora_future_get_for(hora_future *future, hora_ns timeout, void **ret_result)
     error = hora__thread_current(&thread);
     if (error < 0)
         return error;
-    if (hora__thread_take_interrupt(thread))
+    if (hora__atomic_load(&thread->interrupted) != 0 && hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;
     error = timeout <= 0 ? HORA_ETIMEDOUT : wait(future, thread, timeout);
     return error < 0 ? error : answer(future, ret_result);

@@ -98,16 +98,26 @@ void hora__shared_free_list_supply(struct hora__shared_free_list *shared_free_li
 void *hora__future_memory_get(enum hora__block_kind what, size_t size)
 {
     assert(size >= sizeof(struct hora__links));
-    void *block = hora__future_memory_own(what);
+    hora_thread *thread = hora__thread_existing();
+    void *block = thread != NULL ? hora__blocks_pop(&thread->free_blocks[what]) : NULL;
     return block != NULL ? block : hora__alloc_dirty(size);
 }
 
-__attribute__((noinline)) void *hora__shared_free_list_get_more(
-    struct hora__shared_free_list *shared_free_list, size_t size)
+/* The thread has no block. Apart, since that is rare. */
+__attribute__((noinline)) static void *get_more(struct hora__shared_free_list *shared_free_list, size_t size)
 {
     assert(size >= sizeof(struct hora__links));
     hora__shared_free_list_supply(shared_free_list);
     return hora__future_memory_get(shared_free_list->what, size);
+}
+
+void *hora__shared_free_list_get(struct hora__shared_free_list *shared_free_list, enum hora__block_kind what,
+                                 size_t size)
+{
+    assert(shared_free_list->what == what);
+    hora_thread *thread = hora__thread_existing();
+    void *block = thread != NULL ? hora__blocks_pop(&thread->free_blocks[what]) : NULL;
+    return block != NULL ? block : get_more(shared_free_list, size);
 }
 
 /* A worker has too many: bring BATCH of them to its pool. */

@@ -39,23 +39,10 @@ enum { HORA__FREE_LIST_KEEPS = HORA__KEPT(32, 1) };
 /* Memory for a future, always of the same size for the same, with any contents; NULL: there is none. */
 __attribute__((warn_unused_result)) void *hora__future_memory_get(enum hora__block_kind what, size_t size);
 
-/* The same of what the thread has itself. */
-HORA__INLINE void *hora__future_memory_own(enum hora__block_kind what)
-{
-    hora_thread *thread = hora__thread_existing();
-    return thread != NULL ? hora__blocks_pop(&thread->free_blocks[what]) : NULL;
-}
-
-/* The same, for one of this pool, whose shared free list is for that: it is asked before the system is. */
-__attribute__((warn_unused_result)) void *hora__shared_free_list_get_more(
-    struct hora__shared_free_list *shared_free_list, size_t size);
-
-__attribute__((warn_unused_result)) HORA__INLINE void *hora__shared_free_list_get(
-    struct hora__shared_free_list *shared_free_list, enum hora__block_kind what, size_t size)
-{
-    void *block = hora__future_memory_own(what);
-    return block != NULL ? block : hora__shared_free_list_get_more(shared_free_list, size);
-}
+/* The same for a future of a pool, whose shared free list keeps this kind of blocks: the thread's own blocks come
+ * first, then the list, then the system. */
+__attribute__((warn_unused_result)) void *hora__shared_free_list_get(
+    struct hora__shared_free_list *shared_free_list, enum hora__block_kind what, size_t size);
 
 /* Memory of a future is no longer used. */
 void hora__future_memory_put(enum hora__block_kind what, void *block);

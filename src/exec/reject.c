@@ -119,9 +119,8 @@ static int try_or_wait(hora_pool *pool, hora_future *future, hora_thread *thread
 {
     assert(hora__atomic_load(&pool->room_waiters) > 0);
     struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
     hora__mutex_lock(&pool->object.lock);
-    hora__list_add_last(&pool->submitters, &waiter.link);
+    hora__waiter_init(&waiter, &pool->submitters, thread, deadline);
     hora__object_visit(&pool->object);
     hora__mutex_unlock(&pool->object.lock);
 

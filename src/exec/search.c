@@ -26,24 +26,18 @@ struct taker {
     struct hora__taken *taken; /* where a detached task goes; NULL: there can be none */
 };
 
-/* The next task that can be taken; NULL: there is none. */
-static void *remove_next(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes)
-{
-    assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
-    return taken != NULL ? hora__work_kind_of(queue)->take(queue, taken, wakes)
-                         : queue->kind->pop(queue, wakes);
-}
-
+/* Takes the next task that can be taken. HORA_EEMPTY, HORA_ECLOSED. */
 static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_item,
                        struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->behaviour == NULL)
         return hora__queue_take_locked(queue, ret_item, wakes);
-    void *item = remove_next(queue, taken, wakes);
+    struct hora__work_source *source = HORA__LIST_ENTRY(queue, struct hora__work_source, queue);
+    void *item = taken != NULL ? source->kind->take(queue, taken, wakes) : queue->kind->pop(queue, wakes);
     if (item == NULL)
         return queue->closed ? HORA_ECLOSED : HORA_EEMPTY;
-    hora__work_source_of(queue)->taken++;
+    source->taken++;
     if (!HORA__FAULT(SEARCH_TAKES_ALONE))
         hora__work_serve(queue, wakes);
     *ret_item = item;
@@ -51,10 +45,10 @@ static int take_locked(hora_queue *queue, struct hora__taken *taken, void **ret_
 }
 
 /* A taker is awake, and looks: the task that it finds, with its waiter off the list, or NULL. */
-static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
+static void *search(struct hora__work_source *source, struct taker *taker, struct hora__wakes *wakes)
 {
-    struct hora__work_source *source = hora__work_source_of(queue);
-    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    hora_queue *queue = &source->queue;
+    const struct hora__work_kind *kind = source->kind;
     struct hora__waiter *self = &taker->waiter;
     assert(hora__mutex_held(&queue->object.lock));
     if (source->searcher == self && !(HORA__FAULT(SEARCH_NEVER_ENDS) && queue->size > 0))
@@ -65,7 +59,9 @@ static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *
     bool is_empty = false;
     if (queue->size == 0 && source->searcher == NULL && !is_timed && kind->expect != NULL)
         is_empty = !kind->expect(queue, HORA_FOREVER);
-    void *item = is_empty ? NULL : remove_next(queue, taker->taken, wakes);
+    void *item = NULL;
+    if (!is_empty)
+        item = taker->taken != NULL ? kind->take(queue, taker->taken, wakes) : queue->kind->pop(queue, wakes);
     if (item == NULL) {
         if (is_timed)
             hora__work_choose_sleep(queue, self, wakes);
@@ -82,9 +78,9 @@ static void *search(hora_queue *queue, struct taker *taker, struct hora__wakes *
 /* ---- waiting ---- */
 
 /* A taker takes itself off the list. */
-static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
+static void withdraw(struct hora__work_source *source, struct hora__waiter *waiter)
 {
-    struct hora__work_source *source = hora__work_source_of(queue);
+    hora_queue *queue = &source->queue;
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->kind->next_due != NULL)
         hora__work_resign(queue, waiter); /* I4 of settle.c */
@@ -96,41 +92,39 @@ static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
 enum { STAY_WAITING = 1 };
 
 /* A taker woke by itself, with the lock held: 0 if it has found a task, STAY_WAITING, or why it leaves. */
-static int look_again_locked(hora_queue *queue, struct taker *taker, enum hora__wake wake, bool time_is_over,
-                             struct hora__wakes *wakes)
+static int look_again_locked(struct hora__work_source *source, struct taker *taker, enum hora__wake wake,
+                             bool time_is_over, struct hora__wakes *wakes)
 {
-    assert(hora__mutex_held(&queue->object.lock));
+    hora_queue *queue = &source->queue;
+    assert(hora__mutex_held(&queue->object.lock) && wake != HORA__WAKE_RESOLVED);
     struct hora__waiter *self = &taker->waiter;
-    if (hora__waiter_is_resolved(self))
-        return 0; /* the queue was closed */
     if (wake == HORA__WAKE_INTERRUPTED || wake == HORA__WAKE_CLOCK) {
-        withdraw(queue, self);
+        withdraw(source, self);
         if (HORA__FAULT(SEARCH_LOST_ON_INTERRUPT))
             return HORA_EINTERRUPTED;
         if (!HORA__FAULT(DELAY_LEAD_LOST_ON_INTERRUPT))
             hora__work_serve(queue, wakes);
         return wake == HORA__WAKE_CLOCK ? HORA_EAGAIN : HORA_EINTERRUPTED;
     }
-    hora__waiter_heard(self);
-    taker->item = search(queue, taker, wakes);
+    taker->item = search(source, taker, wakes);
     if (taker->item != NULL)
         return 0;
     if (!time_is_over)
         return STAY_WAITING;
     /* It may have become leader or standby just now: the first task became due, or the clock was set back. */
-    bool leads = queue->leader == self || hora__work_source_of(queue)->standby == self;
-    withdraw(queue, self);
+    bool leads = queue->leader == self || source->standby == self;
+    withdraw(source, self);
     if (leads && !HORA__FAULT(DELAY_LEAD_LOST_ON_TIMEOUT))
         hora__work_serve(queue, wakes);
     return HORA_ETIMEDOUT;
 }
 
 /* Sleep, and look again, once; called with the lock, returns without it unless it stays waiting. */
-static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes *wakes)
+static int wait_once(struct hora__work_source *source, struct taker *taker, struct hora__wakes *wakes)
 {
+    hora_queue *queue = &source->queue;
     assert(hora__mutex_held(&queue->object.lock));
     struct hora__waiter *self = &taker->waiter;
-    const struct hora__work_source *source = hora__work_source_of(queue);
     hora_ns until = queue->kind->next_due != NULL ? hora__work_sleeps_until(queue, self) : self->deadline;
     bool until_the_end = until == self->deadline;
     bool watches = source->watched != NULL && queue->leader == self;
@@ -141,31 +135,29 @@ static int wait_once(hora_queue *queue, struct taker *taker, struct hora__wakes 
         taker->taken != NULL ? taker->taken->now : HORA_NEVER; /* if the clock was read in this visit */
     if (taker->taken != NULL)
         taker->taken->now = HORA_NEVER;
-    hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(wakes);
-    enum hora__wake wake = watches ? hora__waiter_park_watching(self, queue->object.clock, until, &seen)
-                                   : hora__waiter_park_after(self, queue->object.clock, now, until);
+    enum hora__wake wake =
+        hora__object_sleep_locked(&queue->object, self, now, until, watches ? &seen : NULL, wakes);
     if (wake == HORA__WAKE_RESOLVED)
-        return 0;
-    hora__mutex_lock(&queue->object.lock);
-    int outcome = look_again_locked(queue, taker, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
+        return 0; /* the queue was closed */
+    int outcome = look_again_locked(source, taker, wake, wake == HORA__WAKE_TIME && until_the_end, wakes);
     if (outcome == STAY_WAITING)
         return outcome;
     hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(wakes);
+    if (wakes->count > 0)
+        hora__wakes_flush(wakes);
     return outcome;
 }
 
 /* Wait for a task; called with the lock, returns without it. The caller keeps the queue alive. */
-static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline, struct hora__taken *taken,
-                        void **ret_item, struct hora__wakes *wakes)
+static int wait_to_take(struct hora__work_source *source, hora_thread *thread, hora_ns deadline,
+                        struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
 {
+    hora_queue *queue = &source->queue;
     assert(hora__mutex_held(&queue->object.lock));
     struct taker self = {.taken = taken};
-    hora__waiter_init(&self.waiter, thread, deadline);
-    hora__list_add_last(&queue->takers, &self.waiter.link);
+    hora__waiter_init(&self.waiter, &queue->takers, thread, deadline);
     if (queue->kind->next_due == NULL) {
-        self.item = search(queue, &self, wakes);
+        self.item = search(source, &self, wakes);
     } else if (!HORA__FAULT(SERIES_RETURNS_UNSEEN)) {
         hora__work_choose_sleep(queue, &self.waiter, wakes); /* it has just looked */
     }
@@ -173,7 +165,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
     if (outcome == 0)
         hora__queue_exit(queue, wakes);
     while (outcome == STAY_WAITING)
-        outcome = wait_once(queue, &self, wakes);
+        outcome = wait_once(source, &self, wakes);
     if (outcome == 0)
         outcome = self.waiter.result;
     if (outcome == 0)
@@ -186,11 +178,11 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 /* There is nothing: go on looking for a while whether something comes, one thread at a time. As take_locked,
  * and with the lock, which is free meanwhile. Tasks are counted before the last look that finds nothing: so a
  * task that comes later is seen by the count. */
-static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, struct hora__taken *taken,
-                       void **ret_item, struct hora__wakes *wakes)
+static int spin_locked(struct hora__work_source *source, hora_thread *thread, hora_ns timeout,
+                       struct hora__taken *taken, void **ret_item, struct hora__wakes *wakes)
 {
+    hora_queue *queue = &source->queue;
     assert(hora__mutex_held(&queue->object.lock) && timeout > 0);
-    struct hora__work_source *source = hora__work_source_of(queue);
     struct hora__spin spin;
     hora__spin_begin(&spin, source->spin < timeout ? source->spin : timeout);
     for (bool goes_on = true;;) {
@@ -209,10 +201,10 @@ static int spin_locked(hora_queue *queue, hora_thread *thread, hora_ns timeout, 
 }
 
 /* Whether a taker that goes to wait looks first, once it is on the list: then it need not before. */
-static bool looks_as_it_waits(hora_queue *queue, hora_ns timeout)
+static bool looks_as_it_waits(const struct hora__work_source *source, hora_ns timeout)
 {
-    return timeout > 0 && queue->kind->next_due == NULL && hora__work_source_of(queue)->spin == 0 &&
-           !queue->closed;
+    assert(hora__mutex_held(&source->queue.object.lock));
+    return timeout > 0 && source->queue.kind->next_due == NULL && source->spin == 0 && !source->queue.closed;
 }
 
 int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret_taken, void **ret_item)
@@ -228,12 +220,13 @@ int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret
     hora__wakes_init(&wakes);
     hora_ns deadline = timeout > 0 ? hora__clock_deadline(queue->object.clock, timeout) : 0;
     hora__mutex_lock(&queue->object.lock);
-    error = looks_as_it_waits(queue, timeout) ? HORA_EEMPTY : take_locked(queue, ret_taken, ret_item, &wakes);
+    error =
+        looks_as_it_waits(source, timeout) ? HORA_EEMPTY : take_locked(queue, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0 && source->spin > 0 && !source->spins)
-        error = spin_locked(queue, thread, timeout, ret_taken, ret_item, &wakes);
+        error = spin_locked(source, thread, timeout, ret_taken, ret_item, &wakes);
     if (error == HORA_EEMPTY && timeout > 0) {
         hora__object_visit(&queue->object); /* a user's thread may find that the queue is gone */
-        error = wait_to_take(queue, thread, deadline, ret_taken, ret_item, &wakes);
+        error = wait_to_take(source, thread, deadline, ret_taken, ret_item, &wakes);
         hora__object_leave(&queue->object);
         return error;
     }
@@ -266,14 +259,12 @@ static inline void *claim(const struct hora__hold *hold, struct hora__taken *ret
     return index < 0 ? NULL : hora__segment_read(hold->segment, index, ret_taken);
 }
 
-/* Others may have been offered something: then there is no need to disturb them. Called with the lock, and
+/* The worker holds a segment that others were offered, and need not disturb them. Called with the lock, and
  * returns with it unless there was something to claim. */
 static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                                struct hora__books *books)
 {
     assert(hora__mutex_held(&queue->object.lock));
-    if (!hora__backlog_follow(queue, hold))
-        return NULL;
     book_finished(hold, books, 1); /* as long as the caller is active, one task of it is unfinished */
     hora__mutex_unlock(&queue->object.lock);
     void *item = claim(hold, ret_taken);
@@ -282,79 +273,72 @@ static void *claim_with_others(hora_queue *queue, struct hora__hold *hold, struc
     return item;
 }
 
-/* There is nothing: the caller has nothing to do, and says so before its last task is booked, if it wants
- * that here. A worker that has yet to put something back does so first. */
-static void rest_locked(struct hora__hold *hold, const struct hora__taken *taken, struct hora__books *books)
-{
-    if (hold->activity == NULL || hora__taken_owes_return(taken))
-        return;
-    if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
-        hora__atomic_store(hold->activity, 0);
-    if (hold->finished > 0)
-        book_finished(hold, books, 0);
-}
-
-static void *next_locked(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
-                         struct hora__books *books, struct hora__wakes *wakes)
+/* Takes the next task under the lock, and books those that the worker has finished; NULL: there is none, and
+ * nothing is booked. */
+static void *next_locked(hora_queue *queue, bool claims, struct hora__hold *hold,
+                         struct hora__taken *ret_taken, struct hora__books *books, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     void *item;
-    bool claims = hora__work_kind_of(queue)->claims;
-    if (claims)
+    if (hold->segment != NULL)
         hora__backlog_let_go(queue, hold);
-    if (take_locked(queue, ret_taken, &item, wakes) < 0) {
-        rest_locked(hold, ret_taken, books);
+    if (take_locked(queue, ret_taken, &item, wakes) < 0)
         return NULL;
-    }
     book_finished(hold, books, 0);
     if (claims && queue->ready.kind == HORA__READY_NONE) /* a descriptor must show what is left */
         hora__backlog_offer(queue, hold);
     return item;
 }
 
-/* Whether a worker that has found nothing waits in the same visit. If it does not, it looks again before it sleeps, or
- * leaves because there are too many workers: then those that are idle have been told to look. So it need not settle the
- * queue for a series that it has put back. */
-static bool waits_at_once(hora_queue *queue, struct hora__hold *hold, const struct hora__taken *taken)
+/* Waits for a task in the visit that has found none; called with the lock, returns without it. The pool keeps
+ * its queue as long as it has workers. */
+static void *wait_for_next(struct hora__work_source *source, struct hora__hold *hold,
+                           struct hora__taken *taken, struct hora__wakes *wakes)
 {
-    return hold->may_wait != NULL && queue->behaviour != NULL && !queue->closed &&
-           !hora__taken_owes_return(taken) && hold->may_wait(hold);
-}
-
-/* Wait for a task in the visit that has found none; called with the lock, returns without it. */
-static void *wait_for_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *taken,
-                           struct hora__wakes *wakes)
-{
-    const struct hora__work_source *source = hora__work_source_of(queue);
+    assert(hora__mutex_held(&source->queue.object.lock) && hold->thread != NULL);
     void *item = NULL;
     int error = HORA_EEMPTY;
     if (source->spin > 0 && !source->spins)
-        error = spin_locked(queue, hold->thread, HORA_FOREVER, taken, &item, wakes);
+        error = spin_locked(source, hold->thread, HORA_FOREVER, taken, &item, wakes);
     if (error == HORA_EEMPTY)
-        error = wait_to_take(queue, hold->thread, HORA_FOREVER, taken, &item, wakes);
+        error = wait_to_take(source, hold->thread, HORA_FOREVER, taken, &item, wakes);
     else
-        hora__queue_exit(queue, wakes);
-    hold->outcome = error; /* the pool keeps its queue as long as it has workers */
+        hora__queue_exit(&source->queue, wakes);
+    hold->outcome = error;
     return error == 0 ? item : NULL;
 }
 
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                       struct hora__books *books)
 {
-    const struct hora__work_kind *kind = hora__work_kind_of(queue);
+    struct hora__work_source *source =
+        queue->behaviour != NULL ? HORA__LIST_ENTRY(queue, struct hora__work_source, queue) : NULL;
+    bool claims = source != NULL && source->kind->claims;
     hold->outcome = 0;
     void *item = hold->segment != NULL ? claim(hold, ret_taken) : NULL;
     if (item != NULL)
         return item;
     struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
+    wakes.count = 0;
     hora__mutex_lock(&queue->object.lock);
-    item = kind->claims ? claim_with_others(queue, hold, ret_taken, books) : NULL;
-    if (item != NULL)
-        return item;
-    item = next_locked(queue, hold, ret_taken, books, &wakes);
-    if (item == NULL && waits_at_once(queue, hold, ret_taken))
-        return wait_for_next(queue, hold, ret_taken, &wakes);
+    if (claims && hora__backlog_follow(queue, hold)) {
+        item = claim_with_others(queue, hold, ret_taken, books);
+        if (item != NULL)
+            return item;
+    }
+    item = next_locked(queue, claims, hold, ret_taken, books, &wakes);
+    /* A worker that has yet to put a series back does so first. It need not settle the queue for that: it looks
+     * again before it sleeps, or leaves because there are too many workers, and then idle ones were told to
+     * look. */
+    bool owes_return = ret_taken->series != NULL && ret_taken->series->ended != NULL;
+    if (item == NULL && !owes_return && hold->activity != NULL) {
+        if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))
+            hora__atomic_store(hold->activity, 0); /* it has nothing to do, and shows that before it books */
+        book_finished(hold, books, 0);
+    }
+    bool may_wait = item == NULL && !owes_return && hold->may_wait != NULL && source != NULL;
+    if (may_wait && !queue->closed && hold->may_wait(hold))
+        return wait_for_next(source, hold, ret_taken, &wakes);
     hora__queue_exit(queue, &wakes);
     return item;
 }
@@ -363,7 +347,7 @@ void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__b
 {
     hora__mutex_lock(&queue->object.lock);
     book_finished(hold, books, 0);
-    if (hora__work_kind_of(queue)->claims)
+    if (hold->segment != NULL)
         hora__backlog_let_go(queue, hold);
     hora__mutex_unlock(&queue->object.lock);
 }

@@ -27,10 +27,11 @@
 
 /* I2, I6. If a taker sleeps and nothing is left for it, posters are told so before the last look at what they
  * have posted: either that look sees it, or they see that a taker has to be woken. */
-static void call_searcher(hora_queue *queue, struct hora__work_source *source,
-                          const struct hora__work_kind *kind, struct hora__wakes *wakes)
+static void call_searcher(struct hora__work_source *source, struct hora__wakes *wakes)
 {
-    assert(queue->kind->next_due == NULL && &source->queue == queue);
+    hora_queue *queue = &source->queue;
+    const struct hora__work_kind *kind = source->kind;
+    assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due == NULL);
     struct hora__waiter *taker = NULL; /* the one that has slept least is the quickest to be there */
     if (source->searcher == NULL && !source->spins)
         taker = hora__waiters_last(&queue->takers);
@@ -59,16 +60,16 @@ __attribute__((noinline)) static void show_ready(hora_queue *queue, const struct
 
 void hora__work_serve(hora_queue *queue, struct hora__wakes *wakes)
 {
-    const struct hora__work_kind *kind = hora__work_kind_of(queue);
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour != NULL);
-    if (!hora__list_is_empty(&queue->putters))
+    struct hora__work_source *source = HORA__LIST_ENTRY(queue, struct hora__work_source, queue);
+    if (queue->putters.next != &queue->putters)
         hora__queue_admit_putters(queue, wakes);
     if (queue->kind->next_due != NULL)
         hora__work_cover(queue, wakes);
     else
-        call_searcher(queue, hora__work_source_of(queue), kind, wakes);
+        call_searcher(source, wakes);
     if (queue->ready.kind != HORA__READY_NONE)
-        show_ready(queue, kind);
+        show_ready(queue, source->kind);
 }
 
 void hora__work_close(hora_queue *queue)
@@ -83,13 +84,14 @@ void hora__work_look(hora_queue *queue)
 {
     assert(queue->behaviour != NULL && !hora__mutex_held(&queue->object.lock));
     struct hora__wakes wakes;
-    hora__wakes_init(&wakes);
+    wakes.count = 0;
     hora__mutex_lock(&queue->object.lock);
     if (queue->kind->next_due != NULL)
         hora__queue_collect(queue); /* other sources do so while they settle, if they have to */
     hora__work_serve(queue, &wakes);
     hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(&wakes);
+    if (wakes.count > 0)
+        hora__wakes_flush(&wakes);
 }
 
 /* ---- parts of kinds ---- */
@@ -183,6 +185,7 @@ int hora__work_source_init(struct hora__work_source *source, const struct hora__
     assert(kind->offer != NULL && kind->take != NULL && kind->take_first != NULL && kind->visit != NULL);
     assert(kind->behaviour.serve != NULL && kind->behaviour.take != NULL && kind->behaviour.close != NULL);
     source->queue.behaviour = &kind->behaviour;
+    source->kind = kind;
     return hora__queue_init(&source->queue, container, capacity, options);
 }
 

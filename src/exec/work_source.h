@@ -198,7 +198,8 @@ struct hora__work_kind {
 };
 
 struct hora__work_source {
-    hora_queue queue; /* first: hora_pool_queue shows it to users */
+    hora_queue queue;                   /* first: hora_pool_queue shows it to users */
+    const struct hora__work_kind *kind; /* immutable */
     hora_ns spin; /* how long a taker looks again before it sleeps; 0: not at all. Immutable, as the next */
     const struct hora__books *comes; /* with spin: by which it sees that a task has come */
 

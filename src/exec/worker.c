@@ -92,7 +92,8 @@ static void become_active(struct hora__worker *worker)
      * between. */
     bool stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     if (!stopping) {
-        (void)hora__thread_take_interrupt(worker->thread);
+        if (hora__atomic_load(&worker->thread->interrupted) != 0)
+            (void)hora__thread_take_interrupt(worker->thread);
         stopping = hora__state_of(hora__atomic_load(&worker->pool->control)) >= HORA__STOP;
     }
     if (stopping)
@@ -398,7 +399,7 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
     }
     *ret_next = goes_on ? take_next(worker) : NULL;
     if (*ret_next == NULL) {
-        if (hora__taken_owes_return(&worker->taken))
+        if (worker->series_run.ended != NULL)
             return_series(worker);
         if (!worker->is_plain &&
             hora__taken_has_timer(&worker->taken)) /* else it has been forgotten in take_next */

@@ -92,8 +92,7 @@ static int wait_to_put(hora_queue *queue, hora_thread *thread, struct hora__put 
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     struct hora__queue_waiter self = {.put = *put};
-    hora__waiter_init(&self.waiter, thread, deadline);
-    hora__list_add_last(&queue->putters, &self.waiter.link);
+    hora__waiter_init(&self.waiter, &queue->putters, thread, deadline);
     hora__object_visit(&queue->object);
     hora__queue_serve(queue, NULL, &wakes); /* a synchronous queue's descriptor shows waiting putters */
     hora__queue_exit(queue, &wakes);
@@ -249,8 +248,7 @@ static int wait_to_take(hora_queue *queue, hora_thread *thread, hora_ns deadline
 {
     assert(hora__mutex_held(&queue->object.lock) && queue->behaviour == NULL);
     struct hora__queue_waiter self = {.item = NULL};
-    hora__waiter_init(&self.waiter, thread, deadline);
-    hora__list_add_last(&queue->takers, &self.waiter.link);
+    hora__waiter_init(&self.waiter, &queue->takers, thread, deadline);
     hora__object_visit(&queue->object);
     hora__queue_serve(queue, &self.waiter, wakes); /* this thread may have to lead */
     int outcome = STAY_WAITING;

@@ -71,13 +71,6 @@ void hora__clock_acquire(const hora_clock *clock)
         hora__virtual_clock_acquire(clock->source);
 }
 
-void hora__clock_release(const hora_clock *clock)
-{
-    assert(clock != NULL);
-    if (clock->source != NULL)
-        hora__virtual_clock_release(clock->source);
-}
-
 const hora_clock *hora__clock_line(const hora_clock *clock, enum hora__timeline timeline)
 {
     clock = hora__clock_or_default(clock);

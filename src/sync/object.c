@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c - making, waiting on and destroying the objects that threads wait on; see object.h and wait.h */
+/* object.c - making, referencing and destroying the objects that threads wait on; see object.h. wait.c has the
+ * waiting itself. */
 #include "sync/object.h"
 
 #include <assert.h>
@@ -57,47 +58,8 @@ void hora__object_ref(struct hora__object *object)
 void hora__object_end(struct hora__object *object)
 {
     assert(object->destroy != NULL);
-    hora__clock_release(object->clock);
+    if (object->clock->source != NULL)
+        hora__virtual_clock_release(object->clock->source);
     hora__mutex_destroy(&object->lock);
     object->destroy(object);
-}
-
-/* The waiting thread woke by itself, or believes so: takes its waiter off the list. If another thread has
- * resolved the waiter meanwhile, that counts. */
-static enum hora__wake withdraw(struct hora__object *object, struct hora__waiter *waiter,
-                                enum hora__wake wake)
-{
-    assert(wake != HORA__WAKE_RESOLVED);
-    hora__mutex_lock(&object->lock);
-    if (hora__waiter_is_resolved(waiter))
-        wake = HORA__WAKE_RESOLVED;
-    else if (!HORA__FAULT(WAIT_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
-        hora__list_remove(&waiter->link);
-    hora__mutex_unlock(&object->lock);
-    return wake;
-}
-
-int hora__object_wait_locked(struct hora__object *object, struct hora__list *list, hora_thread *thread,
-                             hora_ns deadline)
-{
-    assert(hora__mutex_held(&object->lock));
-    struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
-    hora__list_add_last(list, &waiter.link);
-    hora__object_visit(object);
-    hora__mutex_unlock(&object->lock);
-
-    enum hora__wake wake = hora__waiter_park(&waiter, object->clock, deadline);
-    if (wake != HORA__WAKE_RESOLVED)
-        wake = withdraw(object, &waiter, wake);
-    hora__object_leave(object);
-
-    if (wake == HORA__WAKE_RESOLVED)
-        return waiter.result;
-    if (wake == HORA__WAKE_TIME)
-        return HORA_ETIMEDOUT;
-    if (wake == HORA__WAKE_NUDGED)
-        return HORA_EAGAIN;
-    (void)hora__thread_take_interrupt(thread);
-    return HORA_EINTERRUPTED;
 }

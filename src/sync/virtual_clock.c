@@ -662,12 +662,11 @@ int hora_virtual_clock_settle(hora_virtual_clock *clock)
     if (hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;
     struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
     int own = thread->clock == clock ? 1 : 0;
     hora__mutex_lock(&clock->lock);
     bool must_wait = clock->running > own || clock->expected > 0 || clock->waking > 0;
     if (must_wait)
-        hora__list_add_last(&clock->settlers, &waiter.link);
+        hora__waiter_init(&waiter, &clock->settlers, thread, HORA_FOREVER);
     hora__mutex_unlock(&clock->lock);
     return must_wait ? wait_until_quiet(clock, &waiter) : 0;
 }
@@ -683,11 +682,10 @@ int hora_virtual_clock_run(hora_virtual_clock *clock, hora_ns by)
     if (hora__thread_take_interrupt(thread))
         return HORA_EINTERRUPTED;
     struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
     hora__mutex_lock(&clock->lock);
     bool busy = !hora__list_is_empty(&clock->runner);
     if (!busy) {
-        hora__list_add_last(&clock->runner, &waiter.link);
+        hora__waiter_init(&waiter, &clock->runner, thread, HORA_FOREVER);
         clock->run_end = hora__ns_add(peek(clock, HORA__MONOTONIC), by);
         if (clock->run_end == HORA_FOREVER)
             clock->run_end--; /* the last moment that a clock can show */

@@ -22,22 +22,27 @@
 
 #include "base/fault.h"
 #include "sync/clock.h"
+#include "sync/object.h"
 #include "sync/thread.h"
 
 enum { WAITING, NUDGED, RESOLVED };
 
-void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns deadline)
+void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hora_thread *thread,
+                       hora_ns deadline)
 {
     assert(thread != NULL);
-    hora__list_init(&waiter->link);
+    struct hora__list *link = &waiter->link;
+    link->prev = list != NULL ? list->prev : link;
+    link->next = list != NULL ? list : link;
+    link->prev->next = link->next->prev = link;
     hora__atomic_init(&waiter->state, WAITING);
     waiter->thread = thread;
     waiter->deadline = deadline;
     waiter->result = 0;
 }
 
-/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a reading of the
- * clock for the first check; HORA_NEVER: the clock is read for it. */
+/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a reading
+ * of the clock for the first check; HORA_NEVER: the clock is read for it. */
 static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
                                    hora_ns until, const struct hora__clock_offsets *seen)
 {
@@ -66,12 +71,6 @@ static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until)
 {
     return park(waiter, clock, HORA_NEVER, until, NULL);
-}
-
-enum hora__wake hora__waiter_park_after(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
-                                        hora_ns until)
-{
-    return park(waiter, clock, now, until, NULL);
 }
 
 enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
@@ -103,7 +102,8 @@ void hora__waiter_resolve(struct hora__waiter *waiter, int result, struct hora__
 {
     assert(!hora__waiter_is_resolved(waiter));             /* I1 */
     hora_thread *thread = hora_thread_ref(waiter->thread); /* I2 */
-    hora__list_remove(&waiter->link);
+    waiter->link.prev->next = waiter->link.next;           /* the link itself is not used again */
+    waiter->link.next->prev = waiter->link.prev;
     waiter->result = result;
     HORA__ORDER_FAULT(WAITER_RESOLVED_RELAXED, memory_order_relaxed);
     hora__atomic_store(&waiter->state, RESOLVED);
@@ -120,20 +120,19 @@ void hora__waiter_nudge(struct hora__waiter *waiter, struct hora__wakes *wakes)
 
 struct hora__waiter *hora__waiters_first(const struct hora__list *list)
 {
-    return hora__list_is_empty(list) ? NULL : HORA__LIST_ENTRY(list->next, struct hora__waiter, link);
+    return list->next == list ? NULL : HORA__LIST_ENTRY(list->next, struct hora__waiter, link);
 }
 
 struct hora__waiter *hora__waiters_last(const struct hora__list *list)
 {
-    return hora__list_is_empty(list) ? NULL : HORA__LIST_ENTRY(list->prev, struct hora__waiter, link);
+    return list->prev == list ? NULL : HORA__LIST_ENTRY(list->prev, struct hora__waiter, link);
 }
 
 void hora__waiters_resolve_all(struct hora__list *list, int result, struct hora__wakes *wakes)
 {
     assert(list != NULL && wakes != NULL);
-    struct hora__waiter *waiter;
-    while ((waiter = hora__waiters_first(list)) != NULL)
-        hora__waiter_resolve(waiter, result, wakes);
+    while (list->next != list)
+        hora__waiter_resolve(HORA__LIST_ENTRY(list->next, struct hora__waiter, link), result, wakes);
 }
 
 void hora__wakes_count(const struct hora__wakes *wakes)
@@ -142,14 +141,64 @@ void hora__wakes_count(const struct hora__wakes *wakes)
         hora__thread_count(wakes->threads[i]);
 }
 
-void hora__wakes_flush_some(struct hora__wakes *wakes)
+void hora__wakes_flush(struct hora__wakes *wakes)
 {
-    assert(wakes->count > 0 && wakes->count <= HORA__WAKES_MAX);
+    assert(wakes->count >= 0 && wakes->count <= HORA__WAKES_MAX);
     for (int i = 0; i < wakes->count; i++) {
         hora__thread_wake(wakes->threads[i]);
         (void)hora_thread_unref(wakes->threads[i]);
     }
     wakes->count = 0;
+}
+
+/* ---- waiting on an object ---- */
+
+enum hora__wake hora__object_sleep_locked(struct hora__object *object, struct hora__waiter *waiter,
+                                          hora_ns now, hora_ns until, const struct hora__clock_offsets *seen,
+                                          struct hora__wakes *wakes)
+{
+    assert(hora__mutex_held(&object->lock) && !hora__waiter_is_resolved(waiter)); /* I1 */
+    hora__mutex_unlock(&object->lock);
+    if (wakes->count > 0)
+        hora__wakes_flush(wakes);
+    enum hora__wake wake = park(waiter, object->clock, now, until, seen);
+    if (wake == HORA__WAKE_RESOLVED)
+        return wake;
+    /* The thread woke by itself, or was nudged. If it has been resolved meanwhile, that counts. */
+    hora__mutex_lock(&object->lock);
+    if (hora__atomic_load(&waiter->state) == RESOLVED) {
+        hora__mutex_unlock(&object->lock);
+        return HORA__WAKE_RESOLVED;
+    }
+    hora__atomic_store(&waiter->state, WAITING);
+    return wake;
+}
+
+int hora__object_wait_locked(struct hora__object *object, struct hora__list *list, hora_thread *thread,
+                             hora_ns deadline)
+{
+    assert(hora__mutex_held(&object->lock));
+    struct hora__waiter waiter;
+    struct hora__wakes wakes;
+    wakes.count = 0;
+    hora__waiter_init(&waiter, list, thread, deadline);
+    (void)hora__atomic_add(&object->references, 1); /* a visitor, see object.h */
+    enum hora__wake wake = hora__object_sleep_locked(object, &waiter, HORA_NEVER, deadline, NULL, &wakes);
+    if (wake != HORA__WAKE_RESOLVED) {
+        if (!HORA__FAULT(WAIT_FORGETS_WAITER) || wake != HORA__WAKE_INTERRUPTED)
+            hora__list_remove(&waiter.link);
+        hora__mutex_unlock(&object->lock);
+    }
+    hora__object_leave(object);
+
+    if (wake == HORA__WAKE_RESOLVED)
+        return waiter.result;
+    if (wake == HORA__WAKE_TIME)
+        return HORA_ETIMEDOUT;
+    if (wake == HORA__WAKE_NUDGED)
+        return HORA_EAGAIN;
+    (void)hora__thread_take_interrupt(thread);
+    return HORA_EINTERRUPTED;
 }
 
 /* ---- sleeping ---- */
@@ -165,7 +214,7 @@ int hora_clock_sleep(const hora_clock *clock, hora_ns duration)
         return error;
     hora_ns deadline = duration <= 0 ? INT64_MIN : hora__clock_deadline(clock, duration);
     struct hora__waiter waiter;
-    hora__waiter_init(&waiter, thread, deadline);
+    hora__waiter_init(&waiter, NULL, thread, deadline);
     enum hora__wake wake = hora__waiter_park(&waiter, clock, deadline);
     if (wake == HORA__WAKE_TIME)
         return 0;

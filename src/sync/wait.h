@@ -18,6 +18,7 @@
 #include "sys/atomic.h"
 
 struct hora__clock_offsets;
+struct hora__object;
 
 struct hora__waiter {
     struct hora__list link; /* the object's lock guards it */
@@ -27,7 +28,10 @@ struct hora__waiter {
     hora_ns deadline;       /* immutable: when the waiting thread gives up, on the object's clock */
 };
 
-void hora__waiter_init(struct hora__waiter *waiter, hora_thread *thread, hora_ns deadline);
+/* Initialises a waiter and appends it to a list of the object, whose lock the caller holds. NULL: the waiter is
+ * on no list. */
+void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hora_thread *thread,
+                       hora_ns deadline);
 
 enum hora__wake {
     HORA__WAKE_RESOLVED,    /* the outcome is in waiter->result; the waiter is on no list */
@@ -41,13 +45,8 @@ enum hora__wake {
 /* Sleeps until one of these happens. The caller must not hold the object's lock. */
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
-/* The same for a caller that has just read the clock, which showed `now`: the clock is not read again before the
- * thread has slept. HORA_NEVER: the caller has not read it. */
-enum hora__wake hora__waiter_park_after(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
-                                        hora_ns until);
-
-/* As hora__waiter_park, and also returns when the offsets of the clock's source (hora__clock_read_offsets) differ from
- * `seen`. It checks this before the time, because after a change the caller can hardly trust the time it
+/* As hora__waiter_park, and also returns when the offsets of the clock's source (hora__clock_read_offsets)
+ * differ from `seen`. It checks this before the time, because after a change the caller can hardly trust the time it
  * waited for. The caller then reads the offsets again, or the next call returns at once. On the machine a
  * step below HORA__CLOCK_TOLERANCE goes unnoticed, but small steps add up. */
 enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
@@ -67,7 +66,8 @@ struct hora__wakes {
     int count;
 };
 
-/* Leaves the array uninitialised: every call starts with this, and most wake no thread. */
+/* Leaves the array uninitialised: every call starts with this, or sets `count` itself, and most wake no
+ * thread. */
 static inline void hora__wakes_init(struct hora__wakes *wakes)
 {
     wakes->count = 0;
@@ -93,13 +93,16 @@ void hora__wakes_add(struct hora__wakes *wakes, hora_thread *thread);
  * holds no lock. */
 void hora__wakes_count(const struct hora__wakes *wakes);
 
-/* Wakes the threads. The caller holds no lock. */
-void hora__wakes_flush_some(struct hora__wakes *wakes);
+/* Wakes the threads, if there are any. The caller holds no lock. */
+void hora__wakes_flush(struct hora__wakes *wakes);
 
-static inline void hora__wakes_flush(struct hora__wakes *wakes)
-{
-    if (wakes->count > 0)
-        hora__wakes_flush_some(wakes);
-}
+/* The thread of a waiter sleeps once. The caller holds the object's lock; the call releases it, wakes the
+ * threads of `wakes`, and parks. It returns HORA__WAKE_RESOLVED without the lock; or another reason with the
+ * lock held, the waiter still on its list, and a nudge acknowledged. `now` is what the clock showed when the
+ * caller has just read it: it is not read again before the thread has slept. HORA_NEVER: the caller has not
+ * read it. `seen`: see hora__waiter_park_watching; may be NULL. */
+__attribute__((warn_unused_result)) enum hora__wake hora__object_sleep_locked(
+    struct hora__object *object, struct hora__waiter *waiter, hora_ns now, hora_ns until,
+    const struct hora__clock_offsets *seen, struct hora__wakes *wakes);
 
 #endif

@@ -27,7 +27,7 @@ static void wait_once(void *arg)
     hora_thread *thread;
     struct hora__waiter waiter;
     CHECK_OK(hora__thread_current(&thread));
-    hora__waiter_init(&waiter, thread, wait->until);
+    hora__waiter_init(&waiter, NULL, thread, wait->until);
     wait->wake = wait->watches ? hora__waiter_park_watching(&waiter, wait->clock, wait->until, &wait->seen)
                                : hora__waiter_park(&waiter, wait->clock, wait->until);
     if (wait->wake == HORA__WAKE_INTERRUPTED)

@@ -114,7 +114,7 @@ static void watch_until_interrupted(void *arg)
     hora_thread *thread;
     struct hora__waiter waiter;
     CHECK_OK(hora__thread_current(&thread));
-    hora__waiter_init(&waiter, thread, HORA_FOREVER);
+    hora__waiter_init(&waiter, NULL, thread, HORA_FOREVER);
     *wake = hora__waiter_park_watching(&waiter, clock, HORA_FOREVER, &seen);
     (void)hora__thread_take_interrupt(thread);
 }
