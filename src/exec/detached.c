@@ -9,7 +9,7 @@
  *                   execute.c), and a worker copies the task that it takes into itself. A thread that is
  *                   about to look calls hora__pool_show first: it makes a future of each queued task, and
  *                   from then on each task gets one when it comes. A scheduler has its own way in, and its
- *                   own way to make futures: src/sched/detached_mode.c.
+ *                   own way to make futures: src/sched/timer_queue_detached.c.
  * Invariants        I1 a detached task is in one place: in the queue, or in the worker that took it. No other
  *                      thread sees it.
  *                   I2 it ends as a future would: drop exactly once, after run or instead of it; a result is

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* extra.h - what only a task has that runs under terms, or carries something: see hora/task.h
  *
- * It belongs to its future, and is freed with it. A plain future has it beside (struct hora__bound), a scheduled one by its course. */
+ * It belongs to its future, and is freed with it. A plain future has it beside (struct hora__bound), a scheduled one by its series
+ * state. */
 #ifndef HORA_EXEC_EXTRA_H
 #define HORA_EXEC_EXTRA_H
 

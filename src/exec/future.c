@@ -328,8 +328,8 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
         future->owner = NULL;
 }
 
-/* When it came: that is what it says there while it is NEW, if it was put into a queue of the witness's
- * pool. */
+/* Tells the worker's observer when the task came. While the future is NEW and was put into a queue of the
+ * observer's pool, that time stands there. */
 __attribute__((noinline)) static void tell_worker_observer_locked(
     const hora_future *future, struct hora__worker_observer *worker_observer)
 {

@@ -159,7 +159,7 @@ struct hora__caller_owned_future {
         *reclaimer; /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
 };
 
-/* Initialise a future in memory with any contents; in that of a caller there is room for a lodger. */
+/* Initialise a future in memory with any contents. Memory of the caller is a hora_future_storage. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
 

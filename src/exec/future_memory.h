@@ -16,7 +16,7 @@ struct hora_pool;
 
 struct hora__shared_free_list {
     enum hora__block_kind what; /* immutable */
-    hora__mutex lock;           /* rank DEPOT */
+    hora__mutex lock;           /* rank FREE_LIST */
     hora__atomic count;         /* of batches; read by anyone, written under the lock */
     void *first;                /* a batch: see future_memory.c */
 };

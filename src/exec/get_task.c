@@ -5,8 +5,8 @@
  *                   there are more than core_threads, or core workers may time out; but never the last one while tasks
  *                   are queued. It lowers the count by compare-and-swap: if that fails it decides anew.
  * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It
- *                   says so before it looks at the queue, and whoever takes or removes something looks for it
- *                   afterwards: one of the two sees the other.
+ *                   says so before it looks at the queue. A thread that takes or removes a task looks for such a
+ *                   worker afterwards, so one of the two sees the other.
  * Closed            A queue that the user has closed ends the pool: see end_with_queue. */
 #include <assert.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ struct hora__observer_kind {
     /* The pool is gone: its reference is given back. And: the last one is. */
     void (*pool_gone)(struct hora__observer *observer);
     void (*free)(struct hora__observer *observer);
-    /* A worker is made: its witness. HORA_ENOMEM. And: it has ended. */
+    /* A worker is made: returns its observer. HORA_ENOMEM. The next one: the worker has ended. */
     int (*add_worker)(struct hora__observer *observer, struct hora__worker *worker,
                       struct hora__worker_observer **ret_worker_observer);
     void (*remove_worker)(struct hora__observer *observer, struct hora__worker_observer *worker_observer);

@@ -19,7 +19,7 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 /* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
-/* Whether tasks may be queued without a future, see detached_mode.c; in a pool that measures, with a stamp. */
+/* Whether tasks may be queued without a future, see detached.c; in a pool that measures, with a stamp. */
 enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_STAMPED };
 
 /* What a scheduler does otherwise than a plain pool. */
@@ -324,8 +324,8 @@ void hora__pool_cancelled(hora_pool *pool);
 /* Something has left the queue: a worker that waits for it alone may have to go. */
 void hora__pool_relieve(hora_pool *pool);
 
-/* Make a future of a plain pool, under terms that have been checked, or NULL. And: place one that nobody but
- * the caller has seen, or apply the rule for those that find no place. */
+/* Make a future of a plain pool, under terms that have been checked, or NULL. The other
+ * places a future that only the caller has seen, or rejects it by the pool's rule. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);

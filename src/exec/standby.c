@@ -6,17 +6,17 @@
  *                   the element.
  * How it works      At most two of the takers that sleep have a time of the queue's to wake up at: the leader that of
  *                   the first element, the standby that of the second. So when the leader takes the first and is busy
- *                   with it, somebody is asleep already who wakes up for the next, and nobody has to be woken for
+ *                   with it, a sleeping worker already wakes up for the next, and no thread has to be woken for
  *                   that: the standby, where it sleeps, is the leader from then on. Only if it would sleep too long
- *                   is it, or somebody else, told to look: that one is the searcher (work_source.c), of which there is one
- *                   at most. Whoever looks and finds nothing takes the post that is free, or that is not held well;
- *                   that costs nothing, since it is awake. Who sleeps for an element that has gone meanwhile looks
- *                   once for nothing, and decides anew.
- * Grace             With short tasks the leader is back before the standby wakes up, which then was woken for
+ *                   is it, or another taker, told to look: that one is the searcher (work_source.c), of which there
+ *                   is one at most. A taker that looks and finds nothing takes the role that is free, or whose holder
+ *                   sleeps too long; that costs nothing, since it is awake. A taker that sleeps for an element that
+ *                   has gone meanwhile looks once for nothing, and decides anew.
+ * Slack             With short tasks the leader is back before the standby wakes up, which then was woken for
  *                   nothing. So it sleeps longer, each time it was, up to a bound, and less each time it was needed.
  *                   And where elements are due so close together that each sleep ends with many of them, the leader sleeps a little
  *                   longer, too, and takes more at once: else a scheduler with 500,000 of them a second mostly goes to sleep.
- *                   As with the kernel's timer slack, that makes wake-ups late that nobody promised to be exact; on a
+ *                   As with the kernel's timer slack, that makes wake-ups late that are not promised to be exact; on a
  *                   virtual clock, and in the simulator, both are always 0.
  * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait that
  *                   long:
@@ -35,7 +35,7 @@
 /* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
 enum { LEAST_SLACK = 50000, MOST_SLACK = 16 * LEAST_SLACK };
 
-/* How much longer a leader may, after so many elements were taken since somebody last went to sleep. */
+/* How much longer a leader may, after so many elements were taken since a taker last went to sleep. */
 enum { LEADER_SLACK = 25000, MANY = 16 };
 
 /* When the first element is due; HORA_FOREVER: there is none to wake up for. */
@@ -51,8 +51,8 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
     return queue->leader != NULL && (queue->leader_until <= due || queue->leader_element == element);
 }
 
-/* A standby that wakes up was needed if it has become the leader: then who led is still busy with what it took. Whoever has short tasks
- * hardly needs one. */
+/* A standby that wakes up was needed if it has become the leader: then the leader before is still busy with the element
+ * that it took. A scheduler with short tasks hardly needs a standby. */
 static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
@@ -122,8 +122,8 @@ static void cover(hora_queue *queue, struct hora__wakes *wakes)
     hora__waiter_nudge(taker, wakes);
 }
 
-/* Those who post are told until when nobody looks, before the last look at what they have posted. Whether there is something that has to
- * be looked at. */
+/* Tells posters until when no taker looks, before the last look at what they have posted. Returns whether something has
+ * come that has to be looked at. */
 static bool finds_more(hora_queue *queue)
 {
     const struct hora__work_source *source = hora__work_source_of(queue);

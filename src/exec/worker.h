@@ -92,7 +92,8 @@ bool hora__worker_is_written_off(const struct hora__worker *worker);
  * and its count has been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
 
-/* As may_wait of struct hora__hold: whether the worker stays, whatever comes, and nobody waits for the pool to be idle. */
+/* As may_wait of struct hora__hold: whether the worker stays in any case, and no thread waits for the
+ * pool to be idle. */
 bool hora__worker_may_wait(struct hora__hold *hold);
 
 /* A task has been dealt with by this worker. It remains to be booked as finished. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* declaration.h - from what somebody declares to a schedule, or to a sentence that says why not */
+/* declaration.h - turns a declaration into a schedule, or into a sentence that says why not */
 #ifndef HORA_SCHED_DECLARATION_H
 #define HORA_SCHED_DECLARATION_H
 

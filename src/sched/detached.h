@@ -51,7 +51,7 @@ struct hora__detached {
     uint8_t lane;
     uint8_t parts; /* of a task: which of enum hora__detached_part follow */
     union {
-        uint16_t offset; /* of a task: in its slab */
+        uint16_t offset; /* of a task: in its chunk of memory, see timer/free_list.h */
         uint16_t spot;   /* of a timer: see hora__node_spot */
     };
     struct hora__entry entry;

@@ -5,8 +5,8 @@
  *                   the last one is through, the task is dropped: so not while a body runs, even if the series has
  *                   been over for long. The memory of the overlap is part of the series', to which each member has a reference.
  * Cancelling        The series is cancelled like any other. Members that have not begun then never do, and with
- *                   interrupt, those who are running are interrupted: a listener on the series does that. Whoever
- *                   joins looks afterwards whether the series is done, so one of the two sees the other.
+ *                   interrupt, those who are running are interrupted: a listener on the series does that. A run
+ *                   that joins looks afterwards whether the series is done, so one of the two sees the other.
  * The end           By count or end there is no next time: then the series is not put back, and its books stay open
  *                   until the last member has ended; that one completes it. By failure it is taken out of the timer queue at once.
  * Invariants        I1 series->running is the number of members that have not ended, and at most overlap_max.
@@ -123,7 +123,7 @@ static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
     return found;
 }
 
-/* The series is done. If by its count or end, nobody is left to be told. */
+/* The series is done. If by its count or end, no run is left to be told. */
 static void series_done(hora_future *future, void *context)
 {
     assert(context != NULL);
@@ -157,7 +157,7 @@ int hora__overlap_new(struct hora__scheduled *scheduled)
     overlap->task = scheduled->future.task;
     overlap->listener = (struct hora__listener){.done = series_done, .context = scheduled};
     scheduled->series->overlap = overlap;
-    scheduled->future.task.run = run_body; /* for whoever it is handed back to */
+    scheduled->future.task.run = run_body; /* for the caller that it is handed back to */
     scheduled->future.task.arg = overlap;
     scheduled->future.task.drop = leave;
     hora__future_listen(&scheduled->future, &overlap->listener);
@@ -269,7 +269,8 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
     return last || hora__series_next(pool, scheduled, 0) == HORA_NEVER;
 }
 
-/* No time follows: whoever ends last closes the series. Whether that is the caller, since nobody runs. */
+/* No time follows: the run that ends last closes the series. Returns whether no run is left, so that the caller
+ * closes it. */
 bool hora__overlap_close(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series->overlap != NULL);
@@ -305,7 +306,7 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
     struct overlapping_run *overlapping =
         overlapping_new(scheduled, planned); /* without memory the time is skipped */
     enum joining joining = join(pool, scheduled, overlapping, planned);
-    if (joining != JOINS) { /* the entry's own reference goes on to whoever closes its books */
+    if (joining != JOINS) { /* the entry's own reference goes on to the thread that closes its books */
         if (overlapping != NULL)
             (void)hora_future_unref(&overlapping->future);
         bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &scheduled->future, false)

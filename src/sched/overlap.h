@@ -4,8 +4,8 @@
  * A future runs once at a time. So for HORA_OVERLAP_ALLOW the future of the series never runs itself: it only keeps
  * the times, and is put back as soon as one has come. Each run is a future of its own, a member of the overlap, which the
  * worker that took the series runs at once. */
-#ifndef HORA_SCHED_CREW_H
-#define HORA_SCHED_CREW_H
+#ifndef HORA_SCHED_OVERLAP_H
+#define HORA_SCHED_OVERLAP_H
 
 #include "exec/future.h"
 
@@ -15,8 +15,8 @@ struct hora__ticket;
 struct hora__ticket_change;
 struct hora__overlap;
 
-/* Give a series that nobody has seen yet an overlap, which takes over its task. HORA_ENOMEM. And, before it is forgotten:
- * give the task back. Nothing happens if it has none. */
+/* Give a series that only the caller has seen an overlap, which takes over its task. HORA_ENOMEM. The other, before
+ * the series is forgotten: give the task back. Does nothing if there is no overlap. */
 __attribute__((warn_unused_result)) int hora__overlap_new(struct hora__scheduled *scheduled);
 void hora__overlap_forget(struct hora__scheduled *scheduled);
 

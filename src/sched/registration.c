@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registration.c - a declared task: its life, and what its handle can say
  *
- * Who owns arg      While it is DECLARED the registration; whoever ends it then, under the lock, drops arg. Once it is SCHEDULED its
+ * Who owns arg      While it is DECLARED the registration; the thread that ends it then, under the lock, drops arg. Once it is SCHEDULED its
  *                   future does, and drops arg as the futures of all tasks do.
  * Holding           It is put on a scheduler paused, under a task of hora's own whose arg is a tie. Nothing of the user's runs by
  *                   that, so it can be taken off again. Only when all that belongs together is held the ties are made firm, and the
@@ -109,7 +109,7 @@ static int run_tied(void *arg, void **ret_result)
     const struct hora__tie *tie = arg;
     const hora_task *task = &tie->registration->task;
     if ((hora__atomic_load(&tie->state) & FIRM) == 0)
-        return HORA_ECANCELED; /* I2: a scheduler that was stopped has handed it back, and somebody runs it by hand */
+        return HORA_ECANCELED; /* I2: a scheduler that was stopped has handed it back, and its new owner runs it */
     return task->run(task->arg, ret_result);
 }
 

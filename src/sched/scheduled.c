@@ -57,8 +57,8 @@ static void free_series(struct hora__series *series)
     hora__free(series);
 }
 
-/* What the timer queue knows of it, although it is in none of its heaps. Nobody else looks at it any more; but those that are linked beside it may
- * leave at the same time. */
+/* What the timer queue knows of it, although it is in none of its heaps. No other thread looks at it
+ * any more; but those that are linked beside it may leave at the same time. */
 static void leave_timer_queue(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);

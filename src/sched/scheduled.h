@@ -76,22 +76,22 @@ struct hora__last_run {
     hora_ns end;
 };
 
-/* There may be millions that run once: so whatever these do not need is in the course. */
+/* There may be millions that run once: so whatever these do not need is in the series state. */
 struct hora__scheduled {
     hora_future future;          /* first: they begin at the same address */
-    hora_queue *queue;           /* the timer queue that it belongs to, as a tenant; immutable */
+    hora_queue *queue;           /* its timer queue, of which it counts a reference; immutable */
     struct hora__series *series; /* immutable; NULL: it runs once, by the rules of the JDK's calls */
 
     /* guarded by the timer queue's lock */
     hora_ns planned; /* of the run that it waits for, or that is going */
     union {
-        struct hora__last_run last; /* with a course, or if it has begun */
+        struct hora__last_run last; /* with series state, or if it has begun */
         struct hora__entry
-            *next_picked; /* in a chain of entries: without a course, and before it has begun */
+            *next_picked; /* in a chain of entries: without series state, and before it has begun */
     } run;
     int last_code;
     bool paused : 1;
-    bool has_begun : 1;  /* without a course: its run has begun, */
+    bool has_begun : 1;  /* without series state: its run has begun, */
     bool is_running : 1; /* and has not ended */
     uint8_t lane;        /* immutable: by which it holds the timer queue */
     uint16_t spot;       /* guarded by the lane's lock: see hora__node_spot */
@@ -101,7 +101,7 @@ struct hora__scheduled {
 /* The rules of the JDK's calls. */
 extern const hora_schedule hora__jdk_rules;
 
-/* What is told to a function of the user, which runs without the lock; taken with it. Of one with a course. */
+/* What is told to a function of the user, which runs without the lock; taken with it. Of one with series state. */
 hora_trigger_context hora__scheduled_context(const struct hora__scheduled *scheduled, hora_ns now);
 
 /* NULL: the future is none of a scheduler. */

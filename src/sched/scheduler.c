@@ -5,10 +5,11 @@
  *                   worker. No worker ever starts with a task. The state is looked at before and after, as in
  *                   execute.c: what shutdown does not let run is cancelled then, not rejected, since it had been accepted.
  * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and
- *                   once for all by the sweep. Whoever changes the state or a rule does that first and then sweeps,
- *                   whoever puts something in does that first and then looks: so one of the two sees the other.
+ *                   once for all by the sweep. A thread that changes the state or a rule does that first and then
+ *                   sweeps; a thread that puts a task in does that first and then looks. So one of the two sees the
+ *                   other.
  * Watching          The clocks are watched once a task is scheduled on another line than the scheduler's own, or if
- *                   somebody wants to be told. */
+ *                   a listener wants to be told. */
 #include "sched/scheduler.h"
 
 #include <assert.h>
@@ -99,7 +100,7 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
     return true;
 }
 
-/* After queueing: it may have to go again. If it is not there any more, somebody has dealt with it. */
+/* After queueing: it may have to go again. If it is not there any more, another thread has dealt with it. */
 static int look_again(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -133,7 +134,7 @@ static int place(hora_pool *pool, hora_future *future)
     return error;
 }
 
-/* Place a future that nobody but the caller has seen. */
+/* Place a future that only the caller has seen. */
 static int place_fresh(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -187,7 +188,7 @@ static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
     return scheduled != NULL && hora__timer_queue_cancel_in_lane(scheduled, needs_no_news, pool);
 }
 
-/* If somebody decorates tasks, this one is copied for that. */
+/* If the scheduler has a decorate function, the task is copied for it. */
 static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
 {
     assert(task != NULL && *task != NULL && own != NULL);
@@ -599,7 +600,7 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
     return 0;
 }
 
-/* If nobody will know it, the task is put in without a future. */
+/* If the caller wants no handle, the task is put in without a future. */
 int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                              hora_future **ret_future)
 {

@@ -16,7 +16,7 @@ struct hora__scheduler {
     hora__atomic continue_periodic;
     hora__atomic watches;      /* whether the clocks are watched; set once */
     hora_decorate_fn decorate; /* these are immutable */
-    bool is_simple;            /* nobody decorates tasks, or oversees them */
+    bool is_simple;            /* it has neither a decorate function nor observers */
     bool shows_timers;         /* a hook, or observation, sees them run; or it is steered */
     struct hora__list roster;  /* see sys/roster.h */
 };
@@ -46,8 +46,8 @@ __attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool
                                                                  const struct hora__scheduled_plan *plan,
                                                                  hora_future **ret_future);
 
-/* As hora_scheduler_schedule_with, but the task is paused until somebody resumes it. HORA_EEMPTY: it would never run, because its trigger or
- * `next` says so, or its end comes first. */
+/* As hora_scheduler_schedule_with, but the task is paused until the caller resumes it. HORA_EEMPTY: it would
+ * never run, because its trigger or `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler,
                                                               const hora_task *task,
                                                               const hora_schedule *spec,
@@ -99,7 +99,7 @@ bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *que
 /* Plan the run after the one that has ended with this code; HORA_NEVER: there is none. */
 hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code);
 
-/* Planned times of it have been passed over, as many as that: tell those who oversee the pool. With no lock held. */
+/* So many of its planned times have been passed over: tell the observer of the pool. With no lock held. */
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count);
 
 /* ---- clocks.c ---- */

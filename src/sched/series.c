@@ -13,7 +13,7 @@
  *                   User code (the body, next, the callbacks) runs without the lock; so what it needs is copied before.
  * Races             Cancel against put_back: the cancel finds nothing in the timer queue, so it is looked at again after
  *                   putting back. Shutdown against put_back: see scheduler.c. After an entry has been put back another
- *                   worker may run and end it at once: so whoever goes on looking needs a reference of its own.
+ *                   worker may run and end it at once: so a worker that goes on looking needs a reference of its own.
  * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
  *                   I2 planned times of a rate are the first one plus multiples of the period, unless it is re-timed
  *                      or backs off.
@@ -740,7 +740,8 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
 
-/* Whether somebody could ask when it ran, or how: not if it runs once and the worker has the only reference, unless a hook is shown it. */
+/* Whether no thread can ask when it ran, or how: it runs once, the worker has the only reference, and no hook is
+ * shown it. */
 static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
 {
     return scheduled->series == NULL && pool->before == NULL && pool->after == NULL &&

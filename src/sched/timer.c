@@ -6,8 +6,8 @@
  *                   is when, and how a timer is stopped.
  * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
  *                   any more.
- * After shutdown    The state is looked at under that lock, and whoever changes the state sweeps the timer queue afterwards. So what was let in is
- *                   seen, and never looked at again.
+ * After shutdown    The state is read under that lock, and a thread that changes the state sweeps the timer queue
+ *                   afterwards. So a timer that was let in is seen, and is never looked at again.
  * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
  *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
  * Observed          On a scheduler that shows its timers, or is steered, none goes by a lane, and what is measured is counted here. */
@@ -162,7 +162,7 @@ int hora_timer_stop(hora_timer *timer)
 static int staff_first(hora_pool *pool)
 {
     int error = hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff(pool);
-    return error == HORA_ESHUTDOWN ? 0 : error; /* the gate is closed then */
+    return error == HORA_ESHUTDOWN ? 0 : error; /* the timer queue is closed then */
 }
 
 static inline int came_in(hora_pool *pool, uint64_t number)
@@ -345,7 +345,7 @@ static int decorate(hora_pool *pool, hora_task *task)
     return 0;
 }
 
-/* The body between begins and ended of those who oversee the scheduler. */
+/* Calls the body between the observer's begins and ended. */
 static int run_body(struct hora__worker *worker)
 {
     assert(worker->taken.task.run != NULL);

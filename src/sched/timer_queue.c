@@ -2,8 +2,8 @@
 /* timer_queue.c - a kind of queue, ordered by time
  *
  * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by
- *                   the time from which they can be taken, and by the time at which they must be. Whoever waits, waits
- *                   for the first that must be taken, and when it is awake everything that can be taken is. So without
+ *                   the time from which they can be taken, and by the time at which they must be. A worker waits
+ *                   for the first that must be taken, and when it is awake it takes all that can be taken. So without
  *                   slack no wake-up is saved, and none is late. Times of different lines are compared by how far off
  *                   they are now: a time of another line is translated to the timer queue's own clock. That holds until the
  *                   clocks part; then who waits is woken, and looks again.
@@ -228,7 +228,7 @@ static void leave(hora_queue *queue)
 }
 
 /* Insert a future into its lane. Returns false if it must take the long way, through the timer queue's lock: the lane has no room, the
- * future is due too soon, or the gate is closed. `now` is when the inserting call began. With `moves_in`, a future that gets in
+ * future is due too soon, or the timer queue is closed. `now` is when the inserting call began. With `moves_in`, a future that gets in
  * starts to hold the timer queue. Any worker may take the future as soon as the lane's lock is free. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
                          const struct hora__offer *offer, bool moves_in)
@@ -459,7 +459,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-/* Whether a change of the clocks has to be taken in first: the leader notices it, and so does whoever becomes leader. */
+/* Whether a change of the clocks has to be taken in first: the leader notices it, and so does a worker that becomes
+ * leader. */
 static bool is_held_up(const struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));

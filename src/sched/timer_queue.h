@@ -3,8 +3,8 @@
  *
  * To the pool it is a work queue like any other: its elements are futures, one can be taken when its time has come,
  * and how threads wait for that is the business of src/queue. A future of a scheduler brings its entry along; for one
- * that was made elsewhere an entry is made, and it is due at once. A task that nobody has a handle of is in it detached, until
- * somebody looks: see detached.h, and detached_mode.c. A timer of the caller's is in it, too, and never becomes a future. */
+ * that was made elsewhere an entry is made, and it is due at once. A task without a handle is in it detached, until
+ * a thread asks to see it: see detached.h. A timer of the caller's is in it, too, and never becomes a future. */
 #ifndef HORA_SCHED_TIMER_QUEUE_H
 #define HORA_SCHED_TIMER_QUEUE_H
 
@@ -112,8 +112,8 @@ uint8_t hora__timer_queue_lane(hora_queue *queue);
 void hora__timer_queue_ref(hora_queue *queue, int lane);
 void hora__timer_queue_unref(hora_queue *queue, int lane);
 
-/* Without the lock: post one that runs once, is out, and that nobody else has seen; `now` is when the call that does so began, by the timer queue's
- * own clock. Whether it is in; else it has to go the long way. */
+/* Without the lock: post a future that runs once, is out, and that only the caller has seen. `now` is when the call
+ * that does so began, by the timer queue's own clock. Whether it is in; else it has to go the long way. */
 bool hora__timer_queue_insert_future(hora_queue *queue, struct hora__scheduled *scheduled, hora_ns now,
                                      const struct hora__offer *offer);
 
@@ -165,7 +165,7 @@ void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry);
 
 /* Put a task in, due at a time of the timer queue's own clock, without a future; `now` is when the call that does so began. By a lane if that is
  * possible, else with the lock. Told is by which number it can be withdrawn. HORA_ENOMEM, HORA_EFULL.
- * HORA_ENOTSUP: the timer queue has been shown, or the gate is closed. */
+ * HORA_ENOTSUP: the timer queue has been shown, or it is closed. */
 __attribute__((warn_unused_result)) int hora__timer_queue_insert_task(hora_queue *queue,
                                                                       const struct hora__offer *offer,
                                                                       hora_ns now, hora_ns due,

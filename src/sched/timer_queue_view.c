@@ -333,7 +333,7 @@ void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry
         hora__timer_queue_remove(timer_queue, entry);
         entry->stage = HORA__SWEPT;
         if (entry->is_foreign)
-            hora__list_remove(&hora__foreign_of(entry)->link); /* nobody finds it any more */
+            hora__list_remove(&hora__foreign_of(entry)->link); /* no thread finds it any more */
     }
     for (int i = 0; i < LINES; i++) {
         hora__timer_heap_save_room(&timer_queue->lines[i].exact);

@@ -5,7 +5,7 @@
  *                   Other zones are hidden in triggers; so `foreign` holds the courses of those tasks, whether they wait or run. All zones
  *                   and such triggers are collected under the timer queue's lock, and refreshed without: files are read then. Afterwards
  *                   all tasks that wait are made due, and a worker asks their trigger again.
- * Races             A trigger is asked without the lock, too. So refreshes are counted: whoever takes a task out of the timer queue, or
+ * Races             A trigger is asked without the lock, too. So refreshes are counted: a thread that takes a task out of the timer queue, or
  *                   makes one, notes the count before it asks, and when the task comes (back) in looks whether it is still the same. It is
  *                   counted up before triggers are collected, for those that are just being made and not yet known: they refresh their zones
  *                   themselves; and again when all have been refreshed.
@@ -71,7 +71,7 @@ static hora_zone *find_locked(hora_queue *queue, const char *name)
     return NULL;
 }
 
-/* Somebody else may have been quicker. Takes over the zone; returns a reference. */
+/* Another thread may have been quicker. Takes over the zone; returns a reference. */
 static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zone *zone)
 {
     assert(zone != NULL && known != NULL);

@@ -3,8 +3,8 @@
  *
  * Most timers are timeouts: a thread starts them and cancels them long before they are due. Such timers need
  * no order, and their threads need no common lock. So each thread inserts into the lane of its CPU, and
- * cancels there. Whoever holds the lock of the store and needs to see everything absorbs the lanes: it moves
- * what is still there into the heap, many nodes at a time. */
+ * cancels there. A thread that holds the lock of the store and needs to see everything absorbs the lanes: it
+ * moves the nodes that are still there into the heap, many at a time. */
 #ifndef HORA_TIMER_LANES_H
 #define HORA_TIMER_LANES_H
 
