@@ -109,6 +109,7 @@ static bool at_end(const struct backlog *backlog, struct hora__position position
 /* Nothing stands in it any more. */
 static void give_back(struct backlog *backlog, struct hora__segment *segment)
 {
+    assert(segment != NULL);
     segment->retired = segment->holders > 0 && !HORA__FAULT(CLAIMS_READ_ANYTHING);
     if (segment->retired)
         return;
@@ -311,6 +312,7 @@ static void join(struct backlog *backlog)
 /* Moves what was posted into the container. */
 static void collect(hora_queue *queue)
 {
+    assert(has_inbox(queue));
     struct backlog *backlog = backlog_of(queue);
     hora__backlog_recall(queue);
     hora__mutex_lock(&backlog->inbox_lock);

@@ -42,6 +42,7 @@ static void show_idleness(hora_pool *pool)
  * them: one of the two sees the other. */
 void hora__pool_booked(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->queue->object.lock));
     if (hora__atomic_load(&pool->idle_watchers) > 0)
         show_idleness(pool);
 }
@@ -49,6 +50,7 @@ void hora__pool_booked(hora_pool *pool)
 /* The same for what has come, which changes nothing unless idleness is shown. */
 void hora__pool_work_came(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->queue->object.lock));
     if (hora__atomic_load(&pool->idle_watchers) > 0 && hora__atomic_load(&pool->shows_idle))
         show_idleness(pool);
 }

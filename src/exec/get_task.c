@@ -34,6 +34,7 @@ static void end_with_queue(hora_pool *pool)
 
 static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)
 {
+    assert(worker->thread == hora__thread_existing() && worker->hold.segment == NULL);
     hora_pool *pool = worker->pool;
     void *entry;
     int error =
@@ -53,6 +54,7 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
 
 static bool begin_waiting_as_last(struct hora__worker *worker)
 {
+    assert(worker->number > 0);
     hora_pool *pool = worker->pool;
     hora__atomic_store(&pool->last_worker, worker->number);
     bool is_last = !hora__pool_queue_is_empty(pool);
@@ -63,6 +65,7 @@ static bool begin_waiting_as_last(struct hora__worker *worker)
 
 void hora__pool_relieve(hora_pool *pool)
 {
+    assert(!hora__mutex_held(&pool->object.lock));
     int last_worker = hora__atomic_load(&pool->last_worker);
     if (last_worker == 0 || HORA__FAULT(POOL_LEAVES_LAST_WORKER) || !hora__pool_queue_is_empty(pool))
         return;
@@ -75,6 +78,7 @@ void hora__pool_relieve(hora_pool *pool)
 
 void *hora__worker_get_task(struct hora__worker *worker)
 {
+    assert(worker->thread == hora__thread_existing() && !hora__worker_is_active(worker));
     hora_pool *pool = worker->pool;
     bool timed_out = false;
     hora__pool_free_excess(pool);

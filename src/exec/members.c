@@ -47,6 +47,7 @@ struct hora__walk hora__walk_back_locked(const struct hora__members *members)
 static struct hora__member *next_forth_locked(const struct hora__members *members,
                                               const struct hora__walk *walk)
 {
+    assert(hora__mutex_held(&members->object->lock) && !walk->back);
     for (struct hora__list *link = members->pending.next; link != &members->pending; link = link->next) {
         struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
         if (member->number > walk->at)
@@ -58,6 +59,7 @@ static struct hora__member *next_forth_locked(const struct hora__members *member
 static struct hora__member *next_back_locked(const struct hora__members *members,
                                              const struct hora__walk *walk)
 {
+    assert(hora__mutex_held(&members->object->lock) && walk->back);
     for (struct hora__list *link = members->pending.prev; link != &members->pending; link = link->prev) {
         struct hora__member *member = HORA__LIST_ENTRY(link, struct hora__member, link);
         if (member->number < walk->at)
@@ -68,6 +70,7 @@ static struct hora__member *next_back_locked(const struct hora__members *members
 
 hora_future *hora__walk_next(struct hora__members *members, struct hora__walk *walk)
 {
+    assert(!hora__mutex_held(&members->object->lock));
     hora_future *future = NULL;
     hora__mutex_lock(&members->object->lock);
     const struct hora__member *member =

@@ -71,6 +71,7 @@ int hora__pool_admission_threads(const void *context)
 
 static int prepare(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->item != NULL && !hora__mutex_held(&queue->object.lock));
     struct hora__ticket *ticket;
     int error = hora__admission_queue_claim(&pool_queue_of(queue)->tasks, put->item, NULL, &ticket);
     if (error == 0)
@@ -80,12 +81,14 @@ static int prepare(hora_queue *queue, struct hora__put *put)
 
 static void discard(hora_queue *queue, struct hora__put *put)
 {
+    assert(put->memory != NULL && !hora__mutex_held(&queue->object.lock));
     hora__admission_queue_unclaim(&pool_queue_of(queue)->tasks, put->memory, put->item);
     put->memory = NULL;
 }
 
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && put->memory != NULL);
     (void)wakes;
     if (queue->size == queue->capacity)
         return HORA_EFULL;
@@ -99,12 +102,14 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
 /* A waiting ticket leaves without running; returns its task. */
 static void *leave(hora_queue *queue, struct hora__ticket *ticket)
 {
+    assert(queue->size > 0 && ticket != NULL);
     queue->size--; /* I1 */
     return hora__admission_queue_remove(&pool_queue_of(queue)->tasks, ticket);
 }
 
 static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     (void)ret_taken;
     if (queue->size == 0)
@@ -121,6 +126,7 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
 
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct hora__ticket *best =
         queue->size > 0 ? hora__admission_best(admission_of(queue), now_of(queue)) : NULL;
@@ -226,6 +232,7 @@ int hora__pool_make_admission_queue(hora_pool *pool, int capacity, const hora_qu
 
 static void end_run(hora_pool *pool, hora_future *future, bool serves)
 {
+    assert(pool->admission != NULL && !hora__mutex_held(&pool->queue->object.lock));
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
@@ -256,6 +263,7 @@ bool hora__pool_run_ended(hora_pool *pool, hora_future *future)
 /* With the lock: whether a ticket that has just been added may begin. */
 static bool may_begin(hora_pool *pool, const struct hora__ticket *ticket, hora_ns now, bool core)
 {
+    assert(hora__mutex_held(&pool->queue->object.lock) && ticket != NULL);
     const struct hora__admission *admission = &pool->admission->admission;
     if (pool->queue->closed)
         return false;
@@ -266,6 +274,7 @@ static bool may_begin(hora_pool *pool, const struct hora__ticket *ticket, hora_n
 /* I1: whether the task begins or not, it does not wait in the end. */
 static int begin(hora_pool *pool, hora_future *future, bool core)
 {
+    assert(pool->kind == NULL && pool->admission != NULL);
     struct hora__ticket *ticket;
     int error = hora__admission_queue_claim(pool->admission, future, NULL, &ticket);
     if (error < 0)
@@ -301,6 +310,7 @@ void hora__pool_run_unbegin(hora_pool *pool, hora_future *future)
 
 static hora_ns help(hora_pool *pool, const hora_future *future, hora_future **ret_future)
 {
+    assert(pool->admission != NULL && ret_future != NULL);
     hora_queue *queue = pool->queue;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
@@ -332,6 +342,7 @@ hora_ns hora__pool_take_out_admitted(hora_pool *pool, hora_future *future, hora_
 /* A future that a worker awaits, and could run now, with a reference; NULL: none. */
 static hora_future *next_awaited(hora_pool *pool)
 {
+    assert(pool->admission != NULL && !hora__mutex_held(&pool->queue->object.lock));
     hora__mutex_lock(&pool->queue->object.lock);
     const struct hora__ticket *ticket = hora__admission_next_awaited(&pool->admission->admission);
     hora_future *future = ticket != NULL ? hora_future_ref(ticket->item) : NULL;
@@ -359,6 +370,7 @@ static bool is_below_core(const hora_pool *pool)
 
 static bool has_task_to_begin(hora_pool *pool)
 {
+    assert(pool->admission != NULL);
     hora__mutex_lock(&pool->queue->object.lock);
     bool has = hora__admission_next(&pool->admission->admission, now_of(pool->queue)) == INT64_MIN;
     hora__mutex_unlock(&pool->queue->object.lock);

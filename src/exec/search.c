@@ -209,6 +209,7 @@ static bool looks_as_it_waits(const struct hora__work_source *source, hora_ns ti
 
 int hora__work_await(hora_queue *queue, hora_ns timeout, struct hora__taken *ret_taken, void **ret_item)
 {
+    assert(!hora__mutex_held(&queue->object.lock) && ret_item != NULL);
     struct hora__work_source *source = hora__work_source_of(queue);
     if (source == NULL)
         return hora_queue_poll_for(queue, timeout, ret_item);
@@ -311,13 +312,13 @@ static void *wait_for_next(struct hora__work_source *source, struct hora__hold *
 void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__taken *ret_taken,
                       struct hora__books *books)
 {
-    struct hora__work_source *source =
-        queue->behaviour != NULL ? HORA__LIST_ENTRY(queue, struct hora__work_source, queue) : NULL;
-    bool claims = source != NULL && source->kind->claims;
     hold->outcome = 0;
     void *item = hold->segment != NULL ? claim(hold, ret_taken) : NULL;
     if (item != NULL)
         return item;
+    struct hora__work_source *source =
+        queue->behaviour != NULL ? HORA__LIST_ENTRY(queue, struct hora__work_source, queue) : NULL;
+    bool claims = source != NULL && source->kind->claims;
     struct hora__wakes wakes;
     wakes.count = 0;
     hora__mutex_lock(&queue->object.lock);
@@ -345,6 +346,7 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
 
 void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books)
 {
+    assert(hold->finished >= 0);
     hora__mutex_lock(&queue->object.lock);
     book_finished(hold, books, 0);
     if (hold->segment != NULL)

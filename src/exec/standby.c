@@ -55,6 +55,7 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
  * that it took. A scheduler with short tasks hardly needs a standby. */
 static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     struct hora__work_source *source = hora__work_source_of(queue);
     if (HORA__SLEEP_IS_EXACT || queue->object.clock->source != NULL)
         return;
@@ -66,6 +67,7 @@ static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *wa
 
 void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter)
 {
+    assert(hora__mutex_held(&queue->object.lock) && waiter != NULL);
     struct hora__work_source *source = hora__work_source_of(queue);
     learn_standby_slack(queue, waiter);
     if (source->standby == waiter)
@@ -82,6 +84,7 @@ void hora__work_resign(hora_queue *queue, const struct hora__waiter *waiter)
 
 hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *self)
 {
+    assert(hora__mutex_held(&queue->object.lock));
     const struct hora__work_source *source = hora__work_source_of(queue);
     if (queue->leader != self && source->standby != self)
         return self->deadline;
@@ -93,6 +96,7 @@ hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *se
 /* Of the takers that do not give up before the time, the one that has slept least is the quickest to be there; NULL: there is none. */
 static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns due)
 {
+    assert(due != HORA_FOREVER);
     for (struct hora__list *link = queue->takers.prev; link != &queue->takers; link = link->prev) {
         struct hora__waiter *taker = HORA__LIST_ENTRY(link, struct hora__waiter, link);
         if (taker->deadline >= due)
@@ -140,6 +144,7 @@ static bool finds_more(hora_queue *queue)
 
 void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes)
 {
+    assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
     do
         cover(queue, wakes);
     while (finds_more(queue));
@@ -148,6 +153,7 @@ void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes)
 /* Who led, if anybody, sleeps on, and may do for the second element. */
 static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint64_t element)
 {
+    assert(due != HORA_FOREVER && queue->leader != self);
     struct hora__work_source *source = hora__work_source_of(queue);
     if (queue->leader != NULL) {
         source->standby = queue->leader;
@@ -161,6 +167,7 @@ static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint
 
 static void stand_by(hora_queue *queue, struct hora__waiter *self)
 {
+    assert(queue->leader != NULL && queue->leader != self); /* I2 */
     struct hora__work_source *source = hora__work_source_of(queue);
     const struct hora__work_kind *kind = hora__work_kind_of(queue);
     if (kind->second_due == NULL || source->watched != NULL)

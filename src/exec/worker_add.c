@@ -84,7 +84,8 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
     hora__object_leave(&pool->object);
 }
 
-/* Some of those that are alive may be about to end, and some that are counted may never start. */
+/* Some of those that are alive may be about to end, and some that are counted may never start. `started` may be
+ * below 0: threads may have ended before those that started them have noted that. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started)
 {
     assert(hora__mutex_held(&pool->object.lock));

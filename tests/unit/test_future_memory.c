@@ -83,12 +83,13 @@ static void check_order(void *arg)
         blocks[i] = new_block();
     for (int i = 0; i < BATCH; i++)
         hora__future_memory_put(HORA__BLOCK_PLAIN_FUTURE, blocks[i]);
-    CHECK_POINTER(hora__future_memory_own(HORA__BLOCK_SCHEDULED_FUTURE), NULL); /* that is other memory */
+    CHECK_POINTER(hora__thread_existing()->free_blocks[HORA__BLOCK_SCHEDULED_FUTURE].first,
+                  NULL); /* that is other memory */
     for (int i = BATCH - 1; i >= 0; i--) {
         CHECK_POINTER(hora__future_memory_get(HORA__BLOCK_PLAIN_FUTURE, SIZE), blocks[i]);
         memset(blocks[i], i, SIZE);
     }
-    CHECK_POINTER(hora__future_memory_own(HORA__BLOCK_PLAIN_FUTURE), NULL);
+    CHECK_POINTER(hora__thread_existing()->free_blocks[HORA__BLOCK_PLAIN_FUTURE].first, NULL);
     for (int i = 0; i < BATCH; i++)
         hora__free(blocks[i]);
 }
