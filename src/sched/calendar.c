@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calendar.c - times at which nothing runs
  *
- * How it works      What is excluded is said in local time: days, and parts of days. Within a span of constant offset local time runs
- *                   like any other; so the end of what excludes a moment is looked for up to the end of the span, and from there on anew.
- *                   Days that are missing or come twice need no care of their own.
+ * Mechanism         Exclusions are in local time: days, and parts of days. Within a span of constant offset,
+ *                   local time runs like any other. So the end of an exclusion is searched up to the end of
+ *                   the span, and from there on anew. Days that are missing or come twice need no special
+ *                   handling.
  * Invariants        I1 every date exists in some year, every window begins and ends in its day or the next.
- *                   I2 some moment of the week is not excluded by weekday or window, and some day of the year not by its date. */
+ *                   I2 some moment of the week is not excluded by weekday or window, and some day of the year
+ *                      not by its date. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -72,7 +74,8 @@ static bool begins_on(const hora_calendar_window *window, int64_t day)
     return window->weekdays == 0 || is_on(window->weekdays, day);
 }
 
-/* The end of the window that holds this second and began today or yesterday; the second itself if there is none. */
+/* The end of the window that contains this second and began today or yesterday; the second itself if there
+ * is none. */
 static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
     assert(window != NULL);
@@ -84,7 +87,7 @@ static int64_t leave_window(const hora_calendar_window *window, int64_t second)
     return second;
 }
 
-/* The end of one of those that exclude this local second; the second itself if none does. */
+/* The end of an exclusion that contains this local second; the second itself if there is none. */
 static int64_t leave(const hora_calendar *calendar, int64_t second)
 {
     int64_t day = hora__floor_div(second, HORA__DAY);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clocks.c - noticing that the machine was suspended or the wall clock set
+/* clocks.c - the machine was suspended, or the wall clock was set
  *
- * How it works      Times of other lines are translated to the scheduler's own clock, which holds as long as the lines
- *                   run side by side. How far they lie apart is kept in the timer queue; the leader compares before and
- *                   after it sleeps, and sleeps so that a set clock wakes it. While they differ, and while the hook is
- *                   told of it, nothing can be taken. The first to see a difference takes it in.
- * Set forward       What has become due by it is taken, as if it were late: the rule for missed runs decides.
- * Set back          A series on the wall clock would be silent until the old time comes again. So each of them is made
- *                   due at once and its worker finds the next time by the clock as it is now; one that a worker has at
- *                   that moment does so when it is put back. What runs once keeps its moment. */
+ * Mechanism         Times of other timelines are translated to the scheduler's own clock. That holds as long
+ *                   as the timelines run side by side. The timer queue keeps their offsets (`seen`). The
+ *                   leader compares before and after it sleeps, and sleeps so that a set clock wakes it.
+ *                   While the offsets differ, and while the observer is told, no task can be taken. The first
+ *                   thread that sees a difference handles it.
+ * Set forward       Tasks that have become due are taken as if they were late: the rule for missed runs
+ *                   decides.
+ * Set back          A series on the wall clock would be silent until the old time comes again. So each is
+ *                   made due at once, and its worker finds the next time by the clock as it is now. A series
+ *                   that a worker has at that moment does so when it is put back. A task that runs once keeps
+ *                   its time. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -19,7 +22,7 @@
 #include "sys/probe.h"
 #include "sys/thread.h"
 
-/* How far the lines have moved by the change, beyond the time that has passed. */
+/* How far each line has moved by the change, beyond the time that has passed. */
 struct change {
     hora_queue *queue;
     hora_ns by[LINES];
@@ -47,7 +50,7 @@ static bool is_stale(struct hora__entry *entry, void *arg)
                                         : hora__scheduled_follows_zone(scheduled);
 }
 
-/* They are moved while no heap is being walked through. */
+/* Entries are moved only after all have been found: moving one changes the heap that is visited. */
 void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
 {
     assert(staleness != HORA__NOT_STALE);
@@ -61,14 +64,14 @@ void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
     }
 }
 
-/* What has parted the clocks since the last look. */
+/* Why the clocks have parted since the last look. */
 struct step {
     hora_ns suspended; /* how long the machine was suspended, */
     hora_ns stepped;   /* and how far the wall clock was set besides; < 0: back */
     int overdue;       /* how many tasks have become due by that */
 };
 
-/* Take the change in; whether there was one. */
+/* Handle a change of the clocks. Returns whether there was one. */
 static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
     assert(timer_queue_of(queue)->base.watched != NULL);
@@ -95,7 +98,7 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     return true;
 }
 
-/* Whether there was a change, and the hook is to be told. */
+/* Handle a change of the clocks. Returns whether there was one that the observer is told of. */
 static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
 {
     struct hora__wakes wakes;
@@ -137,7 +140,7 @@ static void tell(void *arg)
     observer->kind->clock_stepped(observer, step->suspended, step->stepped, step->overdue);
 }
 
-/* The user's function has ended the thread. Without this no task would be taken any more. */
+/* The user's function has ended the thread. Without this, no task could be taken any more. */
 static void teller_ends(void *arg)
 {
     assert(arg != NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* composed_trigger.c - triggers made of others: the first of several, all of several, and one but for what a calendar excludes
+/* composed_trigger.c - triggers made of others: the first of several, all of several, and one with exclusions
  *
  * First of          The earliest answer.
- * All of            The latest answer is a candidate: those that have said an earlier time are asked for their first time
- *                   from there on, until all say the same. So it takes as many rounds as there are moments that one names and another
- *                   does not; they are bounded.
- * Excluding         An answer that is excluded is asked for anew, from the end of what excludes it if the trigger can be asked that
- *                   way. */
+ * All of            The latest answer is a candidate. Triggers with an earlier answer are asked for their
+ *                   first time from there on, until all agree. That takes as many rounds as there are moments
+ *                   that one names and another does not; the rounds are limited.
+ * Excluding         If an answer is excluded, the trigger is asked again: from the end of the exclusion, if
+ *                   it can be asked that way. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_trigger.c - the times of an expression in a zone
- *
- * All there is to decide is from where the next time is looked for. Spring's four modes are lenient and fixed, each with
- * or without a moment to resume from. If nothing has been run or planned, that is this moment, or now; else the end of the
- * last run, or its planned time. While a search goes on for times that have passed, the planned time runs ahead of the end of the last
- * run: so the later one counts, with lenient, too.
- *
- * What lies more than a minute ahead of now was run before the clock was set back: it counts as if it had been just before now. */
+/* cron_trigger.c - the times of a cron expression in a zone The only decision is where the search for the
+ * next time starts. Spring's four modes are lenient and fixed, each with or without a moment to resume
+ * from. If no run took place or was planned, the search starts at that moment, or now; else at the end of
+ * the last run, or at its planned time. While missed times are searched, the planned time runs ahead of
+ * the end of the last run. So the later of the two counts, also in lenient mode. A time more than a minute
+ * ahead of now is from before the clock was set back. It counts as if it were just before now. */
 #include <assert.h>
 #include <stddef.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* declaration.c - read a declaration: its texts, its rules, and what is wrong with it
+/* declaration.c - reads a declaration: its texts, its rules, and what is wrong with it
  *
- * How it works      First placeholders are replaced, and what is empty then is forgotten; then durations are read, so that of each
- *                   thing there is one value; then the rules of hora/registrar.h are looked at; last the schedule is put together, with
- *                   expression and zone as a trigger.
- * Placeholders      ${name} and ${name:default}. The result grows in one block of fixed size. A name may contain
- *                   placeholders. It is put together at the end of the result, looked up, and removed; then its
- *                   value, or its default, is put there in the same way. The depth is limited, since a text that
- *                   names itself would never end. The length is limited, since a text can name others many times. */
+ * Order          First, placeholders are replaced, and texts that are empty then are ignored. Then durations
+ *                are read, so that each setting has one value. Then the rules of hora/registrar.h are
+ *                checked. Last, the schedule is put together, with expression and zone as a trigger.
+ * Placeholders   ${name} and ${name:default}. The result grows in one block of fixed size. A name may contain
+ *                placeholders. It is put together at the end of the result, looked up, and removed; then its
+ *                value, or its default, is put there in the same way. The depth is limited, since a text that
+ *                names itself would never end. The length is limited, since a text can name others many
+ *                times. */
 #include "sched/declaration.h"
 
 #include <hora/clock.h>
@@ -373,7 +374,8 @@ static int read_cron(const struct reading *reading, hora_cron **ret_cron)
     return error;
 }
 
-/* With rules every time counts, and they say what becomes of those that are missed; without, what passes during a run is dropped. */
+/* With a schedule of its own, every time counts, and its rules decide about missed ones; without, times
+ * that pass during a run are dropped. */
 static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hora_zone *zone,
                              hora_trigger **ret_trigger)
 {
@@ -426,7 +428,8 @@ static int make_periodic(const struct reading *reading, hora_ns period, bool at_
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
-/* The trigger that says in words what it is; for those with trigger and cron the one that they are scheduled with. */
+/* The trigger that describes the declaration; for trigger and cron it is the one that the task is
+ * scheduled with. */
 static int make_words(const struct reading *reading, struct hora__declared *declared)
 {
     assert(declared->in_words == NULL);
@@ -447,7 +450,7 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
     }
 }
 
-/* The caller's may not live as long. */
+/* Copy the options: the caller's may not live as long. */
 static int copy_terms(const struct reading *reading, struct hora__declared *declared)
 {
     assert(declared->terms == NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* declaration.h - turns a declaration into a schedule, or into a sentence that says why not */
+/* declaration.h - reads a declaration: the result is a schedule, or a sentence that says what is wrong */
 #ifndef HORA_SCHED_DECLARATION_H
 #define HORA_SCHED_DECLARATION_H
 
 #include <hora/registrar.h>
 
-/* Who knows the values of placeholders. */
+/* Looks up the values of placeholders. */
 struct hora__resolver {
     hora_resolve_fn resolve; /* NULL: a placeholder is an error */
     void *context;
@@ -21,7 +21,7 @@ enum hora__declared_kind {
     HORA__DECLARED_DISABLED,
 };
 
-/* A declaration that has been understood. */
+/* A declaration that was read. */
 struct hora__declared {
     enum hora__declared_kind kind;
     const char *name;         /* as it was given; NULL: none */
@@ -37,10 +37,11 @@ __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora
                                                                struct hora__declared *ret_declared,
                                                                hora_error *reason);
 
-/* Give its references back. May call user code. */
+/* Release its references. May call user code. */
 void hora__declared_clear(struct hora__declared *declared);
 
-/* Write a sentence about a task: name (file:line): what "quoted": detail. All but `what` may be NULL, and so may the error. */
+/* Write a sentence about a task: name (file:line): what "quoted": detail. All but `what` may be NULL, and
+ * so may the reason. */
 struct hora__complaint {
     const char *field;  /* static; NULL: none */
     const char *what;   /* is wrong */

@@ -131,8 +131,8 @@ bool hora__timer_queue_runs_timer(const struct hora__timer *timer);
  * Meanwhile `stopping` counts the caller. Returns a hora_cancel. */
 int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread);
 
-/* A worker begins, and ends: in between other threads see which timer it has taken. hora__timer_queue_ran: see
- * struct hora__queue_kind. */
+/* A worker begins, and ends: in between other threads see which timer it has taken. hora__timer_queue_ran:
+ * see struct hora__queue_kind. */
 void hora__timer_queue_worker_begins(hora_queue *queue, struct hora__timer_run *run);
 void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *run);
 void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instants_trigger.c - at given moments, each once: one that has passed does not come again if the clock is set back
+/* instants_trigger.c - given moments, each once: a moment that has passed does not come again if the clock is set back
  *
- * Invariant         I1 the moments are in strictly rising order. */
+ * Invariants        I1 the moments are in strictly rising order. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlap.c - runs of one series that overlap; see overlap.h
+/* overlap.c - overlapping runs of a series; see overlap.h
  *
- * The task          belongs to the overlap, which counts who needs it: the series until it is done, and each member. When
- *                   the last one is through, the task is dropped: so not while a body runs, even if the series has
- *                   been over for long. The memory of the overlap is part of the series', to which each member has a reference.
- * Cancelling        The series is cancelled like any other. Members that have not begun then never do, and with
- *                   interrupt, those who are running are interrupted: a listener on the series does that. A run
- *                   that joins looks afterwards whether the series is done, so one of the two sees the other.
- * The end           By count or end there is no next time: then the series is not put back, and its books stay open
- *                   until the last member has ended; that one completes it. By failure it is taken out of the timer queue at once.
- * Invariants        I1 series->running is the number of members that have not ended, and at most overlap_max.
- *                   I2 the series' entry is in the timer queue, with a worker, or closing is set and the last member ends it. */
+ * The task          belongs to the overlap, which counts its users: the series until it is done, and each
+ *                   run. The last user drops the task, so it is never dropped while a body runs, even if the
+ *                   series was over long before. The overlap lives as long as the series, and each run has a
+ *                   reference to that.
+ * Cancelling        The series is cancelled like any other. Then runs that have not begun never do, and with
+ *                   interrupt, a listener on the series interrupts the running ones. A run that joins checks
+ *                   afterwards whether the series is done, so one of the two sees the other.
+ * The end           When count or end leave no next time, the series is not put back, and its books stay open
+ *                   until the last run has ended, which completes it. A failure takes it out of the timer
+ *                   queue at once.
+ * Invariants        I1 series->running is the number of runs that have not ended, and at most overlap_max.
+ *                   I2 the series' entry is in the timer queue, or with a worker, or closing is set and the
+ *                      last run ends it. */
 #include "sched/overlap.h"
 
 #include <assert.h>
@@ -25,21 +28,20 @@ struct hora__overlap {
     hora__atomic users;                 /* of the task; 0: it has been dropped */
     hora_task task;                     /* immutable */
     struct hora__listener listener;     /* on the series */
-    struct hora__list overlapping_runs; /* those that run; guarded by the timer queue's lock */
-    bool closing;                       /* there is no next time; likewise */
+    struct hora__list overlapping_runs; /* runs that have not ended; guarded by the timer queue's lock */
+    bool closing;                       /* there is no next time; guarded by the same lock */
 };
 
 struct overlapping_run {
     hora_future future;                /* first: they begin at the same address */
-    struct hora__scheduled *scheduled; /* a reference */
+    struct hora__scheduled *scheduled; /* the series, with a reference */
     hora_ns planned;
-    struct hora__list link; /* among the overlap's; guarded by the timer queue's lock */
-    bool told;              /* to stop; likewise */
-    struct hora__ticket
-        *ticket; /* in the same memory; takes over from that of the series. NULL: no admission */
+    struct hora__list link;      /* among the runs of the overlap; guarded by the timer queue's lock */
+    bool told;                   /* to stop; guarded by the same lock */
+    struct hora__ticket *ticket; /* in the same memory; takes over from the series. NULL: no admission */
 };
 
-struct admitted_member {
+struct admitted_run {
     struct overlapping_run overlapping;
     struct hora__ticket ticket;
 };
@@ -92,7 +94,7 @@ static void leave(void *arg)
         overlap->task.drop(overlap->task.arg);
 }
 
-/* Whether the task is still there, and will be until the caller leaves. */
+/* Start to use the task. Returns false if it has been dropped. */
 static bool enter(struct hora__overlap *overlap)
 {
     for (;;) {
@@ -104,7 +106,7 @@ static bool enter(struct hora__overlap *overlap)
     }
 }
 
-/* A member that has not been told yet, with a reference; NULL: none. */
+/* A run that has not been told to stop, with a reference; NULL: none. */
 static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
 {
     struct overlapping_run *found = NULL;
@@ -123,7 +125,7 @@ static struct overlapping_run *next_to_tell(struct hora__scheduled *scheduled)
     return found;
 }
 
-/* The series is done. If by its count or end, no run is left to be told. */
+/* The series is done: tell its runs. If it reached its count or end, no run is left. */
 static void series_done(hora_future *future, void *context)
 {
     assert(context != NULL);
@@ -192,7 +194,7 @@ static void destroy_overlapping(struct hora__object *object)
     (void)hora_future_unref(&scheduled->future);
 }
 
-/* A member for a planned time, not among the others yet; NULL: no memory, or the task is gone already. */
+/* Make a run for a planned time, which has not joined yet; NULL: no memory, or the task has been dropped. */
 static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled, hora_ns planned)
 {
     assert(scheduled->series->overlap != NULL);
@@ -205,7 +207,7 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
     task.drop = NULL;
     bool is_admitted = hora__timer_queue_admission(scheduled->queue) != NULL;
     struct overlapping_run *overlapping =
-        hora__alloc(1, is_admitted ? sizeof(struct admitted_member) : sizeof *overlapping);
+        hora__alloc(1, is_admitted ? sizeof(struct admitted_run) : sizeof *overlapping);
     if (overlapping == NULL ||
         hora__future_init(&overlapping->future, &task, scheduled->future.object.clock, false) < 0) {
         hora__free(overlapping);
@@ -219,7 +221,7 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
     overlapping->planned = planned;
     hora__list_init(&overlapping->link);
     if (is_admitted) {
-        overlapping->ticket = &((struct admitted_member *)overlapping)->ticket;
+        overlapping->ticket = &((struct admitted_run *)overlapping)->ticket;
         hora__ticket_init(overlapping->ticket, NULL, 0, HORA__LEVEL_NORMAL);
     }
     return overlapping;
@@ -229,7 +231,8 @@ static struct overlapping_run *overlapping_new(struct hora__scheduled *scheduled
 
 enum joining { JOINS, IS_SKIPPED, IS_HELD };
 
-/* Whether there is room for one more, which then counts as running. Held: the series was paused or re-timed meanwhile. */
+/* Join the runs of the series, if one more is allowed. IS_HELD: the series was paused or re-timed
+ * meanwhile. */
 static enum joining join(hora_pool *pool, struct hora__scheduled *scheduled,
                          struct overlapping_run *overlapping, hora_ns planned)
 {
@@ -269,8 +272,8 @@ static bool is_last(hora_pool *pool, struct hora__scheduled *scheduled)
     return last || hora__series_next(pool, scheduled, 0) == HORA_NEVER;
 }
 
-/* No time follows: the run that ends last closes the series. Returns whether no run is left, so that the caller
- * closes it. */
+/* No planned time is left: the run that ends last closes the series. Returns true if that is the caller,
+ * since none runs. */
 bool hora__overlap_close(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series->overlap != NULL);
@@ -291,7 +294,7 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     return nobody;
 }
 
-/* Put the series back, or close it. Whether the caller still has it, and is to end its books. */
+/* Put the series back, or close it. Returns whether the caller still has it, and closes its books. */
 static bool series_goes(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     if (is_last(pool, scheduled))
@@ -335,7 +338,7 @@ void hora__overlap_change(struct hora__scheduled *scheduled, const struct hora__
 
 /* ---- running ---- */
 
-/* A failure has ended the series: it runs no more. */
+/* A failure ends the series: it does not run any more. */
 static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int code)
 {
     assert(code != 0);
@@ -343,7 +346,7 @@ static void fail_series(hora_pool *pool, struct hora__scheduled *scheduled, int 
         hora__pool_entry_ended(pool, &scheduled->future);
 }
 
-/* Whether this was the last one of a series that has no other time. */
+/* Leave the runs of the series. Returns whether this was the last one, with no planned time left. */
 static bool part(struct overlapping_run *overlapping)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;
@@ -359,7 +362,7 @@ static bool part(struct overlapping_run *overlapping)
     return last;
 }
 
-/* No other run follows: this one decides about the outcome, as the last one does without overlap. */
+/* The last run decides the outcome of the series, as without overlap. */
 static void complete_series(struct overlapping_run *overlapping, int code)
 {
     assert(overlapping != NULL);
@@ -374,7 +377,7 @@ static void complete_series(struct overlapping_run *overlapping, int code)
         scheduled->task.drop_result(result);
 }
 
-/* Close the books of a member that has ended with this code. One that never began has not failed. */
+/* Close the books of a run that has ended with this code. A run that did not begin has not failed. */
 static void overlapping_ends(hora_pool *pool, struct overlapping_run *overlapping, bool began, int code)
 {
     struct hora__scheduled *scheduled = overlapping->scheduled;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* periodic_trigger.c - again and again, at a rate or with a gap
- *
- * A rate needs only the last planned time, a gap the end of the last run. A gap that is asked before the end of a run goes on from its
- * planned time; before the first run it has no other time than that one. If the clock was set back, a rate goes on with its own
- * times, and a gap begins anew. */
+/* periodic_trigger.c - a fixed rate, or a fixed delay after each run A rate needs only the last planned
+ * time, a delay the end of the last run. A delay that is asked before a run has ended continues from its
+ * planned time; before the first run it has no other time than that. If the clock was set back, a rate
+ * continues with its own times, and a delay starts anew. */
 #include <assert.h>
 #include <stddef.h>
 

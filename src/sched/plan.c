@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the arithmetic of schedules
  *
- * Rates        Planned times are planned + k * every. When the task is looked at, those with k = 0 .. last have passed. Of these
- *              the first ones may be beyond the grace period; of the rest the rule for missed runs takes one to begin with, and
- *              whatever comes before that one is skipped. What comes after it will be looked at again after the run.
- * Functions    The same, but the times are only known one by one: so the function is asked for the next until it
- *              answers with one that lies ahead. An answer that does not move on ends the search. If there are too many, since a clock
- *              that began in 1970 was set, the latest ones are looked for from now backwards, further and further.
+ * Rates        Planned times are planned + k * every. When the task is looked at, those with k = 0 .. last
+ *              have passed. The first of these may be beyond the grace period. Of the rest, the rule for
+ *              missed runs selects one to begin with, and all before that one are skipped. Those after it are
+ *              looked at again after the run.
+ * Triggers     The same, but the times are only known one by one: the trigger is asked for the next one until
+ *              its answer lies ahead of now. An answer that does not move on ends the search. If there are
+ *              too many, for example because a clock that started in 1970 was set, the search goes backwards
+ *              from now in growing steps.
  * Saturation   A sum that would overflow is HORA_FOREVER, which never comes. */
 #include "sched/plan.h"
 
@@ -92,7 +94,7 @@ static hora_ns ask(const hora_schedule *spec, const hora_trigger_context *contex
     return hora__plan_ask(spec, &then);
 }
 
-/* How many times after `planned` have passed as well, as far as they are counted. */
+/* How many times after `planned` have passed, too; at most `most`. */
 static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                            int64_t most)
 {
@@ -106,7 +108,8 @@ static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context
     return most;
 }
 
-/* Of times that have passed, and are too many to be counted, one from which on there are at least `wanted`, and not many more. */
+/* A passed time from which on there are at least `wanted` passed times, and not many more, when there are
+ * too many to count. */
 static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                     int64_t wanted)
 {
@@ -125,7 +128,7 @@ static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
     return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
 }
 
-/* By the rule for missed runs alone: how many times are passed over, if `last` more than the first have passed. */
+/* How many times the rule for missed runs skips, if `last` more than the first have passed. */
 static int64_t aim_of(const hora_schedule *spec, int64_t last)
 {
     assert(last >= 0);
@@ -217,7 +220,8 @@ static uint64_t hash(const char *text)
     return value;
 }
 
-/* The hash's upper bits are well mixed only after one more round: names often differ in their last character alone. */
+/* The hash's upper bits are well mixed only after one more round: names often differ in their last
+ * character alone. */
 static uint64_t mix(uint64_t value)
 {
     value ^= value >> 33;

@@ -5,14 +5,15 @@
 
 #include <hora/scheduler.h>
 
-/* What the first planned time of a task that is due means at this moment. */
+/* What to do about the first planned time of a task that is due. */
 struct hora__decision {
     bool runs;       /* a run begins now, for this planned time; else the task waits for it */
     hora_ns planned; /* HORA_FOREVER: there is none */
     int64_t skipped; /* planned times that are passed over */
 };
 
-/* Of a rate: which of the times planned, planned + every, ... that have passed are made up. `now` is not before planned. */
+/* For a rate: which of the passed times planned, planned + every, ... are made up for. `now` is not before
+ * planned. */
 struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now);
 
 /* Ask the trigger, or the function. */
@@ -21,15 +22,15 @@ hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *co
 /* Whether it can be asked for the times after any moment. */
 bool hora__plan_asks_for_moments(const hora_schedule *spec);
 
-/* Of these: the same, asking for one time after the other. */
+/* For a trigger or function: the same, asking for one time after the other. */
 struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
                                        hora_ns planned);
 
-/* Of a task that runs once, or at a distance from the run before: only that it may be too late. */
+/* For a task that runs once, or after a fixed delay: it may only be too late. */
 struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
 
-/* What is to run may come too late, by a limit that is no rule of the schedule: then that run, and those after it that do, too, are dropped.
- * Returns how many. `every` is that of a rate or gap. */
+/* A run may be too late by a limit outside of the schedule. Drop it, and those after it that are too late,
+ * too. Returns how many. `every` is that of a rate or delay. */
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__decision *decision);
 

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registrar.c - tasks are declared, and scheduled when there is a scheduler
+/* registrar.c - tasks are declared, and scheduled once there is a scheduler
  *
- * How it works      Scheduling calls user code and takes locks of the scheduler, so it is done without the registrar's lock, in two
- *                   steps: every task is put on the scheduler paused (hora__registration_hold); then, under the lock and if
- *                   nothing stands against it, all count from one moment on (commit), and are let go, in order (begin).
- * Add against bind  What is declared while a thread binds is found by that thread before it commits; it looks again until
- *                   there is nothing that it has not held. What is declared after that finds a scheduler.
- * Close             From the moment that the state says so nothing is committed any more; who was about to takes back what it holds.
+ * Mechanism         Scheduling calls user code and takes locks of the scheduler. So it is done without the
+ *                   registrar's lock, in two steps. First, every task is scheduled, paused
+ *                   (hora__registration_hold). Then, under the lock and if nothing prevents it, all count
+ *                   from one moment on (commit), and begin, in order.
+ * Add against bind  A thread that binds finds tasks that are declared meanwhile before it commits: it looks
+ *                   again until it holds all of them. A task that is declared after that finds a scheduler.
+ * Close             Once the state is CLOSED, nothing is committed. A thread that was about to unschedules
+ *                   what it holds.
+ * Functions         HORA_SCHEDULED_FUNCTION leaves a pointer to each function in a section of its own. The
+ *                   linker tells where that begins and ends in a program or library. So no code runs before
+ *                   main, and there is no list that could change.
  * Invariants        I1 BOUND: no registration is DECLARED.
  *                   I2 the list only grows; registrations live as long as the registrar.
  *                   I3 only one thread is between UNBOUND and BOUND.
- * Lock              object.lock (rank OBJECT), never together with another object's. */
+ * Lock              object.lock (rank OBJECT), never together with the lock of another object. */
 #include "sched/registrar.h"
 
 #include <assert.h>
@@ -81,7 +86,7 @@ static void unlock(hora_registrar *registrar)
     hora__mutex_unlock(&registrar->object.lock);
 }
 
-/* The task of this number; NULL: there is none. */
+/* The registration with this index; NULL: there is none. */
 static hora_registration *at(hora_registrar *registrar, int index)
 {
     assert(registrar != NULL);
@@ -133,8 +138,8 @@ static void append_locked(hora_registrar *registrar, hora_registration *registra
            is_disabled(registration)); /* I1; those are ended at once */
 }
 
-/* Append all: 0. Or, if they have to be scheduled first: 1, and the scheduler, with a reference, since the registrar may be closed
- * meanwhile. */
+/* Append all: returns 0. Returns 1 if they have to be scheduled first, and the scheduler, with a
+ * reference, since the registrar may be closed meanwhile. */
 static int try_append(hora_registrar *registrar, hora_registration **batch, int count, bool are_held,
                       hora_scheduler **ret_scheduler)
 {
@@ -242,7 +247,7 @@ static int begin_binding(hora_registrar *registrar)
     return error;
 }
 
-/* The first task of this kind from a number on that is to be scheduled and is not held yet. */
+/* The first task of this kind, from an index on, that is to be scheduled and is not held yet. */
 static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__declared_kind kind, int *index)
 {
     assert(*index >= 0);
@@ -283,7 +288,7 @@ static bool all_are_held_locked(const hora_registrar *registrar)
     return true;
 }
 
-/* From now on it is bound: 0, and how many tasks that concerns; 1: some have come meanwhile. */
+/* Bind the registrar. 0, and the number of tasks; 1: some were declared meanwhile. */
 static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, int *ret_count)
 {
     assert(scheduler != NULL && (own == NULL || own == scheduler));
@@ -315,7 +320,7 @@ static void begin_all(hora_registrar *registrar, int count)
         }
 }
 
-/* Nothing is bound. Whatever went wrong, if it has been closed meanwhile then that is why. */
+/* Binding failed: unschedule all. If the registrar was closed meanwhile, that is the reason. */
 static int take_back(hora_registrar *registrar, int error)
 {
     assert(error < 0);
@@ -378,7 +383,8 @@ int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler, ho
 
 /* ---- end ---- */
 
-/* Close it, unless this thread would wait for itself. The scheduler of its own comes with a reference. */
+/* Close the registrar, unless this thread would wait for itself. *ret_own is its own scheduler, with a
+ * reference. */
 static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler **ret_own)
 {
     assert(hora__mutex_held(&registrar->object.lock));
@@ -394,7 +400,7 @@ static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler
     return 0;
 }
 
-/* Interrupts are kept for later. */
+/* Shut the scheduler down and wait. An interrupt is restored afterwards. */
 static void end_scheduler(hora_scheduler *own, hora_thread *thread)
 {
     assert(own != NULL);
@@ -500,7 +506,7 @@ static hora_task task_of(const hora_scheduled_function *function)
     };
 }
 
-/* Understand all of them; how many there are. */
+/* Read all declarations. *ret_count is how many there are. */
 static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
                     hora_registration **batch, hora_error *reason, int *ret_count)
 {

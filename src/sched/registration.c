@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.c - a declared task: its life, and what its handle can say
+/* registration.c - a declared task: its life, and the functions of its handle
  *
- * Who owns arg      While it is DECLARED the registration; the thread that ends it then, under the lock, drops arg. Once it is SCHEDULED its
- *                   future does, and drops arg as the futures of all tasks do.
- * Holding           It is put on a scheduler paused, under a task of hora's own whose arg is a tie. Nothing of the user's runs by
- *                   that, so it can be taken off again. Only when all that belongs together is held the ties are made firm, and the
- *                   futures resumed.
- * Ties              The future may be over before it is decided whether it counts, because its scheduler ends. So the tie has two
- *                   parties, the decision and the end of the future, and the second of them cleans up.
- * Invariants        I1 arg is dropped exactly once: by who takes it from DECLARED to ENDED, or through a tie that is firm.
- *                   I2 run of the user is called only through a tie that is firm.
+ * Who owns arg      While the task is DECLARED, its registration does; the thread that ends it, under the
+ *                   lock, drops arg. Once it is SCHEDULED, its future does, and drops arg as the futures of
+ *                   all tasks do.
+ * Holding           The task is scheduled paused, under a task of hora's own whose arg is a tie. That runs no
+ *                   user code, so it can be unscheduled again. Only when all tasks that belong together are
+ *                   held, the ties become firm, and the futures are resumed.
+ * Ties              The future may end before the decision whether it counts, because its scheduler ends. So
+ *                   a tie has two parties, the decision and the end of the future. The second of them frees
+ *                   it.
+ * Invariants        I1 arg is dropped exactly once: by the thread that changes DECLARED to ENDED, or through
+ *                   a firm tie.
+ *                   I2 the user's function is called only through a firm tie.
  *                   I3 held and tie are set exactly while the attempt is HELD. */
 #include <assert.h>
 #include <stddef.h>
@@ -269,7 +272,7 @@ hora_future *hora_registration_future(hora_registration *registration)
     return future;
 }
 
-/* What its future says of itself, and what the clocks show at about that moment. */
+/* The schedule of its future, and the clocks at about that moment. */
 struct look {
     hora_schedule_info info;
     hora_ns now; /* of the clock of its schedule */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_with.c - scheduling by a schedule (hora_schedule)
  *
- * Check      A schedule that cannot work, or of which a part would have no effect, is refused with a reason. An
- *            expression becomes a trigger.
+ * Check      A schedule that cannot work, or of which a part would have no effect, is refused with a reason.
+ *            An expression becomes a trigger.
  * Plan       The schedule is translated into a plan of the first run and those after it. */
 #include <assert.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduled.c - the beginning and end of a scheduled future, and what can be asked of it */
+/* scheduled.c - scheduled futures: making and destroying them, and queries about their schedule */
 #include "sched/scheduled.h"
 
 #include <assert.h>
@@ -28,7 +28,7 @@ const hora_schedule hora__jdk_rules = {
     .failure = HORA_FAILURE_STOP,
 };
 
-/* A trigger knows nothing of the offset: to it, everything happens so much earlier. */
+/* Triggers do not know the offset: for them, everything happens that much earlier. */
 static hora_ns without_offset(const struct hora__series *series, hora_ns time)
 {
     assert(series->offset >= 0);
@@ -57,8 +57,8 @@ static void free_series(struct hora__series *series)
     hora__free(series);
 }
 
-/* What the timer queue knows of it, although it is in none of its heaps. No other thread looks at it
- * any more; but those that are linked beside it may leave at the same time. */
+/* Remove what the timer queue still knows of a future that is in none of its heaps. No other thread looks
+ * at this future; but its neighbours in the list of zones may leave at the same time. */
 static void leave_timer_queue(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
@@ -76,7 +76,7 @@ static void leave_timer_queue(struct hora__scheduled *scheduled)
     hora__mutex_unlock(&queue->object.lock);
 }
 
-/* Apart, since most that run once have no course. */
+/* Not inlined, since most futures that run once have no series state. */
 __attribute__((noinline)) static void destroy_with_series(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
@@ -109,7 +109,7 @@ static bool needs_series(const struct hora__scheduled_plan *plan)
     return plan->copies_rules || plan->trigger != HORA__ONCE || plan->extra != NULL;
 }
 
-/* NULL: there is no memory. */
+/* Make the series state. NULL: no memory. */
 static struct hora__series *new_series(struct hora__scheduled *scheduled,
                                        const struct hora__scheduled_plan *plan)
 {
@@ -249,7 +249,7 @@ hora_ns hora__scheduled_lateness(struct hora__scheduled *scheduled)
     return hora__ns_sub(hora__timer_queue_now(scheduled->queue, hora__scheduled_line(scheduled)), planned);
 }
 
-/* How far off it is by now. */
+/* How far off its due time is now. */
 static hora_ns distance(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -317,7 +317,7 @@ static hora_ns next_of(const struct hora__scheduled *scheduled)
     return hora__scheduled_due(scheduled);
 }
 
-/* What has happened to one without a course. */
+/* Describe a task without a series state. */
 static void tell_single(const struct hora__scheduled *scheduled, hora_schedule_info *info)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));

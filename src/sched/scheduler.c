@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.c - a pool whose queue is an timer queue
+/* scheduler.c - a pool whose work source is a timer queue
  *
- * The way in        Every task is put into the timer queue, also one that is to run at once; then there is made sure of a
- *                   worker. No worker ever starts with a task. The state is looked at before and after, as in
- *                   execute.c: what shutdown does not let run is cancelled then, not rejected, since it had been accepted.
- * After shutdown    lets_run is asked when a task is put in, when it is about to run, and when it is put back; and
- *                   once for all by the sweep. A thread that changes the state or a rule does that first and then
- *                   sweeps; a thread that puts a task in does that first and then looks. So one of the two sees the
- *                   other.
- * Watching          The clocks are watched once a task is scheduled on another line than the scheduler's own, or if
- *                   a listener wants to be told. */
+ * Submission        Every task goes into the timer queue, even if it is due at once. Then the caller makes
+ *                   sure that there is a worker. No worker starts with a task. The pool's state is checked
+ *                   before and after, as in execute.c: a task that shutdown does not let run has been
+ *                   accepted, so it is cancelled, not rejected.
+ * After shutdown    lets_run is asked when a task is put in, when it is about to run and when it is put back,
+ *                   and the sweep asks it once for all tasks. A thread that changes the state or a rule does
+ *                   so first and then sweeps. A thread that puts a task in does so first and then looks. So
+ *                   one of the two sees the other.
+ * Without future    A task that runs once by the rules of the JDK's calls, and whose future the caller did
+ *                   not ask for, cannot be cancelled, awaited or changed. It takes a quarter of the memory of
+ *                   a future. If no hook sees futures, it goes into the timer queue detached (detached.h).
+ *                   Before another thread looks at the entries, hora__pool_show turns all detached tasks into
+ *                   futures. The pool's state is checked under the lock by which the task comes in, so the
+ *                   sweep after a change of state finds it.
+ * Clocks            are watched once a task is scheduled on another timeline than the scheduler's own, or if
+ *                   an observer asks for it. */
 #include "sched/scheduler.h"
 
 #include <assert.h>
@@ -89,7 +96,7 @@ int hora__scheduler_staff(hora_pool *pool)
 
 /* ---- the way in ---- */
 
-/* Take back what has just been queued, if it is still there, as cancelled. */
+/* Withdraw and cancel a task that has just been queued. Returns whether it was still there. */
 static bool cancel_queued(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -100,7 +107,8 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
     return true;
 }
 
-/* After queueing: it may have to go again. If it is not there any more, another thread has dealt with it. */
+/* After queueing: the task may have to be withdrawn. If it is not there any more, another thread has
+ * handled it. */
 static int look_again(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -134,7 +142,7 @@ static int place(hora_pool *pool, hora_future *future)
     return error;
 }
 
-/* Place a future that only the caller has seen. */
+/* Place a future that no other thread has seen. */
 static int place_fresh(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -146,8 +154,8 @@ static int place_fresh(hora_pool *pool, hora_future *future)
 
 /* ---- the short way in ---- */
 
-/* Post a task that runs once: whether that was done. It is let in only while the pool is running, so unlike others it never has to be taken
- * back. */
+/* Insert a task that runs once into a lane. Returns whether that was done. The lane accepts it only while
+ * the pool is running, so it never has to be withdrawn. */
 static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->queue == pool->queue);
@@ -179,7 +187,7 @@ static bool needs_no_news(const void *context)
     return hora__pool_needs_no_news(context);
 }
 
-/* As long as it is in the lane the pool cannot end. */
+/* While a task is in a lane, the pool cannot end. */
 static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
 {
     assert(owner != NULL && future != NULL);
@@ -188,7 +196,7 @@ static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
     return scheduled != NULL && hora__timer_queue_cancel_in_lane(scheduled, needs_no_news, pool);
 }
 
-/* If the scheduler has a decorate function, the task is copied for it. */
+/* If the scheduler has a decorator, copy the task and decorate the copy. */
 static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
 {
     assert(task != NULL && *task != NULL && own != NULL);
@@ -201,7 +209,7 @@ static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
     return error < 0 ? error : own->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* What is executed or submitted is due at once. */
+/* The plan of a task that is executed or submitted: it is due at once. */
 static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
 {
     hora_ns now = hora_clock_now(pool->object.clock);
@@ -212,7 +220,7 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
                                          .planned = now};
 }
 
-/* Apart, so that those who need nothing of it do not pay for it. */
+/* Not inlined, so that tasks without options do not pay for it. */
 __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora_task *task,
                                                      const struct hora__scheduled_plan *plan,
                                                      struct hora__scheduled **ret_scheduled)
@@ -229,7 +237,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
     return error;
 }
 
-/* Make a scheduled future, with what its terms and observation need. */
+/* Make a scheduled future, with the extra data that its options or an observer need. */
 static inline int make_scheduled(hora_pool *pool, const hora_task *task,
                                  const struct hora__scheduled_plan *plan,
                                  struct hora__scheduled **ret_scheduled)
@@ -328,7 +336,8 @@ static bool needs_no_futures(const struct hora__scheduler *scheduler)
     return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
-/* No worker exists, and none can be started: take the task or timer back. If it is not there any more, another thread has dealt with it. */
+/* No worker exists, and none can be started: withdraw the task or timer. If it is not there any more,
+ * another thread has handled it. */
 static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 {
     assert(error < 0);
@@ -551,13 +560,14 @@ int hora_scheduler_new_single(const hora_scheduler_options *options, hora_schedu
 
 /* ---- scheduling ---- */
 
-/* Whether it runs once, by the rules of the JDK's calls, which know no other clock than the scheduler's, and are not paused. */
+/* Whether the task runs once by the rules of the JDK's calls, which use the scheduler's own clock and
+ * never pause. */
 static bool is_plain(const struct hora__scheduled_plan *plan)
 {
     return plan->rules == &hora__jdk_rules && plan->trigger == HORA__ONCE;
 }
 
-/* What runs more than once, or by rules of its own, may need more than a future. */
+/* Prepare what a series needs beyond a future: its overlap, its extra data, its clock and its zones. */
 static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
                           const struct hora__scheduled_plan *plan)
 {
@@ -573,7 +583,7 @@ static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
     return 0;
 }
 
-/* Make a scheduled future and find its place. */
+/* Make a scheduled future and queue it. */
 static inline int make_and_place(hora_pool *pool, const hora_task *task,
                                  const struct hora__scheduled_plan *plan, hora_future **ret_future)
 {
@@ -600,7 +610,7 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
     return 0;
 }
 
-/* If the caller wants no handle, the task is put in without a future. */
+/* If the caller does not ask for the future, the task goes in without one, if possible. */
 int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                              hora_future **ret_future)
 {
@@ -635,7 +645,8 @@ int hora__scheduler_check(hora_pool *pool, const hora_task *task)
     return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* What runs once, and has a handle: made and posted in one go. If the lane refuses it, it goes the long way from there. */
+/* A task that runs once, with a future: made and inserted in one step. If the lane refuses it, it is
+ * placed in the general way. */
 static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns planned,
                            hora_future **ret_future)
 {

@@ -28,7 +28,7 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool);
 /* Whether the run state, and the rules for what comes after shutdown, let a task run. */
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future);
 
-/* Whether there are as many workers as there are to be. */
+/* Whether there are as many workers as there should be. */
 static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
 {
     assert(pool != NULL);
@@ -36,18 +36,18 @@ static inline bool hora__scheduler_is_staffed(const hora_pool *pool)
     return count > 0 && count >= hora__atomic_load(&pool->core_threads);
 }
 
-/* See that there is a worker: up to core_threads of them, at least one. 0, or why there is none; HORA_ESHUTDOWN: it is
- * too late for that. */
+/* Make sure that there are core_threads workers, or at least one. 0, or why there is none; HORA_ESHUTDOWN:
+ * the pool has ended. */
 int hora__scheduler_staff(hora_pool *pool);
 
-/* Whether a task can be scheduled here. HORA_EINVAL, HORA_EFORKED. And: do so, by a plan. */
+/* Check that a task can be scheduled here: HORA_EINVAL, HORA_EFORKED. Schedule it by a plan. */
 __attribute__((warn_unused_result)) int hora__scheduler_check(hora_pool *pool, const hora_task *task);
 __attribute__((warn_unused_result)) int hora__scheduler_schedule(hora_pool *pool, const hora_task *task,
                                                                  const struct hora__scheduled_plan *plan,
                                                                  hora_future **ret_future);
 
-/* As hora_scheduler_schedule_with, but the task is paused until the caller resumes it. HORA_EEMPTY: it would
- * never run, because its trigger or `next` says so, or its end comes first. */
+/* As hora_scheduler_schedule_with, but the task is paused until the caller resumes it. HORA_EEMPTY: it
+ * would never run, because its trigger or `next` says so, or its end comes first. */
 __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *scheduler,
                                                               const hora_task *task,
                                                               const hora_schedule *spec,
@@ -59,8 +59,8 @@ __attribute__((warn_unused_result)) int hora__schedule_paused(hora_scheduler *sc
 void hora__scheduler_sweep(hora_pool *pool);
 void hora__scheduler_stopped(hora_pool *pool);
 
-/* A detached task has come in with this number: make sure that there is a worker. If none can be started, the task
- * is taken back, and the function returns why. */
+/* A detached task has come in with this number: make sure that there is a worker. If none can be started,
+ * the task is taken back, and the function returns why. */
 __attribute__((warn_unused_result)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer,
                                                                        uint64_t number);
 
@@ -84,31 +84,32 @@ bool hora__series_run_begun(hora_pool *pool, struct hora__series_run *note, hora
 void hora__series_abandoned(hora_pool *pool, hora_future *future, int code);
 bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_ended);
 
-/* A run has begun; had not begun, after all; has ended with a code: whether the rule for failures lets the series go
- * on. And: tell those who want to know of failures. */
+/* A run has begun; it did not begin after all; it has ended with a code, and the function returns whether
+ * the rule for failures lets the series go on. hora__series_tell tells the observer of a failure. */
 void hora__series_begins_locked(struct hora__scheduled *scheduled, hora_ns planned, hora_ns now);
 void hora__series_did_not_begin(struct hora__scheduled *scheduled);
 bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t *ret_in_a_row);
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over,
                        int64_t in_a_row);
 
-/* Whether a planned time, put off as it may be, lies after the end of the schedule. */
+/* Whether a planned time, including its offset, lies after the end of the schedule. */
 bool hora__series_is_after_end(const hora_schedule *rules, const hora_queue *queue, enum hora__timeline line,
                                hora_ns planned);
 
 /* Plan the run after the one that has ended with this code; HORA_NEVER: there is none. */
 hora_ns hora__series_next(hora_pool *pool, struct hora__scheduled *scheduled, int code);
 
-/* So many of its planned times have been passed over: tell the observer of the pool. With no lock held. */
+/* Tell the observer that planned times were skipped. The caller holds no lock. */
 void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *scheduled, int64_t count);
 
 /* ---- clocks.c ---- */
 
-/* From now on notice when the clocks part. */
+/* Start to watch for clocks that part; handle such a change. */
 void hora__clocks_watch(hora_pool *pool);
 void hora__clocks_look(hora_pool *pool);
 
-/* With the lock: those in the timer queue whose planned time does not hold any more, for this reason, are made due, and find it anew. */
+/* With the lock: the entries whose planned time is stale for this reason become due, so that their worker
+ * finds it anew. */
 void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness);
 
 void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats);

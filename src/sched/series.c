@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c - the life of a scheduled task between two waits in the timer queue
+/* series.c - what a worker does with a scheduled task between two waits in the timer queue
  *
- * Places            OUT   -> WAITS  accepted
- *                   WAITS -> TAKEN  a worker took it: it is due
- *                   TAKEN -> RUNS   a run begins
- *                   TAKEN -> WAITS  it is moved, because it was paused or re-timed, or its planned time was missed
- *                   RUNS  -> WAITS  put_back, for the next run
- *                   WAITS -> OUT    cancelled, removed, swept or handed back
- *                   TAKEN, RUNS -> OUT  it is over
- * How it works      While it is taken or runs, its worker alone may put it back, and it owns the entry and its books.
- *                   What others want of it meanwhile they note under the timer queue's lock, and the worker finds it there.
- *                   User code (the body, next, the callbacks) runs without the lock; so what it needs is copied before.
- * Races             Cancel against put_back: the cancel finds nothing in the timer queue, so it is looked at again after
- *                   putting back. Shutdown against put_back: see scheduler.c. After an entry has been put back another
- *                   worker may run and end it at once: so a worker that goes on looking needs a reference of its own.
+ * Stages            OUT   -> WAITS       accepted WAITS -> TAKEN       a worker took it: it is due TAKEN ->
+ *                   RUNS        a run begins TAKEN -> WAITS       it is moved: it was paused or re-timed, or
+ *                   its planned time was missed RUNS  -> WAITS       put_back, for the next run WAITS -> OUT
+ *                   cancelled, removed, swept or handed back TAKEN, RUNS -> OUT   it is over
+ * Ownership         While a task is TAKEN or RUNS, only its worker may put it back, and the worker owns the
+ *                   entry and its books. Other threads note their wishes under the timer queue's lock, and
+ *                   the worker finds them there. User code (the body, next, the callbacks) runs without the
+ *                   lock, so what it needs is copied before.
+ * Races             Cancel against put_back: the cancel finds nothing in the timer queue, so the worker
+ *                   checks again after putting back. Shutdown against put_back: see scheduler.c. After an
+ *                   entry has been put back, another worker may run and end it at once, so a thread that
+ *                   looks at it needs a reference.
  * Invariants        I1 a run begins only after admit, and never before its planned time plus offset.
- *                   I2 planned times of a rate are the first one plus multiples of the period, unless it is re-timed
- *                      or backs off.
- *                   I3 an entry that is taken is put back or its books are closed, exactly once. */
+ *                   I2 planned times of a rate are the first one plus multiples of the period, unless the
+ *                      series is re-timed or backs off.
+ *                   I3 an entry that is taken is put back, or its books are closed, exactly once. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -122,7 +121,7 @@ void hora__series_tell_skipped(hora_pool *pool, struct hora__scheduled *schedule
 
 /* ---- back into the timer queue ---- */
 
-/* It was re-timed while a worker had it: now that counts. Whether it was. */
+/* If the task was re-timed while a worker had it, the new time counts from now on. Returns whether it was. */
 static bool take_new_plan_locked(struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -179,7 +178,8 @@ bool hora__series_put_back(hora_pool *pool, hora_future *future, bool has_just_e
 
 /* ---- admitting ---- */
 
-/* Of a task with a course. What is decided upon, copied under the lock: others may change it meanwhile, and admit looks for that afterwards. */
+/* The facts of one decision about a task with a series state, copied under the lock. Other threads may
+ * change them meanwhile; the worker checks for that afterwards. */
 struct moment {
     hora_ns now; /* without the offset */
     hora_ns planned;
@@ -215,7 +215,7 @@ static bool has_given_first(const struct hora__series *series)
     return series->trigger == HORA__RATE || series->rules->at.ns != 0 || series->rules->initial_delay > 0;
 }
 
-/* What has been found anew may have passed. */
+/* A planned time that was found anew may have passed. */
 static struct hora__decision decision_of_asked(const struct hora__series *series, const struct moment *moment,
                                                hora_ns planned)
 {
@@ -224,7 +224,8 @@ static struct hora__decision decision_of_asked(const struct hora__series *series
     return hora__plan_asked(series->rules, &moment->context, planned);
 }
 
-/* The wall clock was set back: the next time by the clock as it is now. But a moment that was given for the first run stays. */
+/* The wall clock was set back: find the next time by the clock as it is now. A time that was given for the
+ * first run stays. */
 static struct hora__decision find_anew(const struct hora__series *series, const struct moment *moment)
 {
     assert(moment->staleness == HORA__SET_BACK);
@@ -237,9 +238,10 @@ static struct hora__decision find_anew(const struct hora__series *series, const 
     return (struct hora__decision){.runs = planned <= moment->now, .planned = planned};
 }
 
-/* A zone has other rules: the next time after the last run by these. If there was no run, or times after it have been passed over, what
- * came before the rules is settled, but for the time that is waited for. A trigger that cannot be asked for the times
- * after a moment keeps one that has come, or that is its first. */
+/* A zone has new rules: find the next time after the last run by these. If there was no run, or times
+ * after it were skipped, then everything before the new rules is settled, except the time that the task
+ * waits for. A trigger that cannot be asked for the times after any moment keeps a time that has come, or
+ * that is its first. */
 static struct hora__decision find_by_new_rules(const struct hora__series *series, const struct moment *moment)
 {
     assert(series->trigger == HORA__ASKED);
@@ -257,7 +259,7 @@ static struct hora__decision find_by_new_rules(const struct hora__series *series
     return decision_of_asked(series, moment, hora__plan_ask(series->rules, &then));
 }
 
-/* By the rules alone: run now, or wait for which time. */
+/* Decide by the schedule alone: run now, or wait for a later time. */
 static struct hora__decision decision_by_rules(const struct hora__series *series, const struct moment *moment)
 {
     const hora_schedule *rules = series->rules;
@@ -282,7 +284,8 @@ static hora_ns start_by_of(const struct hora__series *series)
     return series->extra != NULL ? series->extra->terms.start_within : 0;
 }
 
-/* What the rules let run may come too late by its terms. Returns how many runs are dropped by that. */
+/* A run that the schedule allows may be too late by the task's options. Returns how many runs are dropped
+ * for that. */
 static int64_t drop_expired(const struct hora__series *series, const struct moment *moment,
                             struct hora__decision *decision)
 {
@@ -300,7 +303,7 @@ struct next_step {
     int64_t expired; /* so many runs were dropped by the terms */
 };
 
-/* Note what was decided; what others have asked for meanwhile goes first. */
+/* Note the decision. Wishes that other threads have noted meanwhile go first. */
 static struct next_step note_decision_locked(struct hora__scheduled *scheduled, const struct moment *moment,
                                              const struct hora__decision *decision, int64_t expired)
 {
@@ -327,7 +330,7 @@ static struct next_step note_decision_locked(struct hora__scheduled *scheduled, 
     return (struct next_step){kind, waits ? 0 : expired};
 }
 
-/* Decide, in one visit to the timer queue, unless a trigger has to be asked, which is code of the user. */
+/* Decide in one visit to the timer queue, unless a trigger has to be asked, which is user code. */
 static struct next_step decide(hora_pool *pool, struct hora__scheduled *scheduled)
 {
     const struct hora__series *series = scheduled->series;
@@ -353,7 +356,7 @@ static struct next_step decide(hora_pool *pool, struct hora__scheduled *schedule
     return step;
 }
 
-/* No time is left: a series has reached its end, and a single task has come too late. */
+/* End a task that has no time left: a series has reached its end, or a single task is too late. */
 static void end_without_run(hora_pool *pool, struct hora__scheduled *scheduled, bool expired)
 {
     if (hora__scheduled_is_series(scheduled))
@@ -411,7 +414,7 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     return next;
 }
 
-/* With the lock, but for ASKED. `now` is without the offset. */
+/* With the lock, not for ASKED. `now` is without the offset. */
 static hora_ns next_by_trigger(struct hora__scheduled *scheduled, hora_ns now, hora_ns not_before)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -439,7 +442,7 @@ static hora_ns next_by_asking(struct hora__scheduled *scheduled, hora_ns now, ho
     return next == HORA_FOREVER ? next : hora__ns_max(next, not_before);
 }
 
-/* `now` is with the offset. */
+/* Plan the next run, and return its time; HORA_NEVER: there is none. `now` includes the offset. */
 static hora_ns next_locked(struct hora__scheduled *scheduled, int code, hora_ns now)
 {
     struct hora__series *series = scheduled->series;
@@ -522,14 +525,14 @@ static void note_end_locked(struct hora__scheduled *scheduled, int code, hora_ns
     }
 }
 
-/* Failures until now, if the last run has failed. */
+/* The number of failures in a row, if the last run has failed. */
 static int64_t in_a_row_locked(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     return scheduled->series != NULL ? scheduled->series->failures_in_a_row : 1;
 }
 
-/* Whether the rule for failures lets it go on after this code. */
+/* Whether the rule for failures lets the series go on after this code. */
 static bool survives_locked(const struct hora__series *series, int code)
 {
     if (code == 0 || series == NULL)
@@ -564,7 +567,8 @@ bool hora__series_survives(struct hora__scheduled *scheduled, int code, int64_t 
     return survives;
 }
 
-/* Tell the listener of a run that has failed; so many in a row as there were when it ended: another run may have ended since then. */
+/* Tell the observer of a failed run, with the failures in a row when it ended: another run may have ended
+ * since then. */
 void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int code, bool over,
                        int64_t in_a_row)
 {
@@ -573,16 +577,16 @@ void hora__series_tell(hora_pool *pool, struct hora__scheduled *scheduled, int c
     pool->observer->kind->failed(pool->observer, &scheduled->future, over, in_a_row);
 }
 
-/* ---- the short way ----
- *
- * Most series need no code of the user between two runs but the body: those with a fixed rate or delay, of a scheduler
- * that nothing observes. Their worker visits the timer queue twice per run, each time with one reading of the clock: it
- * takes the entry and begins the run in one visit, and puts the entry back and takes the next one, or falls asleep, in
- * the other. All other cases take the general way, visit by visit; each step decides for itself whether it can stay
- * on the short way, and changes nothing if it cannot. */
+/* ---- the short way ---- Most series need no code of the user between two runs but the body: those with a
+ * fixed rate or delay, of a scheduler that nothing observes. Their worker visits the timer queue twice per
+ * run, each time with one reading of the clock: it takes the entry and begins the run in one visit, and
+ * puts the entry back and takes the next one, or falls asleep, in the other. All other cases take the
+ * general way, visit by visit; each step decides for itself whether it can stay on the short way, and
+ * changes nothing if it cannot. */
 
-/* Whether the worker can decide under the lock, and nothing stands against a run. `moment` is without the offset. Missed
- * runs, and a wall clock that was set back, are for the general way, which also tells of them. */
+/* Whether the worker can decide under the lock, and nothing prevents a run. `moment` is without the
+ * offset. The general way handles missed runs and a wall clock that was set back, and tells the observer
+ * of them. */
 static bool may_begin_locked(const struct hora__scheduled *scheduled, hora_ns moment)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -609,7 +613,8 @@ void hora__series_take_locked(struct hora__series_run *run, struct hora__schedul
     scheduled->entry.stage = HORA__RUNS;
 }
 
-/* The run that was to begin did not: the future was cancelled, or the scheduler stopped, since the visit. */
+/* The run did not begin: the future was cancelled, or the scheduler stopped, since the visit. Undo its
+ * begin. */
 static void take_beginning_back(struct hora__scheduled *scheduled, const struct hora__series_run *run)
 {
     struct hora__series *series = scheduled->series;
@@ -625,9 +630,9 @@ static void take_beginning_back(struct hora__scheduled *scheduled, const struct 
     unlock(scheduled);
 }
 
-/* After a run has succeeded: whether its end may be noted in the visit that puts the entry back. No code of the user may
- * see the series in between, so there must be no drop_result; and that the series goes on must be certain. The worker
- * reads what it alone writes while it has the entry. */
+/* After a run has succeeded: whether its end may be noted in the visit that puts the entry back. User code
+ * must not see the series in between, so there is no drop_result. It must be certain that the series goes
+ * on. The worker reads only what it alone writes while it has the entry. */
 static bool may_end_later(const struct hora__scheduled *scheduled, int code)
 {
     assert(scheduled->series != NULL);
@@ -640,8 +645,8 @@ static bool may_end_later(const struct hora__scheduled *scheduled, int code)
            hora__future_state(future) == HORA__FUTURE_NEW;
 }
 
-/* Cancel and shutdown change a word before they come to the lock to look for the entry. So here, with the lock, either
- * the word is seen, or they will find the entry. */
+/* Cancel and shutdown change a word before they take the lock to look for the entry. So a thread with the
+ * lock either sees the word, or they find the entry. */
 static bool may_return_locked(const hora_pool *pool, const hora_future *future)
 {
     int32_t control = hora__atomic_load(&pool->control);
@@ -671,7 +676,7 @@ bool hora__series_return_locked(struct hora__series_run *run, hora_ns now)
     return true;
 }
 
-/* The end of a run could not be noted in the visit that was to put the entry back. */
+/* Note the end of a run that could not be noted in the visit that was to put the entry back. */
 static void note_end_and_plan(struct hora__scheduled *scheduled)
 {
     assert(scheduled->series != NULL);
@@ -694,8 +699,8 @@ struct run {
     bool ends_later; /* and the visit that puts the entry back notes the end */
 };
 
-/* The last moment at which it can be paused or re-timed. What has been withdrawn by a worker that waits for it, and
- * does not come back, cannot be any more. */
+/* Begin a run. This is the last moment at which the task can be paused or re-timed. A task that runs once
+ * cannot be, if a waiting worker has withdrawn it. */
 static bool begins(hora_future *future, void *context)
 {
     (void)future;
@@ -714,7 +719,8 @@ static bool begins(hora_future *future, void *context)
     return begins;
 }
 
-/* One reading of the clock, and one visit to the timer queue unless a trigger has to be asked. */
+/* End a run, with one reading of the clock, and one visit to the timer queue unless a trigger has to be
+ * asked. */
 static enum hora__verdict ends(hora_future *future, int code, void *context)
 {
     struct run *run = context;
@@ -740,8 +746,8 @@ static enum hora__verdict ends(hora_future *future, int code, void *context)
     return code == 0 ? HORA__SUCCEEDS : HORA__FAILS;
 }
 
-/* Whether no thread can ask when it ran, or how: it runs once, the worker has the only reference, and no hook is
- * shown it. */
+/* Whether no thread can ask about the run: the task runs once, the worker has the only reference, and no
+ * hook sees it. */
 static bool is_unseen(const hora_pool *pool, const struct hora__scheduled *scheduled)
 {
     return scheduled->series == NULL && pool->before == NULL && pool->after == NULL &&
@@ -778,7 +784,7 @@ bool hora__series_run(hora_pool *pool, hora_future *future, hora_thread *thread)
     return false;
 }
 
-/* As `begins` and `ends`, of a run that has begun when the entry was taken. */
+/* As `begins` and `ends`, for a run that began when the entry was taken. */
 static bool begins_shortly(hora_future *future, void *context)
 {
     (void)future;
@@ -795,7 +801,7 @@ static enum hora__verdict ends_shortly(hora_future *future, int code, void *cont
     return run->ends_later ? HORA__GOES_ON : ends(future, code, context);
 }
 
-/* The future was cancelled since ends_shortly has said that it goes on. */
+/* The future was cancelled after ends_shortly returned that it goes on. */
 static void cannot_go_on(void *context)
 {
     const struct run *run = context;

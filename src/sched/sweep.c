@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.c - what is not to run any more after shutdown leaves the timer queue; and the rules that say what that is
- *
- * scheduler.c says who sweeps when, and who looks again. */
+/* sweep.c - after shutdown, tasks that may not run any more leave the timer queue; the rules that decide
+ * which scheduler.c says which thread sweeps when, and which looks again. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -34,7 +33,7 @@ static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
     return !entry->is_timer && is_swept(entry, arg);
 }
 
-/* So many timers have been taken out of the timer queue, and booked. */
+/* Timers have been removed from the timer queue, and booked: tell the pool. */
 static void timers_dropped(hora_pool *pool, int count)
 {
     assert(count >= 0);

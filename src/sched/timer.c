@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer.c - timers in memory of the caller: start, cancel and stop
+/* timer.c - timers in memory of the caller: start, cancel, stop and run
  *
- * How it works      A timer is put into the timer queue as what runs once is, by a lane if possible, and counts as an accepted task; but it has neither
- *                   future nor reference, so there is nothing else to do. A worker runs it. timer_queue_detached.c says whose the memory
- *                   is when, and how a timer is stopped.
- * After start       has let go of the lock by which a timer comes in, its function may have run, started it again, or freed it: it is not touched
- *                   any more.
- * After shutdown    The state is read under that lock, and a thread that changes the state sweeps the timer queue
- *                   afterwards. So a timer that was let in is seen, and is never looked at again.
- * One scheduler     All that is to be known of a timer is known by the scheduler on which it was started last: a timer does not go to another one
- *                   while its function runs. A timer that is not pending may have outlived that scheduler: see sys/roster.h.
- * Observed          On a scheduler that shows its timers, or is steered, none goes by a lane, and what is measured is counted here. */
+ * Start             A timer goes into the timer queue like a task that runs once, by a lane if possible, and
+ *                   counts as an accepted task. It has neither a future nor a reference.
+ *                   timer_queue_detached.c says who owns its memory when, and how a timer is stopped. Once
+ *                   hora_timer_start has released the lock by which the timer comes in, its function may have
+ *                   run, restarted or freed it: start does not touch it any more.
+ * Run               The worker has a copy of function and argument (struct hora__timer_run), and does not
+ *                   touch the timer. Without hooks and observers it calls the function and counts the
+ *                   outcome. With them, it shows the run as a task without a future, named "timer", in the
+ *                   same order as other tasks.
+ * Decorating        A timer has no memory for another task. So the worker decorates a copy just before it
+ *                   runs it, and drops the copy at once.
+ * After shutdown    Start checks the pool's state under the lock by which the timer comes in. A thread that
+ *                   changes the state sweeps the timer queue afterwards, and so finds the timer.
+ * One scheduler     The scheduler on which a timer was started last knows all about it: a timer does not move
+ *                   to another scheduler while its function runs. A timer that is not pending may outlive
+ *                   that scheduler: see sys/roster.h.
+ * Observed          On a scheduler that shows its timers, or has admission, no timer uses a lane, and this
+ *                   file counts what is measured.
+ * Invariants        I1 each timer that is taken is counted once, even if its function or a hook ends the
+ *                   thread: by `stage`. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -52,7 +62,7 @@ static bool was_taken(const struct hora__timer *timer)
     return hora__atomic_load(&timer->taken) != 0;
 }
 
-/* Whether the scheduler on which it was started last still exists, in this process. */
+/* Whether the scheduler on which the timer was started last still exists, in this process. */
 static bool has_scheduler(const struct hora__timer *timer)
 {
     const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timer->task.pool;
@@ -60,7 +70,8 @@ static bool has_scheduler(const struct hora__timer *timer)
            (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
 }
 
-/* It is not pending, and was taken once: whether its function runs, or is about to. 1, 0, HORA_EDEADLK. */
+/* Whether the function of a timer, which is not pending and was taken before, runs or is about to. 1, 0,
+ * HORA_EDEADLK. */
 __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 {
     assert(was_taken(timer));
@@ -72,7 +83,7 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 
 /* ---- cancelling ---- */
 
-/* One that was pending a moment ago. Whether it still was. */
+/* Cancel a timer that was pending a moment ago. Returns whether it still was. */
 static inline bool cancel(struct hora__timer *timer)
 {
     assert(timer->task.pool != NULL);
@@ -86,7 +97,7 @@ static inline bool cancel(struct hora__timer *timer)
     return what != HORA__TIMER_NOT_THERE;
 }
 
-/* Of one that is not pending. */
+/* The result of cancelling a timer that is not pending. */
 static inline int cancelled_too_late(const struct hora__timer *timer)
 {
     int running = was_taken(timer) ? is_running(timer) : 0;
@@ -108,7 +119,8 @@ int hora_timer_cancel(hora_timer *timer)
 
 /* ---- stopping ---- */
 
-/* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: it waits there for a task, and its worker runs that meanwhile. */
+/* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: the function waits for a task,
+ * which its worker runs meanwhile. */
 static int is_in_function(const struct hora__timer *timer, const hora_thread *thread)
 {
     assert(thread != NULL);
@@ -118,7 +130,7 @@ static int is_in_function(const struct hora__timer *timer, const hora_thread *th
     return worker->nested != NULL ? HORA_EDEADLK : 1;
 }
 
-/* Of one that was taken once, or stands in the heap. */
+/* Stop a timer that was taken before, or is in the heap. */
 __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
 {
     assert(timer->task.pool != NULL);
@@ -158,7 +170,7 @@ int hora_timer_stop(hora_timer *timer)
 
 /* ---- starting ---- */
 
-/* Before it comes in, of one that is pending: 0, or why there is no worker. */
+/* Before a pending timer is moved: make sure that there is a worker. 0, or why there is none. */
 static int staff_first(hora_pool *pool)
 {
     int error = hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff(pool);
@@ -172,7 +184,7 @@ static inline int came_in(hora_pool *pool, uint64_t number)
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
 
-/* When a timer is to run; and `is_long`: on a scheduler that shows its timers, or is steered. */
+/* When a timer runs. is_long: its scheduler shows its timers, or has admission. */
 struct times {
     hora_ns now;
     hora_ns due;
@@ -188,7 +200,7 @@ static inline int insert(hora_pool *pool, struct hora__timer *timer, struct time
     return error < 0 ? error : came_in(pool, number);
 }
 
-/* It is pending here, or was a moment ago. As long as it is, the last worker stays. */
+/* Move a timer that is pending here, or was a moment ago. While it is pending, the last worker stays. */
 __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     assert(timer->task.pool == pool);
@@ -204,7 +216,8 @@ __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *t
     return came_in(pool, number);
 }
 
-/* It is pending on another scheduler. A place and a thread are made sure of before it leaves that. */
+/* Move a timer that is pending on another scheduler. It leaves that only once a slot and a worker are
+ * certain. */
 __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     assert(timer->task.pool != pool);
@@ -230,7 +243,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
     return error < 0 ? error : 1;
 }
 
-/* It is not pending, and was started on another scheduler before, or on none. */
+/* Adopt a timer that is not pending, and was started on another scheduler before, or on none. */
 __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timer *timer)
 {
     assert(timer->task.pool != pool);
@@ -289,7 +302,7 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
 
 /* ---- running ---- */
 
-/* The body of the task that is shown: only a decorated task calls it, in the worker that runs the timer. */
+/* The function of the shown task. Only a decorated task calls it, in the worker that runs the timer. */
 static int call(void *arg, void **ret_result)
 {
     (void)ret_result;
@@ -317,7 +330,7 @@ static bool comes_too_late(const hora_pool *pool)
 
 /* ---- for those who want to see it ---- */
 
-/* What the hooks are told: a run of nothing that a caller has a handle of. */
+/* What the hooks are told: a run without a future. */
 static hora_run_info run_info(int code)
 {
     return (hora_run_info){.struct_size = sizeof(hora_run_info), .code = code, .task = &hora__timer_task};
@@ -345,7 +358,7 @@ static int decorate(hora_pool *pool, hora_task *task)
     return 0;
 }
 
-/* Calls the body between the observer's begins and ended. */
+/* Run the task, and tell the observer of its begin and end. */
 static int run_body(struct hora__worker *worker)
 {
     assert(worker->taken.task.run != NULL);
@@ -368,7 +381,8 @@ static int run_body(struct hora__worker *worker)
     return code;
 }
 
-/* Whether the worker goes on: as for any task, it does not if the before hook refuses. */
+/* Run a timer that hooks or observers see. Returns whether the worker goes on: as for any task, not if the
+ * before hook refuses. */
 static bool run_shown(struct hora__worker *worker)
 {
     assert(worker->timer_run.timer != NULL);

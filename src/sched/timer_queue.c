@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer_queue.c - a kind of queue, ordered by time
+/* timer_queue.c - the work source of a scheduler: entries ordered by time
  *
- * How it works      For each timeline there is a heap of the entries without slack, and for those with slack two: by
- *                   the time from which they can be taken, and by the time at which they must be. A worker waits
- *                   for the first that must be taken, and when it is awake it takes all that can be taken. So without
- *                   slack no wake-up is saved, and none is late. Times of different lines are compared by how far off
- *                   they are now: a time of another line is translated to the timer queue's own clock. That holds until the
- *                   clocks part; then who waits is woken, and looks again.
- * Places            An entry of a series keeps its place in the heap's memory while it is out, so that it can always come back.
- * Foreign futures            Futures from elsewhere may be here several times. They are few and due at once; to find one, their
- *                   list is searched.
- * Detached tasks    See timer_queue_detached.c. If there are very many without a future, they wait in far batches (timer/store.h), from which they come
- *                   in time; a thread that looks at more than the first gathers them.
- * Invariants        I1 base.size is the number of entries in the heaps by due time, in far batches and in the
- *                      admission queue.
- *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own line; or in
- *                      the admission queue.
- *                   I3 sequence numbers are unique and given at the first insertion: so among equals a series keeps its place.
- *                   I4 lax and latest have the same size, capacity and kept places.
- *                   I5 an entry that is moved is no longer what the leader sleeps for: so if it is moved ahead, the leader
- *                      is woken.
- *                   I6 an entry in a chain is in a heap or SWEPT: so it does not run, and the chain may use memory of that.
- *                   I7 what is in far batches leaves after the first of its heap, which is not empty then. */
+ * Order             Each timeline has a heap of the entries without slack, and two heaps of those with slack:
+ *                   by the time from which they can be taken, and by the time at which they must be. A
+ *                   waiting thread sleeps until the first entry must be taken, and then takes all that can
+ *                   be. So slack saves wake-ups, and entries without it are never late. Times of different
+ *                   timelines are compared on the queue's own clock. That translation holds until the clocks
+ *                   part; then the leader wakes up and looks again.
+ * Reserved slots    An entry of a series keeps its slot in the heap's memory while it is out, so that it can
+ *                   always come back.
+ * Foreign futures   Futures that were made elsewhere may be here several times. They are few and due at once.
+ *                   To find one, its list is searched.
+ * Detached tasks    See timer_queue_detached.c. If there are very many, they wait in far batches
+ *                   (timer/store.h) and come into the heap in time. A thread that looks at more than the
+ *                   first entry gathers them.
+ * Invariants        I1 queue.size is the number of entries in the heaps by due time, in far batches and in
+ *                   the admission queue.
+ *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own
+ *                      line; or in the admission queue.
+ *                   I3 sequence numbers are unique, and given at the first insertion. So a series keeps its
+ *                      position among entries with the same time.
+ *                   I4 lax and latest have the same size, capacity and reserved slots.
+ *                   I5 the leader does not sleep for an entry that was moved: if an entry is moved ahead, the
+ *                      leader is woken.
+ *                   I6 an entry in a chain is in a heap or SWEPT. So it does not run, and the chain may use
+ *                      the memory of its run.
+ *                   I7 far nodes leave after the first node of the heap, which is not empty then. */
 #include "sched/timer_queue_internal.h"
 
 #include <assert.h>
@@ -37,7 +41,7 @@
 #include "sys/alloc.h"
 #include "timer/lanes.h"
 
-/* Of an entry with slack: that has a course. */
+/* The series state of an entry with slack. */
 static struct hora__series *series_of(struct hora__entry *entry)
 {
     assert(entry->is_lax);
@@ -147,7 +151,7 @@ void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, ho
         hora__timer_queue_insert(timer_queue, entry, due);
         return;
     }
-    /* As hora__timer_queue_insert. */
+    /* As hora__timer_queue_insert, for an entry without slack that has its number. */
     entry->stage = HORA__WAITS;
     if (entry->by_due.sequence == queue->leader_element && !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
         queue->leader_element = 0; /* I5 */
@@ -163,7 +167,7 @@ void hora__timer_queue_give_up(hora_queue *queue, struct hora__entry *entry)
     hora__timer_queue_save_memory(timer_queue_of(queue), entry);
 }
 
-/* The entry leaves for good: if it was made here, it ends here. Returns its future. */
+/* Free the record of an entry that leaves for good, if the timer queue made it. Returns its future. */
 static hora_future *release(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(!entry->is_detached);
@@ -184,7 +188,7 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
                   offsetof(struct hora__scheduled, entry.by_due),
               "see hora__node_spot");
 
-/* A node has come into the store by a lane. */
+/* A node has come into the store from a lane. */
 static void came(void *context, struct hora__timer_node *node)
 {
     assert(context != NULL && node != NULL);
@@ -227,9 +231,10 @@ static void leave(hora_queue *queue)
             hora__object_leave(&queue->object);
 }
 
-/* Insert a future into its lane. Returns false if it must take the long way, through the timer queue's lock: the lane has no room, the
- * future is due too soon, or the timer queue is closed. `now` is when the inserting call began. With `moves_in`, a future that gets in
- * starts to hold the timer queue. Any worker may take the future as soon as the lane's lock is free. */
+/* Insert a future into its lane. Returns false if it must be put with the timer queue's lock: the lane is
+ * full, the future is due too soon, or the pool does not accept tasks. `now` is when the inserting call
+ * began. With `moves_in`, the future starts to hold the timer queue. Any worker may take the future as
+ * soon as the lane's lock is free. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
                          const struct hora__offer *offer, bool moves_in)
 {
@@ -327,7 +332,7 @@ static bool is_free(hora_queue *queue)
 
 /* ---- the order ---- */
 
-/* The clocks as they are read for one decision; each only if it is needed. */
+/* The clocks, each read at most once for one decision, and only if it is needed. */
 struct reading {
     struct timer_queue *timer_queue;
     hora_ns now[LINES];
@@ -346,7 +351,7 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
     return reading->now[line];
 }
 
-/* A time of a line, on the timer queue's own clock. */
+/* Translate a time of a line to the timer queue's own clock. */
 static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
     assert((int)line >= 0 && (int)line < LINES);
@@ -359,13 +364,13 @@ static hora_ns translate(struct reading *reading, enum hora__timeline line, hora
     return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
 }
 
-/* When an entry can be taken, by its own line's clock. */
+/* The due time of an entry, on its own line. */
 static hora_ns due_of(const struct reading *reading, const struct hora__entry *entry)
 {
     return hora__timer_queue_due(&reading->timer_queue->base.queue, entry);
 }
 
-/* Whether a comes before b, each on its own line. */
+/* Whether entry a leaves before b; each has its own line. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
     assert(a != NULL && b != NULL);
@@ -383,7 +388,7 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
     return best == NULL || is_before(reading, entry, best) ? entry : best;
 }
 
-/* As a rule all entries are precise and by the timer queue's own clock: their heap; NULL: not all of them are. */
+/* The heap of all entries, if all are precise and on the own line, as a rule; NULL: they are not. */
 static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_queue)
 {
     assert(timer_queue->base.queue.size >= 0);
@@ -392,7 +397,7 @@ static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_
                                                                                     : NULL; /* I1, I7 */
 }
 
-/* The first entry of all. */
+/* The first entry of all heaps, except timers under admission. */
 static struct hora__entry *first_of(struct timer_queue *timer_queue, struct reading *reading)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -418,7 +423,8 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 
 /* ---- the kind ---- */
 
-/* Whether a future of a scheduler can come in: it belongs to this one, which does not have it already, nor a worker. */
+/* Whether a scheduled future can be put: it belongs to this queue, and neither the queue nor a worker has
+ * it. */
 static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -459,8 +465,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-/* Whether a change of the clocks has to be taken in first: the leader notices it, and so does a worker that becomes
- * leader. */
+/* Whether nothing can be taken yet, because the clocks have parted. The leader, or the next one, handles
+ * that. */
 static bool is_held_up(const struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -469,7 +475,8 @@ static bool is_held_up(const struct timer_queue *timer_queue)
            (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
 }
 
-/* Read the clock, and then absorb the lanes: from then on nothing comes in by them that is due by that reading. */
+/* Read the clock, then absorb the lanes. From then on no entry comes in by a lane that is due by that
+ * reading. */
 static void look(struct timer_queue *timer_queue, struct reading *reading)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -507,7 +514,7 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
     return first_due(&reading);
 }
 
-/* Notes in a task that is being taken what the timer queue has seen of clocks and zones so far. */
+/* Note in a task that is being taken which changes of clocks and zones the timer queue has seen. */
 static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -517,7 +524,7 @@ static inline void note_seen(const struct timer_queue *timer_queue, struct hora_
     scheduled->series->refreshes = timer_queue->refreshes;
 }
 
-/* It has been removed. */
+/* A worker has the entry, which was just removed. Returns its future. */
 static inline hora_future *taken(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(entry->stage == HORA__OUT && !entry->is_detached);
@@ -544,7 +551,7 @@ static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct 
     return is_held_up(timer_queue) ? NULL : hora__timer_queue_take_admitted(timer_queue, begins, ret_taken);
 }
 
-/* Whether a worker that is on the short way takes the entry of a precise series on the queue's own line: see series.c. */
+/* Whether a worker on the short way (see series.c) takes the entry of a precise series on the own line. */
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
@@ -552,8 +559,8 @@ static bool is_short(const struct timer_queue *timer_queue, const struct hora__e
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
-/* As hora__timer_queue_take_entry, of such an entry: its place stays promised, so no memory becomes free. The worker begins
- * the run in this visit, if it can. */
+/* As hora__timer_queue_take_entry, for such an entry. Its slot stays reserved, so no memory becomes free.
+ * The worker begins the run in this visit, if it can. */
 static hora_future *take_series(struct reading *reading, struct hora__entry *entry,
                                 const struct hora__taken *taken)
 {
@@ -603,8 +610,8 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
                               : taken(timer_queue, first);
 }
 
-/* Who has no place for a task has had the timer queue shown, so there is none but timers, which end here: what is taken by hand is lost to
- * the scheduler. Nor is it a worker, so nothing begins. */
+/* Callers that pass no struct hora__taken have had the timer queue shown, so only timers are detached.
+ * Timers end here: the caller is not a worker, and cannot run them. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -731,7 +738,7 @@ static void *peek(hora_queue *queue)
 
 /* ---- waiting ---- */
 
-/* When the first of a heap must be taken, unless `until` is earlier. */
+/* Lower `until` to the time at which the first entry of a heap must be taken. */
 static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timer_heap *timers,
                   hora_ns *until, uint64_t *element)
 {

@@ -215,8 +215,8 @@ void hora__timer_queue_offer_timer(struct timer_queue *timer_queue)
         hora__admission_add(admission, ticket, NULL, due);
 }
 
-/* The first timer leaves. Its run counts until it ends, see hora__timer_queue_ran, while the next timer waits by
- * the same ticket. */
+/* The first timer leaves. Its run counts until it ends, see hora__timer_queue_ran, while the next timer
+ * waits by the same ticket. */
 static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begins, hora_ns now,
                                       struct hora__taken *ret_taken)
 {

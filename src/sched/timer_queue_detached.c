@@ -28,8 +28,7 @@
  *                 state under the lock by which the timer comes in. So a thread that shuts the pool down and
  *                 then drops timers has seen the last one.
  *              I3 hidden is the number of timers in the heap.
- *              I4 once the queue has been shown, no task comes in; and if that has succeeded, there is
- *                 none. */
+ *              I4 once the queue has been shown, no task comes in; and if that has succeeded, there is none. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -185,8 +184,7 @@ struct arrival {
     struct timer_queue *timer_queue;
     const struct hora__offer *offer; /* the task; NULL: a timer */
     struct hora__timer *timer;       /* NULL: a task */
-    bool
-        was_taken; /* of a timer, once: then it keeps its lane, and its function may start it while it is stopped */
+    bool was_taken; /* of a timer: it keeps its lane, and its function may start it while it is stopped */
     hora_ns now;
     hora_ns due;
 };

@@ -8,17 +8,18 @@
 #include "timer/store.h"
 #include <assert.h>
 
-/* With admission, timers have a heap of their own, as if on a timeline of their own: see timer_queue_admission.c.
+/* With admission, timers have a heap of their own, as if on a fourth line: see timer_queue_admission.c.
  * Its times are those of the own line. */
 enum { LINES = 3, TIMERS_WITH_ADMISSION = LINES, HEAPS };
 
+/* The entries of one timeline. */
 struct line {
-    struct hora__timer_heap exact;
-    struct hora__timer_heap lax;
-    struct hora__timer_heap latest;
+    struct hora__timer_heap exact;  /* entries without slack, by due time */
+    struct hora__timer_heap lax;    /* entries with slack, by the time from which they can be taken */
+    struct hora__timer_heap latest; /* the same entries, by the time at which they must be taken */
 };
 
-/* Detached tasks that are no longer needed: memory that goes back to the free list of its lane. */
+/* Detached tasks that have left, and whose memory is to go back to the free list of their lane. */
 struct hora__left {
     struct hora__entry *first;
     int count;
@@ -27,27 +28,27 @@ struct hora__left {
 struct timer_queue {
     struct hora__work_source base;
     struct line lines[HEAPS];
-    enum hora__timeline own; /* that of its clock; immutable */
-    uint8_t timer_line;      /* where timers stand: `own`, or TIMERS_WITH_ADMISSION; immutable */
-    struct hora__list foreign_futures;
-    struct hora__timer_store store;           /* its heap is that of the own line */
+    enum hora__timeline own;           /* the timeline of the queue's clock; immutable */
+    uint8_t timer_line;                /* the line of timers: `own`, or TIMERS_WITH_ADMISSION; immutable */
+    struct hora__list foreign_futures; /* struct hora__foreign */
+    struct hora__timer_store store;    /* its heap is that of the own line */
     struct hora__left left[HORA__LANES_MOST]; /* for each lane */
     struct hora__admission_queue *admission;  /* own_admission; NULL: none. Immutable */
     struct hora__admission_queue own_admission;
-    struct hora__ticket timer_ticket; /* with admission: the first timer, once it is due, waits by this */
-    struct hora__list runs;     /* what the workers note of timers that they run: struct hora__timer_run */
-    struct hora__list stoppers; /* threads that wait for one of these to end */
-    int hidden;                 /* timers in the heap: users of the queue do not see them */
+    struct hora__ticket
+        timer_ticket;           /* with admission: by this ticket the first timer waits, once it is due */
+    struct hora__list runs;     /* struct hora__timer_run: the timers that workers run */
+    struct hora__list stoppers; /* threads that wait for such a run to end */
+    int hidden;                 /* timers in the heap, which users of the queue do not see */
     bool
         telling; /* a worker tells the observer that the clocks have parted; nothing can be taken meanwhile */
-    struct hora__clock_offsets
-        seen;             /* how far the timelines lay apart when a worker last looked; valid once watched */
-    uint32_t set_backs;   /* how often the wall clock was seen to be set back */
-    uint32_t refreshes;   /* how often a refresh of zones began or ended */
-    hora_ns refreshed_at; /* when `refreshes` last grew, by the wall clock */
-    struct hora__list zones; /* these three: see zones.c */
-    struct hora__list zoned;
-    struct hora__list foreign;
+    struct hora__clock_offsets seen; /* the offsets of the timelines at the last look; valid once watched */
+    uint32_t set_backs;              /* how often the wall clock was seen to be set back */
+    uint32_t refreshes;              /* how often a refresh of zones began or ended */
+    hora_ns refreshed_at;            /* when `refreshes` last grew, by the wall clock */
+    struct hora__list zones;         /* struct known_zone of zones.c */
+    struct hora__list zoned;         /* series states whose trigger has one of these zones */
+    struct hora__list foreign;       /* series states whose trigger has other zones */
 };
 
 static inline struct timer_queue *timer_queue_of(hora_queue *queue)
@@ -67,14 +68,14 @@ static inline struct hora__timer_heap *own_heap(struct timer_queue *timer_queue)
     return &timer_queue->lines[timer_queue->own].exact;
 }
 
-/* That of timers. */
+/* The heap of timers. */
 static inline struct hora__timer_heap *timer_heap(struct timer_queue *timer_queue)
 {
     assert(timer_queue->timer_line < HEAPS);
     return &timer_queue->lines[timer_queue->timer_line].exact;
 }
 
-/* Whose clock an entry follows. */
+/* The timeline whose clock an entry follows. */
 static inline enum hora__timeline hora__timer_queue_line(const struct timer_queue *timer_queue,
                                                          const struct hora__entry *entry)
 {
@@ -82,9 +83,9 @@ static inline enum hora__timeline hora__timer_queue_line(const struct timer_queu
     return entry->line == TIMERS_WITH_ADMISSION ? timer_queue->own : (enum hora__timeline)entry->line;
 }
 
-/* All with the lock held. */
+/* All of these need the lock, except during hora_queue_free, when no other thread is left. */
 
-/* So many entries of this kind more are in the heaps. */
+/* Count an entry that comes into the heaps (1) or leaves them (-1). */
 static inline void hora__timer_queue_count(struct timer_queue *timer_queue, const struct hora__entry *entry,
                                            int by)
 {
@@ -95,18 +96,19 @@ static inline void hora__timer_queue_count(struct timer_queue *timer_queue, cons
 
 /* ---- timer_queue.c ---- */
 
-/* Put an entry into its heaps, or take it out of them, and nothing else. */
+/* Put an entry into its heaps, or take it out of them, and change nothing else. */
 void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due);
 void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry *entry);
 
-/* Put an entry into its heap, where there is room; and take it out. */
+/* Put an entry into its heap, which has room, and count it; remove it from there or from the admission
+ * queue. */
 void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due);
 void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entry *entry);
 
-/* Reserve the entry's place in its heaps, which it has left, or give that place back. */
+/* Reserve a slot for an entry that has left its heaps, or give the slot up. */
 void hora__timer_queue_keep(struct timer_queue *timer_queue, struct hora__entry *entry, bool kept);
 
-/* An entry that was removed leaves memory behind. */
+/* An entry was removed: its heaps may return memory. */
 void hora__timer_queue_save_memory(struct timer_queue *timer_queue, const struct hora__entry *entry);
 
 /* The first entry, if it is due; NULL: it is not, or there is none. */
@@ -115,7 +117,7 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
 /* The entry of a future; NULL: it is not here. */
 struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future *future);
 
-/* A worker, or another thread, takes an entry: its future. */
+/* Take an entry for a worker. Returns its future. */
 hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struct hora__entry *entry);
 
 /* Absorb the inbox lanes: see collect of struct hora__queue_inbox. */
@@ -169,37 +171,37 @@ struct hora__selection {
     int count;
 };
 
-/* Here is one more. */
+/* Offer one more item to the selection. */
 void hora__selection_add(struct hora__selection *selection, void *item);
 
-/* There are no more: bring those that were selected into their order. How many they are. */
+/* Sort the selected items into their order. Returns their number. */
 int hora__selection_sort(struct hora__selection *selection);
 
-/* The entry of a future from elsewhere; NULL: it is not here. */
+/* The entry of a foreign future; NULL: it is not here. */
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue,
                                                    const hora_future *future);
 
-/* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never used.
- * Needs no lock. */
+/* Free the record of a foreign future that is not in the timer queue, and its ticket, if that was never
+ * used. Needs no lock. */
 void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora__foreign *foreign);
 
-/* Memory for a future from elsewhere that is put: see struct hora__queue_kind. */
+/* Get memory for a foreign future that is put, and free it: see struct hora__queue_kind. */
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put);
 void hora__timer_queue_discard(hora_queue *queue, struct hora__put *put);
 
 /* ---- timer_queue_detached.c ---- */
 
-/* Return the memory of detached tasks that have left, and came in by this lane, to its free list; with the lane's lock. The context is the
- * timer queue. */
+/* Return the memory of detached tasks that came in by this lane, and have left, to its free list; with the
+ * lane's lock. The context is the timer queue. */
 void hora__timer_queue_give_back(void *context, struct hora__lane *lane);
 
-/* A detached task that was removed leaves for good: its memory is free, or the caller's again. Returns its address, for callers that want to know
- * that there was one. */
+/* A detached task that was removed leaves for good: its memory is free, or the caller's again. Returns its
+ * address, which callers use only to know that there was one. */
 struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer_queue,
                                                        struct hora__entry *entry);
 
-/* The same, for a thread that takes it: *ret_taken gets what is to run, and when that was due. If the taker is a worker, it notes a timer as
- * taken before that is the caller's again. */
+/* The same, for a thread that takes the task: *ret_taken gets its function and due time. If the thread is
+ * a worker, it notes a timer as taken before that is the caller's again. */
 struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
                                                hora_ns due, struct hora__taken *ret_taken);
 

@@ -2,9 +2,9 @@
 /* timer_queue_view.c - looking at the entries of the timer queue: chains of entries, visiting, picking, views
  *
  * Chains       A thread that picks entries out of the timer queue chains them, and must not fail for lack of
- *              memory. A future that runs once uses the memory in which its run is noted later, so it is picked
- *              only before its run (timer_queue.c, I6). A detached task is picked only to be swept, and uses the
- *              word of its function. Timers are never picked: see timer_queue_detached.c.
+ *              memory. A future that runs once uses the memory in which its run is noted later, so it is
+ *              picked only before its run (timer_queue.c, I6). A detached task is picked only to be swept,
+ *              and uses the word of its function. Timers are never picked: see timer_queue_detached.c.
  * Views        show entries in the order of their times, for explain and dump: see timer_queue_view.h. */
 #include "sched/timer_queue_view.h"
 
@@ -362,7 +362,8 @@ void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry)
     hora__mutex_unlock(&queue->object.lock);
 }
 
-/* By how much the first of a heap is overdue; 0: it is not, or has to find its time anew, or there is none. */
+/* By how much the first of a heap is overdue; 0: it is not, or has to find its time anew, or there is
+ * none. */
 static hora_ns overdue_of(const struct hora__timer_heap *timers, hora_ns now)
 {
     hora_ns due = timers->size > 0 ? timers->slots[0].due : HORA_FOREVER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trigger.c - triggers by their kind, and the kind that is a function */
+/* trigger.c - operations of all triggers, and the trigger that calls a function */
 #include "sched/trigger.h"
 
 #include <assert.h>
@@ -52,7 +52,7 @@ hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_conte
     return trigger->kind->next(trigger, context);
 }
 
-/* HORA_NEVER is before all times, for callers; inside, what never comes is after all times. */
+/* HORA_NEVER is before all times, for callers; inside, a time that never comes is after all times. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg)
 {
     assert(next != NULL);
@@ -60,7 +60,7 @@ hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, vo
     return answer == HORA_NEVER ? HORA_FOREVER : answer;
 }
 
-/* As if all had been run that comes before `from`. */
+/* The context as if all times before `from` had been run. */
 static hora_trigger_context context_from(const hora_trigger_context *context, hora_ns from)
 {
     hora_ns before = hora__ns_sub(from, 1);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zones.c - the zones of a scheduler's tasks are refreshed, and what waits by their old rules finds its time anew
+/* zones.c - the zones of a scheduler's tasks are refreshed, and tasks that wait by old rules find their times anew
  *
- * How it works      A zone that is named with an expression is read once for all tasks of the timer queue: `zones` holds it until the timer queue goes.
- *                   Other zones are hidden in triggers; so `foreign` holds the courses of those tasks, whether they wait or run. All zones
- *                   and such triggers are collected under the timer queue's lock, and refreshed without: files are read then. Afterwards
- *                   all tasks that wait are made due, and a worker asks their trigger again.
- * Races             A trigger is asked without the lock, too. So refreshes are counted: a thread that takes a task out of the timer queue, or
- *                   makes one, notes the count before it asks, and when the task comes (back) in looks whether it is still the same. It is
- *                   counted up before triggers are collected, for those that are just being made and not yet known: they refresh their zones
- *                   themselves; and again when all have been refreshed.
- * Invariants        Z1 no two zones of an timer queue have the same name.
- *                   Z2 the course of a task whose trigger has a zone are in `zoned` or `foreign` as long as its future lives. */
+ * Mechanism         A zone that is named with an expression is read once for all tasks of the timer queue:
+ *                   `zones` holds it as long as the timer queue lives. Other zones are hidden in triggers, so
+ *                   `foreign` holds the series states of those tasks, whether they wait or run. A refresh
+ *                   collects all zones and such triggers under the timer queue's lock, and refreshes them
+ *                   without it, since that reads files. Then all tasks that wait become due, and their
+ *                   workers ask the triggers again.
+ * Races             Triggers are asked without the lock, too. So refreshes are counted. A thread that takes
+ *                   or makes a task notes the count before it asks, and compares when the task comes (back)
+ *                   in. The count grows before triggers are collected, for tasks that are being made and not
+ *                   known yet: these refresh their zones themselves. It grows again when all zones have been
+ *                   refreshed.
+ * Invariants        Z1 no two zones of a timer queue have the same name.
+ *                   Z2 the series state of a task whose trigger has a zone is in `zoned` or `foreign` as long
+ *                      as its future lives. */
 #include "sched/zones.h"
 
 #include <assert.h>
@@ -59,7 +63,7 @@ void hora__zones_forget(hora_queue *queue)
 
 /* ---- one zone for all ---- */
 
-/* A reference, or NULL. */
+/* The zone of this name, with a reference; NULL: it is not known. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
     assert(name != NULL);
@@ -71,7 +75,8 @@ static hora_zone *find_locked(hora_queue *queue, const char *name)
     return NULL;
 }
 
-/* Another thread may have been quicker. Takes over the zone; returns a reference. */
+/* Remember a zone, unless another thread has remembered one with its name. Takes over the zone; returns a
+ * reference. */
 static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zone *zone)
 {
     assert(zone != NULL && known != NULL);
@@ -149,7 +154,7 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
 
 /* ---- collecting ---- */
 
-/* References. */
+/* The zones and triggers to refresh, each with a reference. */
 struct collection {
     hora_zone **zones;
     size_t zone_count;
@@ -188,7 +193,7 @@ static void take_locked(struct collection *collection, hora_queue *queue)
     }
 }
 
-/* Memory for so many, and some more. HORA_ENOMEM. */
+/* Get memory for this many, and some more. HORA_ENOMEM. */
 static int make_room(struct collection *collection, size_t zones, size_t triggers)
 {
     assert(collection->zone_count == 0 && collection->trigger_count == 0);
