@@ -12,7 +12,7 @@
 #include "sync/clock.h"
 #include "sys/probe.h"
 
-/* To those who oversee the pool, once for each task that its threads do not run. */
+/* Tells the observer of the pool, once for each task that the pool's threads do not run. */
 static void tell(hora_pool *pool, hora_future *future, const char *why)
 {
     assert(why != NULL);

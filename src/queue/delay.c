@@ -47,8 +47,8 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     assert(hora__mutex_held(&queue->object.lock));
     (void)wakes;
     struct hora__heaped_queue *heaped = hora__heaped_of(queue);
-    hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
-    if (heaped->heap.size == 0 || heaped->remaining(heaped->heap.entries[0].item, heaped->context) > grace)
+    hora_ns slack = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
+    if (heaped->heap.size == 0 || heaped->remaining(heaped->heap.entries[0].item, heaped->context) > slack)
         return NULL;
     void *item = hora__heap_pop(&heaped->heap);
     queue->size = heaped->heap.size;

@@ -507,8 +507,8 @@ static void read_clock(struct timed *timed)
 static bool first_is_due(const struct timed *timed)
 {
     assert(timed->base.size == size_of(timed)); /* I3 */
-    hora_ns grace = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
-    return timed->base.size > 0 && hora__ns_sub(first_due(timed), grace) <= timed->reading;
+    hora_ns slack = HORA__FAULT(DELAY_GIVES_EARLY) ? 1 : 0;
+    return timed->base.size > 0 && hora__ns_sub(first_due(timed), slack) <= timed->reading;
 }
 
 static void *take_single(struct timed *timed, struct single *single)
