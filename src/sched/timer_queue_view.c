@@ -333,7 +333,7 @@ void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry
         hora__timer_queue_remove(timer_queue, entry);
         entry->stage = HORA__SWEPT;
         if (entry->is_foreign)
-            hora__list_remove(&hora__foreign_of(entry)->link); /* nobody finds it any more */
+            hora__list_remove(&hora__foreign_of(entry)->link); /* no thread finds it any more */
     }
     for (int i = 0; i < LINES; i++) {
         hora__timer_heap_save_room(&timer_queue->lines[i].exact);
@@ -358,7 +358,7 @@ void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry)
         return;
     }
     hora__mutex_lock(&queue->object.lock);
-    entry->stage = HORA__OUT; /* not before: who comes in again could run, and break the chain */
+    entry->stage = HORA__OUT; /* not earlier: a future that comes in again could run, and break the chain */
     hora__mutex_unlock(&queue->object.lock);
 }
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free_list.c - a free list of small blocks, cut from slabs
+/* free_list.c - a free list of small blocks, cut from chunks
  *
- * Mechanism    A slab is one allocation, cut into blocks of one size on demand. Returned blocks of a slab are
- *              chained through their first word, and reused before new ones are cut. The offset of a block is
- *              its distance from the start of its slab, in words. Slabs with a free block are on a list.
- *              Blocks come from the slab at its front; a slab that was full joins at the end, so that it has
- *              time to become empty.
- * Memory       An empty slab is freed, except one. So memory follows use as far as the blocks in use are not
+ * Mechanism    A chunk is one allocation, cut into blocks of one size on demand. Returned blocks of a chunk
+ *              are chained through their first word, and reused before new ones are cut. The offset of a
+ *              block is its distance from the start of its chunk, in words. Chunks with a free block are on
+ *              a list.
+ *              Blocks come from the chunk at its front; a chunk that was full joins at the end, so that it
+ *              has time to become empty.
+ * Memory       An empty chunk is freed, except one. So memory follows use as far as the blocks in use are not
  *              scattered, and free blocks are reused before the free list asks for more memory. Where memory
- *              is not to be kept (HORA__KEPT), each slab has one block. Free blocks of a slab rest
- *              (sys/resting.h), except for the words that chain them. An empty slab rests as a whole.
- * Invariants   I1 a slab is on the list of its size if and only if fewer than `most` of its blocks are in
+ *              is not to be kept (HORA__KEPT), each chunk has one block. Free blocks of a chunk rest
+ *              (sys/resting.h), except for the words that chain them. An empty chunk rests as a whole.
+ * Invariants   I1 a chunk is on the list of its size if and only if fewer than `most` of its blocks are in
  *                 use.
- *              I2 an empty slab is on no list: it is the spare, or freed. */
+ *              I2 an empty chunk is on no list: it is the spare, or freed. */
 #include "timer/free_list.h"
 
 #include <assert.h>
@@ -26,7 +27,7 @@ enum {
 }; /* with the header of malloc not more than 64 KB */
 
 struct hora__chunk {
-    struct hora__list link; /* in the list of slabs with room */
+    struct hora__list link; /* in the list of chunks with room */
     void *free;             /* returned blocks, linked through their first word */
     int size_index;
     int most; /* blocks it has room for */
@@ -61,7 +62,7 @@ static size_t size_of(const struct hora__free_list *list, int size_index)
     return list->least + (size_t)size_index * WORD;
 }
 
-/* The size of a slab. A spare slab serves any block size. */
+/* The size of a chunk. A spare chunk serves any block size. */
 static size_t bytes_of(const struct hora__free_list *list, int size_index)
 {
     return hora__keeps_memory() ? CHUNK_BYTES : sizeof(struct hora__chunk) + size_of(list, size_index);
@@ -78,7 +79,7 @@ static void wake(const struct hora__free_list *list, int size_index, void *block
     hora__memory_wakes((void **)block + 1, size_of(list, size_index) - sizeof(void *));
 }
 
-/* No block is in use: the slab becomes one piece of memory. */
+/* No block is in use: the chunk becomes one piece of memory. */
 static void wake_all(const struct hora__free_list *list, const struct hora__chunk *chunk)
 {
 #ifdef HORA__CHECKS_MEMORY
@@ -90,7 +91,7 @@ static void wake_all(const struct hora__free_list *list, const struct hora__chun
 #endif
 }
 
-/* A slab with room, on its list. NULL: no memory. */
+/* A chunk with room, on its list. NULL: no memory. */
 static struct hora__chunk *new_chunk(struct hora__free_list *list, int size_index)
 {
     struct hora__chunk *chunk = list->spare;
