@@ -44,7 +44,7 @@ static void absorb(void)
 {
     visits = 0;
     (void)hora__timer_store_absorb(&store, &(struct hora__timer_store_absorber){NULL, visit, NULL});
-    CHECK_INT(visits, store.lanes->count);
+    CHECK(visits <= store.lanes->count); /* empty lanes are skipped */
     CHECK_INT(hora__timer_store_size(&store), model.size);
 }
 
