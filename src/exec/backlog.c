@@ -58,8 +58,8 @@ struct backlog {
     int stuck_holes;    /* how many of them were left when the elements moved together last; I3 */
     bool offered;       /* the first segment is: until it is recalled, how much is left in it is not known */
     bool only_elements; /* it has been shown, and there are no detached tasks any more */
-    bool
-        wants; /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
+    /* as `wanted`, for threads with the queue's lock: they need not read a line that posters read */
+    bool wants;
 
     /* A taker sleeps, and no thread is on its way to look. Read by posters, written under the queue's
      * lock. */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conclude.c - what follows the end of a future: callbacks, the drop of its task, and its destruction
+/* conclude.c - the steps after the end of a future: callbacks, the drop of its task, and its destruction
  *
- * What for          All of this is code of the user, which may complete, cancel or give back another future,
- *                   and so on along a chain of any length. If each step were called from within the one
- *                   before, a long chain would overflow the stack.
+ * What for          All of this runs code of the user. That code may complete, cancel or give back another
+ *                   future, whose end runs code of the user again, and so on along a chain of any length. If
+ *                   each step called the next one, a long chain would overflow the stack.
  * How it works      A thread that concludes a future while it is already concluding another one only notes
  *                   it, and the outermost call does the rest, one future after the other, in the order in
  *                   which they were noted. Listeners of hora itself (groups, completion services) are called
  *                   at once: they run no code of the user, and others rely on what they do. A thread that has
  *                   no record, and gets none, calls everything at once. A future that waits for its turn is
- *                   on a list of the thread by its field `waiters`: it is done, so no thread waits for it.
- * Helping           A worker that runs another task from within a callback, because the callback waits for
- *                   it, concludes what ends there before it goes on: else the callback might wait for ever.
+ *                   linked into a list of the thread by its field `waiters`: it is done, so no thread waits
+ *                   for it.
+ * Helping           A worker may run another task from within a callback, because the callback waits for that
+ *                   task. It concludes the futures that end there before it goes on: otherwise the callback
+ *                   might wait for ever.
  * Invariants        I1 a future that is pending has a reference of the list, or all references are gone
  *                      (is_gone).
  *                   I2 each listener is called once, those of the user in the order of their registration. */
@@ -20,14 +22,12 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "exec/extra.h"
 #include "exec/future.h"
-#include "exec/future_memory.h"
 #include "sys/alloc.h"
 
 /* ---- listeners ---- */
 
-/* Take the first listener off the ring; NULL: there is none. */
+/* Takes the first listener off the ring; NULL: there is none. */
 static struct hora__listener *pop_listener(hora_future *future)
 {
     struct hora__listener *last = future->listeners;
@@ -112,7 +112,7 @@ static void drop_task(hora_future *future)
         future->task.drop(future->task.arg);
 }
 
-/* What few have when they go. */
+/* Releases what only few futures still have when they are destroyed. */
 __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 {
     assert(hora__list_is_empty(&future->waiters));
@@ -143,8 +143,8 @@ __attribute__((noinline)) void hora__future_release_rest(hora_future *future)
 
 /* ---- one after the other ---- */
 
-/* Only the thread that has made it done calls its listeners: else that thread might go on before all of them
- * have returned. */
+/* Only the thread that has completed the future calls its listeners: otherwise that thread might go on before
+ * all of them have returned. */
 static void conclude_now(hora_future *future, bool calls, bool drops)
 {
     if (calls)
@@ -153,7 +153,7 @@ static void conclude_now(hora_future *future, bool calls, bool drops)
         drop_task(future);
 }
 
-/* The next one that is pending; NULL: there is none. */
+/* Takes the next pending future off the list of the thread; NULL: there is none. */
 static hora_future *next_pending(hora_thread *thread)
 {
     assert(thread->concludes);
@@ -190,8 +190,9 @@ static void conclude_all_pending(hora_thread *thread)
     thread->concludes = false;
 }
 
-/* Whether the calling thread concludes another future, so that this one has to wait. If not, it does from now
- * on, and conclude_all_pending ends it; *ret_thread is NULL if it has no record. */
+/* Whether the calling thread already concludes another future, so that this one has to wait. If not, the
+ * thread concludes from now on, until conclude_all_pending; *ret_thread is NULL if the thread has no
+ * record. */
 static bool must_wait(hora_thread **ret_thread)
 {
     if (hora__thread_current(ret_thread) < 0)

@@ -5,8 +5,8 @@
  *                   and another gives back, and its locks. A task that is executed, not submitted, needs
  *                   none, unless a hook sees it, a caller is handed back queued tasks, or a user looks into
  *                   the queue.
- * How it works      A pool without such hooks puts these tasks into its own queue as detached tasks (post in
- *                   execute.c), and a worker copies the task that it takes into itself. A thread that is
+ * How it works      A pool without such hooks puts these tasks into its own queue as detached tasks (insert
+ *                   in execute.c), and a worker copies the task that it takes into itself. A thread that is
  *                   about to look calls hora__pool_show first: it makes a future of each queued task, and
  *                   from then on each task gets one when it comes. A scheduler has its own way in, and its
  *                   own way to make futures: src/sched/timer_queue_detached.c.
@@ -24,6 +24,7 @@
 
 /* ---- becoming futures ---- */
 
+/* Makes a future of a detached task that stays in the queue; see struct hora__maker. */
 static int make_future(void *context, const struct hora__taken *taken, void **ret_item)
 {
     assert(taken->task.run != NULL);
@@ -42,9 +43,9 @@ static int make_future(void *context, const struct hora__taken *taken, void **re
 int hora__pool_show(hora_pool *pool)
 {
     assert(pool->work != NULL);
-    hora__atomic_store(
-        &pool->detached_mode,
-        HORA__NEVER_DETACHES); /* saves others a vain attempt; what counts is what the queue knows */
+    /* This only saves submitters a vain attempt: the queue itself decides whether it lets a detached task
+     * in. */
+    hora__atomic_store(&pool->detached_mode, HORA__NEVER_DETACHES);
     if (pool->kind != NULL)
         return pool->kind->show(pool);
     return hora__work_show(pool->queue, &(struct hora__maker){make_future, pool});
@@ -65,7 +66,7 @@ static void drop(const hora_task *task)
         task->drop(task->arg);
 }
 
-/* As hora__ending_of a future whose body has returned this. */
+/* The same as hora__ending_of for a future whose body has returned this code. */
 enum hora__ending hora__ending_of_result(int code)
 {
     if (code == 0)
@@ -73,14 +74,15 @@ enum hora__ending hora__ending_of_result(int code)
     return code == HORA_EREJECTED ? HORA__REJECTED : code == HORA_EABANDONED ? HORA__ABANDONED : HORA__FAILED;
 }
 
-/* Whether it is not to begin any more. A plain pool runs what a worker has taken, a scheduler only until it
- * is stopped. */
+/* Whether a task that a worker has taken may no longer begin: in a plain pool each such task runs, in a
+ * scheduler only until the scheduler is stopped. */
 static bool comes_too_late(const hora_pool *pool)
 {
     return pool->kind != NULL && hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
            !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
 }
 
+/* The task that the worker has taken is cancelled instead of run. */
 static void cancel(struct hora__worker *worker)
 {
     assert(worker->stage == HORA__TASK_NONE);
@@ -92,6 +94,7 @@ static void cancel(struct hora__worker *worker)
     hora__worker_count(worker, worker->ending);
 }
 
+/* Tells the observer of the worker that the body has returned this code. */
 static void ended(struct hora__worker *worker, int code)
 {
     assert(worker->current == NULL);
@@ -108,7 +111,7 @@ static int run_watched(void *arg, void **ret_result)
     return code;
 }
 
-/* Of a worker that is not plain. Whether the task is to run. */
+/* Prepares the run of a task by a worker that is not plain. Returns whether the task is to run. */
 static bool prepare(struct hora__worker *worker)
 {
     assert(!worker->is_plain && worker->stage == HORA__TASK_NONE);
@@ -127,7 +130,7 @@ static bool prepare(struct hora__worker *worker)
     return true;
 }
 
-/* Each probe stands once: so no copy of this is made. */
+/* Not inlined: each probe must exist once in the program. */
 __attribute__((noinline)) void hora__worker_run_detached(struct hora__worker *worker)
 {
     assert(worker->taken.task.run != NULL && worker->current == NULL);
@@ -149,7 +152,7 @@ __attribute__((noinline)) void hora__worker_run_detached(struct hora__worker *wo
         drop_result(task, result);
 }
 
-/* Apart, so that plain workers do not pay for it. */
+/* Not inlined, so that plain workers do not pay for it. */
 __attribute__((noinline)) bool hora__worker_run_watched(struct hora__worker *worker)
 {
     assert(!worker->is_plain);

@@ -113,7 +113,7 @@ enum hora__ending hora__ending_of(hora_future *future)
         return HORA__ABANDONED;
     case HORA_EEXPIRED:
         return HORA__EXPIRED;
-    case HORA_EAGAIN: /* a second entry, met while the first runs elsewhere: that one will count the outcome */
+    case HORA_EAGAIN: /* a second entry, while the first one runs elsewhere and will count the outcome */
     case HORA_EFAILED:
     default:
         return HORA__FAILED;

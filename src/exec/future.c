@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future.c - the states of a future, and who may change them
  *
- * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL    complete_locked: run, complete, fail, abort, expire
- *                   NEW -> CANCELLED                             cancel
- *                   NEW -> INTERRUPTING -> INTERRUPTED           cancel with interrupt
+ * States            NEW -> COMPLETING -> NORMAL | EXCEPTIONAL  complete_locked: run, complete, fail, ...
+ *                   NEW -> CANCELLED                           cancel
+ *                   NEW -> INTERRUPTING -> INTERRUPTED         cancel with interrupt
  * How it works      All transitions are made under the lock, so the transient states are seen only by those
  *                   who look without it (is_done, is_cancelled). The runner is noted under the lock before
  *                   the body and cleared after it, and a cancel interrupts it under the lock: so the
@@ -205,7 +205,8 @@ static int check(const hora_future *future)
 
 /* ---- out of NEW ---- */
 
-/* What remains to be done after a transition, once the lock is free. Valid once announce_locked has filled it in. */
+/* What remains to be done after a transition, once the lock is free. Valid once announce_locked has filled it
+ * in. */
 struct completion {
     struct hora__wakes wakes;
     bool has_listeners;
@@ -328,8 +329,8 @@ static void leave_owner_locked(hora_future *future, const struct hora__queue_own
         future->owner = NULL;
 }
 
-/* Tells the worker's observer when the task came. While the future is NEW and was put into a queue of the
- * observer's pool, that time stands there. */
+/* Tells the observer of the worker when the future was accepted. by.came holds that while the future is NEW
+ * and belongs to the observer's pool. */
 __attribute__((noinline)) static void tell_worker_observer_locked(
     const hora_future *future, struct hora__worker_observer *worker_observer)
 {
@@ -358,8 +359,8 @@ static inline bool begin_run(hora_future *future, hora_thread *thread, const str
     return runs;
 }
 
-/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW. `judge` may be
- * NULL. */
+/* After the body: make its end the outcome, unless there is one already. Whether the future is still NEW.
+ * `judge` may be NULL. */
 static bool end_run(hora_future *future, hora_thread *thread, int failure, void *result,
                     enum hora__verdict verdict, const struct hora__queue_owner *owner,
                     const struct hora__judge *judge)

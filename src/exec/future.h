@@ -23,9 +23,8 @@ enum { HORA__NAME_SIZE = 256 };
 struct hora__listener {
     struct hora__listener *next; /* in a ring; see struct hora_future */
     void (*done)(hora_future *future, void *context);
-    void (*gone)(
-        void *
-            context); /* called instead if the future is destroyed before it is done; NULL: nothing is to be done then */
+    /* called instead if the future is destroyed before it is done; NULL: nothing to do */
+    void (*gone)(void *context);
     void *context;
     void (*drop)(void *context); /* after the call, or instead of it; NULL: nothing to do */
     bool allocated;              /* to be freed after the call */
@@ -132,8 +131,8 @@ struct hora_future {
     } by;
     hora_thread *runner;             /* the thread that runs the task, borrowed; NULL: none */
     struct hora__queue_owner *owner; /* the pool that is going to run it; NULL: none */
-    struct hora__list
-        waiters; /* while it is NEW; later its place among those that a thread has to conclude */
+    /* while it is NEW; later its place among those that a thread has to conclude */
+    struct hora__list waiters;
     struct hora__listener *listeners; /* the last one of a ring, whose next is the first; NULL: none */
     hora_task task;            /* immutable but for its name, see I5 in future.c; run is NULL for a promise */
     hora_future *next;         /* in a hora_future_list; of the list's owner */
@@ -155,11 +154,12 @@ struct hora__bound {
 /* A future in memory of the caller. */
 struct hora__caller_owned_future {
     hora_future future;
-    struct hora__waiter
-        *reclaimer; /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
+    /* the thread that wants the memory back; NULL: none; guarded by the future's lock */
+    struct hora__waiter *reclaimer;
 };
 
-/* Initialise a future in memory with any contents. Memory of the caller is a hora_future_storage. */
+/* Initialises a future in memory with any contents. in_caller_memory: the memory is a
+ * hora__caller_owned_future. */
 __attribute__((warn_unused_result)) int hora__future_init(hora_future *future, const hora_task *task,
                                                           const hora_clock *clock, bool in_caller_memory);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* future_memory.c - see future_memory.h
  *
- * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches, about 12 MB.
- *                   All of it was in use a moment ago, and a thread that needs a block takes it there before
- *                   it asks the system; so there is never more memory than was needed at the same time. Each
- *                   time that a worker finds nothing to do, it frees one of PARTS parts of what is beyond
- *                   HORA__FREE_LIST_KEEPS batches.
+ * How much          A thread keeps at most 2 * BATCH blocks. A shared free list keeps at most MOST batches,
+ *                   about 12 MB. All of it was in use a moment ago, and a thread that needs a block takes it
+ *                   there before it asks the system; so there is never more memory than was needed at the
+ *                   same time. Each time that a worker finds nothing to do, it frees one of PARTS parts of
+ *                   what is beyond HORA__FREE_LIST_KEEPS batches.
  * Order             Without the lock the count is a hint: who reads an old one asks the system for memory, or
  *                   frees a batch too few. So it could be relaxed, and no fault of order is planted.
- * Invariants        I1 a batch is a chain of BATCH blocks; in a shared free list, the other link of its first one is the
- *                      next batch.
- *                   I2 shared free list->count is the number of batches that hang on shared free list->first. */
+ * Invariants        I1 a batch is a chain of BATCH blocks; in a shared free list, the other link of its first
+ *                      one is the next batch.
+ *                   I2 `count` of a shared free list is the number of batches that hang on its `first`. */
 #include "exec/future_memory.h"
 
 #include <assert.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get_task.c - how a worker waits for work, and when it gives up
  *
- * Leaving           A worker leaves if there are more than max_threads; or it has waited for keep_alive in vain and
- *                   there are more than core_threads, or core workers may time out; but never the last one while tasks
- *                   are queued. It lowers the count by compare-and-swap: if that fails it decides anew.
- * Lingering         The last worker stays while anything is queued, so there is no time to wake up for: it lingers. It
- *                   says so before it looks at the queue. A thread that takes or removes a task looks for such a
- *                   worker afterwards, so one of the two sees the other.
+ * Leaving           A worker leaves if there are more than max_threads. It also leaves if it has waited for
+ *                   keep_alive in vain, and there are more than core_threads or core workers may time out.
+ *                   The last worker never leaves while tasks are queued. A worker that leaves lowers the
+ *                   count by compare-and-swap: if that fails, it decides anew.
+ * Last worker       The last worker stays while a task is queued, so it waits without a time limit although
+ *                   it is surplus. It notes that in `last_worker` before it looks at the queue, and a thread
+ *                   that takes or removes a task reads `last_worker` afterwards: one of the two sees the
+ *                   other.
  * Closed            A queue that the user has closed ends the pool: see end_with_queue. */
 #include <assert.h>
 #include <stddef.h>
@@ -14,6 +16,7 @@
 #include "base/fault.h"
 #include "exec/pool.h"
 
+/* Reads it under the pool's lock, which guards it. */
 static hora_ns read_keep_alive(hora_pool *pool)
 {
     hora__mutex_lock(&pool->object.lock);
@@ -22,8 +25,8 @@ static hora_ns read_keep_alive(hora_pool *pool)
     return keep_alive;
 }
 
-/* The user has closed the queue, and nothing can be taken: to ask again would be to turn for ever. What cannot be taken now, since it
- * is not due, could never be. */
+/* The user has closed the queue, and no task can be taken: a worker that asked again would loop for ever. A
+ * task that cannot be taken now, because it is not due, could never be taken. So the pool ends. */
 static void end_with_queue(hora_pool *pool)
 {
     if (hora__state_of(hora__atomic_load(&pool->control)) < HORA__SHUTDOWN)
@@ -32,6 +35,7 @@ static void end_with_queue(hora_pool *pool)
         (void)hora_pool_shutdown_now(pool, NULL);
 }
 
+/* Waits for an entry; NULL: none has come, and the worker looks again whether it stays. */
 static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed_out)
 {
     assert(worker->thread == hora__thread_existing() && worker->hold.segment == NULL);
@@ -39,8 +43,8 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     void *entry;
     int error =
         hora__work_await(pool->queue, timed ? read_keep_alive(pool) : HORA_FOREVER, &worker->taken, &entry);
-    *ret_timed_out =
-        error == HORA_ETIMEDOUT; /* an interrupt only means: look again, with the clock started anew */
+    /* An interrupt only tells the worker to look again, and its time begins anew. */
+    *ret_timed_out = error == HORA_ETIMEDOUT;
     if (error == HORA_EAGAIN && pool->kind != NULL)
         pool->kind->look(pool);
     if (error == HORA_ECLOSED)
@@ -52,6 +56,8 @@ static void *take_entry(struct hora__worker *worker, bool timed, bool *ret_timed
     return entry;
 }
 
+/* The worker is surplus and the only one: returns whether it waits without a limit because tasks are
+ * queued. */
 static bool begin_waiting_as_last(struct hora__worker *worker)
 {
     assert(worker->number > 0);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* invoke.c - executing many tasks and waiting for all of them, or for one
  *
- * All      All futures are made before any is executed, so that what can fail for want of memory fails with nothing
- *          begun. Then they are executed one by one, then waited for one by one. In a worker of the same pool that
- *          waiting runs what is still queued.
- * Any      A completion service tells which is done. One more task is executed whenever none is.
- * Tasks    Once the arguments have been checked all tasks are ours: what has no future when the call ends is dropped by it. */
+ * All               The call makes all futures before it executes one, so it begins nothing if there is not
+ *                   enough memory. Then it executes them one by one, and waits for them one by one. In a
+ *                   worker of the same pool that wait runs the tasks that are still queued.
+ * Any               A completion service tells which future is done. Whenever none is, the call executes one
+ *                   more task.
+ * Tasks             Once the arguments have been checked, the call owns all tasks: it drops those that have
+ *                   no future when it ends. */
 #include <assert.h>
 #include <stddef.h>
 

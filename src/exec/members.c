@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* members.c - futures that an object waits for together
  *
- * What is done to a member (cancelling, running) may end it, and others, and that takes the object's lock. So a walk holds no
- * lock between its steps and keeps no pointer to a member: it finds its place again by number. It starts from the end of the list
- * each time: those that are passed in vain are few, since most members leave when they are dealt with. */
+ * What is done to a member (cancelling, running) may end it, and others, and that takes the object's lock. So
+ * a walk holds no lock between its steps and keeps no pointer to a member: it finds its place again by
+ * number. It starts from the end of the list each time: those that are passed in vain are few, since most
+ * members leave when they are dealt with. */
 #include "exec/members.h"
 
 #include <assert.h>

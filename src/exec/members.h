@@ -23,8 +23,8 @@ void hora__members_init(struct hora__members *members, struct hora__object *obje
 void hora__members_add_locked(struct hora__members *members, struct hora__member *member);
 void hora__members_remove_locked(struct hora__members *members, struct hora__member *member);
 
-/* A walk over those that are pending when it begins, from the oldest to the newest or back. Between its steps the lock
- * is free. */
+/* A walk over those that are pending when it begins, from the oldest to the newest or back. Between its steps
+ * the lock is free. */
 struct hora__walk {
     bool back;
     uint64_t at;  /* the number that was visited last */

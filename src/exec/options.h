@@ -14,7 +14,8 @@ __attribute__((warn_unused_result)) int hora__pool_options(hora_pool_options *ow
 __attribute__((warn_unused_result)) int hora__reject_check(hora_reject reject, hora_reject_fn handler,
                                                            bool queue_holds, hora_error *reason);
 
-/* Whether max_threads has no effect of its own, and so follows core_threads: the queue never refuses, and the pool does not grow. */
+/* Whether max_threads has no effect of its own, and so follows core_threads: the queue never refuses, and the
+ * pool does not grow. */
 bool hora__pool_max_follows(const hora_pool_options *options);
 
 #define HORA__TOO_WIDE                                                                                       \

@@ -19,7 +19,8 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 /* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
-/* Whether tasks may be queued without a future, see detached.c; in a pool that measures, with a stamp. */
+/* Whether tasks may be queued without a future, see detached_mode.c; in a pool that measures, with a
+ * stamp. */
 enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_STAMPED };
 
 /* What a scheduler does otherwise than a plain pool. */
@@ -77,13 +78,13 @@ struct hora_pool {
     const struct hora__pool_kind *kind; /* immutable; NULL: a plain pool */
     struct hora__observer *observer;    /* immutable; NULL: none */
     hora__atomic control;               /* run state and number of workers */
-    hora__atomic
-        last_worker; /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
+    /* the number of the last worker, if it waits for the queue alone although surplus; 0: none */
+    hora__atomic last_worker;
     hora__atomic room_waiters;  /* how many submitters wait for room */
     hora__atomic idle_watchers; /* how many want to know when nothing is unfinished, or no longer so */
     hora__atomic shows_idle;    /* perhaps they have been told so; written under the lock */
-    hora__atomic
-        detached_mode; /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
+    /* an enum hora__detached_mode: tasks that are executed may be queued without a future */
+    hora__atomic detached_mode;
     hora__atomic core_threads; /* these three are read by anyone, written under the lock */
     hora__atomic max_threads;
     hora__atomic core_time_out;
@@ -127,8 +128,8 @@ struct hora_pool {
     struct hora__list submitters;   /* for room, */
     struct hora__list reapers;      /* for alive == 0, */
     uint32_t strandings; /* how often threads of the first two lists were told to try to start a worker */
-    struct hora__list
-        leavers; /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
+    /* to be replaced, or for the pool to stop: see wait_until_replaced in worker.c */
+    struct hora__list leavers;
     struct hora__ready_fd idle_fd;
 
     hora__counter endings[HORA__ENDINGS]; /* that no worker saw, but for those in the books */
@@ -137,8 +138,8 @@ struct hora_pool {
     /* What changes with each task lies apart from what is only read: else each change would slow down all who
      * read. */
     char apart[HORA__CACHE_LINE];
-    struct hora__books
-        books; /* accepted tasks, and those that have not ended; guarded by the queue's locks */
+    /* accepted tasks, and those that have not ended; guarded by the queue's locks */
+    struct hora__books books;
     char apart_too[HORA__CACHE_LINE];
     struct hora__shared_free_list shared_free_list; /* memory for futures */
 };
@@ -324,8 +325,8 @@ void hora__pool_cancelled(hora_pool *pool);
 /* Something has left the queue: a worker that waits for it alone may have to go. */
 void hora__pool_relieve(hora_pool *pool);
 
-/* Make a future of a plain pool, under terms that have been checked, or NULL. The other
- * places a future that only the caller has seen, or rejects it by the pool's rule. */
+/* Makes a future of a plain pool; the terms have been checked, and may be NULL. The second function places a
+ * future that only the caller has seen, or applies the rule for tasks that find no place. */
 __attribute__((warn_unused_result)) int hora__pool_make_bound(hora_pool *pool, const hora_task *task,
                                                               const hora_task_options *terms,
                                                               hora_future **ret_future);

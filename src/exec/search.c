@@ -83,7 +83,7 @@ static void withdraw(struct hora__work_source *source, struct hora__waiter *wait
     hora_queue *queue = &source->queue;
     assert(hora__mutex_held(&queue->object.lock));
     if (queue->kind->next_due != NULL)
-        hora__work_resign(queue, waiter); /* I4 of settle.c */
+        hora__work_resign(queue, waiter); /* I4 of serve.c */
     if (source->searcher == waiter)
         source->searcher = NULL; /* I6 of work_source.c */
     hora__list_remove(&waiter->link);
@@ -328,9 +328,9 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
             return item;
     }
     item = next_locked(queue, claims, hold, ret_taken, books, &wakes);
-    /* A worker that has yet to put a series back does so first. It need not settle the queue for that: it looks
-     * again before it sleeps, or leaves because there are too many workers, and then idle ones were told to
-     * look. */
+    /* A worker that has yet to put a series back does so first. It need not settle the queue for that: it
+     * looks again before it sleeps, or leaves because there are too many workers, and then idle ones were
+     * told to look. */
     bool owes_return = ret_taken->series != NULL && ret_taken->series->ended != NULL;
     if (item == NULL && !owes_return && hold->activity != NULL) {
         if (!HORA__FAULT(POOL_BOOKS_TOO_SOON))

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standby.c - who of the waiting takers wakes up for what, in a work source with due times
+/* standby.c - which of the waiting takers wakes up for which element, in a work source with due times
  *
- * What it is for    A scheduler's workers. A worker that is awake takes what is due, one after the other; to wake
- *                   another one for each element, or to hand it to one that has yet to wake up, would cost more than
- *                   the element.
- * How it works      At most two of the takers that sleep have a time of the queue's to wake up at: the leader that of
- *                   the first element, the standby that of the second. So when the leader takes the first and is busy
- *                   with it, a sleeping worker already wakes up for the next, and no thread has to be woken for
- *                   that: the standby, where it sleeps, is the leader from then on. Only if it would sleep too long
- *                   is it, or another taker, told to look: that one is the searcher (work_source.c), of which there
- *                   is one at most. A taker that looks and finds nothing takes the role that is free, or whose holder
- *                   sleeps too long; that costs nothing, since it is awake. A taker that sleeps for an element that
- *                   has gone meanwhile looks once for nothing, and decides anew.
- * Slack             With short tasks the leader is back before the standby wakes up, which then was woken for
- *                   nothing. So it sleeps longer, each time it was, up to a bound, and less each time it was needed.
- *                   And where elements are due so close together that each sleep ends with many of them, the leader sleeps a little
- *                   longer, too, and takes more at once: else a scheduler with 500,000 of them a second mostly goes to sleep.
- *                   As with the kernel's timer slack, that makes wake-ups late that are not promised to be exact; on a
- *                   virtual clock, and in the simulator, both are always 0.
- * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait that
- *                   long:
- *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first element.
+ * What it is for    A scheduler's workers. A worker that is awake takes all elements that are due, one after
+ *                   the other. Waking another worker for each element, or handing the element to a worker
+ *                   that has yet to wake up, would cost more than running the element.
+ * How it works      At most two of the sleeping takers wake up at a time that the queue gives them: the
+ *                   leader when the first element is due, the standby when the second one is. When the leader
+ *                   takes the first element and is busy with it, the standby already sleeps until the next
+ *                   one is due, so the leader need not wake a thread: it makes the sleeping standby the new
+ *                   leader. Only if the standby would sleep too long does the queue tell a taker to look: the
+ *                   standby or another one. That taker is the searcher (work_source.c), and there is at most
+ *                   one. A taker that looks and finds nothing becomes leader or standby, if there is none or
+ *                   if the present one would wake up too late; that costs nothing, since the taker is awake.
+ *                   A taker that sleeps for an element which has gone meanwhile looks once for nothing, and
+ *                   decides anew.
+ * Slack             With short tasks the leader is back before the standby wakes up, and the standby has
+ *                   woken up for nothing. So the standby sleeps longer each time that it was not needed, up
+ *                   to a bound, and less each time that it was needed. Where elements are due so close
+ *                   together that many are due at the end of each sleep, the leader also sleeps a little
+ *                   longer, and then takes more of them at once: without that a scheduler with 500,000
+ *                   elements a second mostly goes to sleep. As with the kernel's timer slack, this delays
+ *                   only wake-ups that no call promises to be exact. On a virtual clock, and in the
+ *                   simulator, both slacks are always 0.
+ * Invariants        With the lock free, if there is an element with a due time, and a taker that would wait
+ *                   that long:
+ *                   I1 there is a searcher, or a leader that does not sleep beyond the due time of the first
+ *                      element.
  *                   I2 leader and standby are two takers on the list; without a leader there is no standby.
- *                   I3 a leader that has to watch the clock knows that: the standby, which does not, is not made
- *                      leader then. */
+ *                   I3 a leader that has to watch the clock knows that: the standby, which does not watch it,
+ *                      is not made leader then. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -32,10 +37,12 @@
 #include "exec/work_source.h"
 #include "sys/clock.h"
 
-/* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each sleep of a thread. */
+/* How much longer than told a standby may sleep, in ns. The least is what the kernel allows itself with each
+ * sleep of a thread. */
 enum { LEAST_SLACK = 50000, MOST_SLACK = 16 * LEAST_SLACK };
 
-/* How much longer a leader may, after so many elements were taken since a taker last went to sleep. */
+/* How much longer than told a leader may sleep, in ns, if at least MANY elements were taken since a taker
+ * last went to sleep. */
 enum { LEADER_SLACK = 25000, MANY = 16 };
 
 /* When the first element is due; HORA_FOREVER: there is none to wake up for. */
@@ -51,8 +58,8 @@ static bool is_led(const hora_queue *queue, hora_ns due, uint64_t element)
     return queue->leader != NULL && (queue->leader_until <= due || queue->leader_element == element);
 }
 
-/* A standby that wakes up was needed if it has become the leader: then the leader before is still busy with the element
- * that it took. A scheduler with short tasks hardly needs a standby. */
+/* A standby wakes up. It was needed if it has become the leader: then the thread that led before is still
+ * busy with the element that it took. A pool with short tasks hardly needs a standby. */
 static void learn_standby_slack(hora_queue *queue, const struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -93,7 +100,8 @@ hora_ns hora__work_sleeps_until(hora_queue *queue, const struct hora__waiter *se
     return lax < self->deadline ? lax : self->deadline;
 }
 
-/* Of the takers that do not give up before the time, the one that has slept least is the quickest to be there; NULL: there is none. */
+/* Of the takers that do not give up before the time, the one that has slept least, because it is the quickest
+ * to run; NULL: there is none. */
 static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns due)
 {
     assert(due != HORA_FOREVER);
@@ -105,7 +113,7 @@ static struct hora__waiter *last_to_last_until(const hora_queue *queue, hora_ns 
     return NULL;
 }
 
-/* I1 */
+/* Sees to I1: tells a taker to look if no leader wakes up in time for the first element. */
 static void cover(hora_queue *queue, struct hora__wakes *wakes)
 {
     struct hora__work_source *source = hora__work_source_of(queue);
@@ -126,8 +134,8 @@ static void cover(hora_queue *queue, struct hora__wakes *wakes)
     hora__waiter_nudge(taker, wakes);
 }
 
-/* Tells posters until when no taker looks, before the last look at what they have posted. Returns whether something has
- * come that has to be looked at. */
+/* Tells posters until when no taker looks by itself, and then looks for the last time at the tasks that they
+ * have posted. Returns whether there is a task that a taker has to look at. */
 static bool finds_more(hora_queue *queue)
 {
     const struct hora__work_source *source = hora__work_source_of(queue);
@@ -136,9 +144,9 @@ static bool finds_more(hora_queue *queue)
         return false;
     hora_ns until = queue->leader != NULL ? queue->leader_until : HORA_FOREVER;
     if (source->searcher != NULL || hora__list_is_empty(&queue->takers))
-        until = INT64_MIN; /* who is on its way, or comes back, looks */
+        until = INT64_MIN; /* the searcher, or a worker that comes back, looks */
     if (queue->ready.kind != HORA__READY_NONE)
-        until = HORA_FOREVER; /* the descriptor wants to know of everything, always */
+        until = HORA_FOREVER; /* the descriptor shows every task, so posters tell of each */
     return kind->expect(queue, until);
 }
 
@@ -150,7 +158,7 @@ void hora__work_cover(hora_queue *queue, struct hora__wakes *wakes)
     while (finds_more(queue));
 }
 
-/* Who led, if anybody, sleeps on, and may do for the second element. */
+/* The caller leads from now on. The previous leader, if there is one, sleeps on and becomes the standby. */
 static void lead(hora_queue *queue, struct hora__waiter *self, hora_ns due, uint64_t element)
 {
     assert(due != HORA_FOREVER && queue->leader != self);
@@ -185,7 +193,7 @@ void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struc
     assert(hora__mutex_held(&queue->object.lock) && queue->kind->next_due != NULL);
     struct hora__work_source *source = hora__work_source_of(queue);
     bool may_be_late = !HORA__SLEEP_IS_EXACT && queue->object.clock->source == NULL;
-    /* To sleep once costs as much as dozens of short tasks. */
+    /* One sleep costs as much as dozens of short tasks. */
     source->leader_slack = may_be_late && source->taken >= MANY ? LEADER_SLACK : 0;
     source->taken = 0;
     do {
@@ -196,6 +204,6 @@ void hora__work_choose_sleep(hora_queue *queue, struct hora__waiter *self, struc
             stand_by(queue, self);
         else if (due != HORA_FOREVER && self->deadline >= due)
             lead(queue, self, due, element);
-        cover(queue, wakes); /* if another has to lead */
+        cover(queue, wakes); /* if another taker has to lead */
     } while (finds_more(queue));
 }

@@ -10,7 +10,7 @@
  * Spinning          A taker may go on looking for a time before it goes to the list. It counts as a searcher,
  *                   so no other taker is woken meanwhile; like one it ceases to be that before it looks with
  *                   the lock.
- * Invariants        With the lock free, besides I1, I4 and I5 of settle.c:
+ * Invariants        With the lock free, besides I1, I4 and I5 of serve.c:
  *                   I2 no taker waits while a task can be taken, or there is a searcher or a taker that
  *                      spins; with an inbox and none of these, posters are told that a taker has to be woken
  *                      (expect). For a source with due times see standby.c.

@@ -30,10 +30,10 @@ enum { HORA__BRANCHES_MOST = 16 };
 
 /* How many tasks a pool has accepted, and how many of them have ended. All of it only grows. */
 struct hora__books {
-    hora__counter
-        accepted; /* other than by a branch; this and the next three change under the queue's lock */
-    hora__counter
-        withdrawn; /* of these, tasks taken back as if they had never come; they count as finished, too */
+    /* other than by a branch; this and the next three change under the queue's lock */
+    hora__counter accepted;
+    /* of these, tasks taken back as if they had never come; they count as finished, too */
+    hora__counter withdrawn;
     hora__counter cancelled; /* of the finished tasks, those that were removed because of a cancel */
     hora__counter finished;
     int branch_count; /* this and the branches are immutable */
@@ -97,16 +97,17 @@ struct hora__timer_run {
     bool has_begun; /* for a planted fault alone: the function has been called */
 };
 
-/* A scheduler's worker begins the run of a series in the visit to the queue in which it takes the series' entry, and puts
- * the entry back in the visit in which it takes the next one. It notes here what happens between the two visits. The
- * worker alone uses the note; `take` of the timer queue changes it with the queue's lock held. See sched/series.c. */
+/* A scheduler's worker begins the run of a series in the visit to the queue in which it takes the series'
+ * entry, and puts the entry back in the visit in which it takes the next one. It notes here what happens
+ * between the two visits. The worker alone uses the note; `take` of the timer queue changes it with the
+ * queue's lock held. See sched/series.c. */
 struct hora__series_run {
     struct hora_pool *pool;    /* immutable */
     hora__counter *completed;  /* the worker's count of runs that have ended; immutable */
     struct hora_future *begun; /* taken, and its run has begun; NULL: none, or the run goes the general way */
     struct hora_future *ended; /* its run has succeeded, and the next visit puts it back; NULL: none */
-    hora_ns
-        start_before; /* of `begun`: start and planned time of the run before, if this one does not begin */
+    /* of `begun`: start and planned time of the run before, if this one does not begin */
+    hora_ns start_before;
     hora_ns planned_before;
 };
 
@@ -114,10 +115,10 @@ struct hora__series_run {
 struct hora__taken {
     int64_t came; /* of its posting */
     hora_task task;
-    struct hora__timer_run
-        *run; /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
-    struct hora__series_run
-        *series; /* a scheduler's worker whose pool is not observed; NULL: another caller */
+    /* a scheduler's worker: where a timer goes instead of `task`. NULL: another caller */
+    struct hora__timer_run *run;
+    /* a scheduler's worker whose pool is not observed; NULL: another caller */
+    struct hora__series_run *series;
     hora_ns now; /* the clock as `take` has read it last; HORA_NEVER: it has not */
 };
 
@@ -158,10 +159,12 @@ struct hora__hold {
      * that one. */
     hora__atomic *activity;
     hora_thread *thread; /* with `activity`: the worker's own record */
-    /* With `activity`: asked with the queue's lock held, after the worker has become idle; whether it may wait for the
-     * next task in the same visit, without a time limit. NULL: it never may. */
+    /* With `activity`: asked with the queue's lock held, after the worker has become idle; whether it may
+     * wait for the next task in the same visit, without a time limit. NULL: it never may. */
     bool (*may_wait)(struct hora__hold *hold);
-    int outcome; /* why such a wait has ended without a task: HORA_EINTERRUPTED, HORA_EAGAIN, HORA_ECLOSED. 0: it has not */
+    /* Why such a wait has ended without a task: HORA_EINTERRUPTED, HORA_EAGAIN, HORA_ECLOSED. 0: it has
+     * not. */
+    int outcome;
 };
 
 /* Visits an element, or a detached task, and then `item` is NULL. False: it has seen enough. */
@@ -210,14 +213,14 @@ struct hora__work_source {
     bool leader_is_lax; /* the leader was the standby, and sleeps on as such */
 
     /* Sources with due times: see standby.c. */
-    struct hora__waiter
-        *standby; /* of the takers, the one that sleeps until the second task is due; NULL: none */
+    /* of the takers, the one that sleeps until the second task is due; NULL: none */
+    struct hora__waiter *standby;
     hora_ns standby_until;
     hora_ns standby_slack; /* how much longer it sleeps, where sleep is not exact anyway */
     hora_ns leader_slack;  /* the same of the leader */
     uint32_t taken;        /* tasks, since a taker last decided until when to sleep; it may wrap */
-    const struct hora__clock_offsets
-        *watched; /* the leader wakes up when the clocks differ from these; NULL: never */
+    /* the leader wakes up when the clocks differ from these; NULL: never */
+    const struct hora__clock_offsets *watched;
 };
 
 /* NULL: the queue waits like a public one. */
@@ -284,7 +287,8 @@ void *hora__work_next(hora_queue *queue, struct hora__hold *hold, struct hora__t
 /* Book all tasks that the caller has finished, and let go what it holds. */
 void hora__work_leave(hora_queue *queue, struct hora__hold *hold, struct hora__books *books);
 
-/* As hora_queue_poll_for. ret_taken NULL: there are no detached tasks. HORA_EAGAIN: the clocks have parted. */
+/* As hora_queue_poll_for. ret_taken NULL: there are no detached tasks. HORA_EAGAIN: the clocks have
+ * parted. */
 __attribute__((warn_unused_result)) int hora__work_await(hora_queue *queue, hora_ns timeout,
                                                          struct hora__taken *ret_taken, void **ret_item);
 

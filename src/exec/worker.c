@@ -9,8 +9,8 @@
  *                   DISTURBED  is being interrupted because it was IDLE
  *                   Interrupts that only mean "look again" must not reach a task. The thread that sends one
  *                   holds the pool's lock and turns IDLE to DISTURBED and back; a worker that finds itself
- *                   DISTURBED when it wants to become ACTIVE waits for the lock. Then it clears its interrupt flag, so
- *                   nothing left over from before reaches the task.
+ *                   DISTURBED when it wants to become ACTIVE waits for the lock. Then it clears its interrupt
+ *                   flag, so nothing left over from before reaches the task.
  * Books             Tasks that a worker has run are booked as finished when it comes to the lock of the queue
  *                   for the next one, which is not for each; the last one only with the next in hand. If
  *                   there is none, the worker first becomes IDLE: when the books say that nothing is left to
@@ -264,8 +264,8 @@ static bool run_with_hooks(struct hora__worker *worker, hora_future *future, boo
     return true;
 }
 
-/* The run of a task has ended, and the task is to be queued again; else its entry ends here. has_just_ended: see struct
- * hora__pool_kind. */
+/* The run of a task has ended, and the task is to be queued again; else its entry ends here. has_just_ended:
+ * see struct hora__pool_kind. */
 static void put_back(struct hora__worker *worker, hora_future *future, bool has_just_ended)
 {
     hora_pool *pool = worker->pool;
@@ -307,8 +307,8 @@ bool hora__worker_may_wait(struct hora__hold *hold)
            hora__atomic_load(&pool->shared_free_list.count) <= HORA__FREE_LIST_KEEPS;
 }
 
-/* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else to do
- * with the queue. If there is none, a worker that may stay waits for the next one, and is idle then. */
+/* The next task, if there is one and the worker may go on at once: then it stays active, and has nothing else
+ * to do with the queue. If there is none, a worker that may stay waits for the next one, and is idle then. */
 static void *take_next(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;

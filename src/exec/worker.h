@@ -30,8 +30,8 @@ struct hora__worker {
     struct hora__list link; /* in the pool's workers or ended list; guarded by the pool's lock */
     struct hora_pool *pool; /* immutable */
     int number;             /* the pool counts its workers from 1; immutable once it is listed */
-    bool
-        is_plain; /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
+    /* it has no observer, and its pool is neither a scheduler nor has admission control; immutable */
+    bool is_plain;
     bool is_simple; /* it has no observer, and its pool has no admission control; immutable */
     bool owes_look; /* of a pool with admission: what it has ended may let others begin; its own */
     bool adopted;   /* it took the record that was prepared; its own */
@@ -92,8 +92,8 @@ bool hora__worker_is_written_off(const struct hora__worker *worker);
  * and its count has been lowered. */
 void *hora__worker_get_task(struct hora__worker *worker);
 
-/* As may_wait of struct hora__hold: whether the worker stays in any case, and no thread waits for the
- * pool to be idle. */
+/* As may_wait of struct hora__hold: whether the worker stays in any case, and no thread waits for the pool to
+ * be idle. */
 bool hora__worker_may_wait(struct hora__hold *hold);
 
 /* A task has been dealt with by this worker. It remains to be booked as finished. */

@@ -84,8 +84,8 @@ static void delist(hora_pool *pool, struct hora__worker *worker)
     hora__object_leave(&pool->object);
 }
 
-/* Some of those that are alive may be about to end, and some that are counted may never start. `started` may be
- * below 0: threads may have ended before those that started them have noted that. */
+/* Some of those that are alive may be about to end, and some that are counted may never start. `started` may
+ * be below 0: threads may have ended before those that started them have noted that. */
 void hora__pool_note_largest_locked(hora_pool *pool, int started)
 {
     assert(hora__mutex_held(&pool->object.lock));
@@ -137,8 +137,8 @@ static int start_thread(hora_pool *pool, struct hora__worker *worker, const stru
         worker->joinable = true;
         struct hora__thread_spec spec = {
             .run = hora__worker_begin, .arg = worker, .name = name, .stack_size = pool->stack_size};
-        hora__os_thread
-            thread; /* the worker may have ended, and be freed, when this returns: it notes its thread itself */
+        /* The worker may have ended, and be freed, when this returns. So it notes its thread itself. */
+        hora__os_thread thread;
         error = hora__os_thread_start(&spec, &thread);
     }
     if (error != 0 && virtual_clock != NULL)

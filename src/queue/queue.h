@@ -2,7 +2,7 @@
 /* queue.h - what the public queues have in common, and what each of them adds
  *
  * A kind of queue is a sequential container with a few operations. All of them but prepare and discard are
- * called with the queue's lock held, and none of them knows threads: queue.c, settle.c and transfer.c add the
+ * called with the queue's lock held, and none of them knows threads: queue.c, serve.c and transfer.c add the
  * waiting. The synchronous queue is the exception: its container is the list of waiting threads.
  *
  * A pool's own queue is a container, too, so that users can look at it through hora_pool_queue. But its
@@ -161,7 +161,7 @@ static inline void hora__queue_collect(hora_queue *queue)
 /* Unlock, then wake. */
 void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes);
 
-/* ---- keeping the invariants: settle.c; with the lock held ---- */
+/* ---- keeping the invariants: serve.c; with the lock held ---- */
 
 /* After any change: let in putters that wait for room, serve takers, choose a leader, and show in the
  * descriptor whether something can be taken. `self` is the caller's own waiter on the takers' list, or

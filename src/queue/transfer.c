@@ -26,7 +26,7 @@ int hora__queue_begin_waiting(const hora_queue *queue, hora_thread **ret_thread)
     return hora__thread_take_interrupt(*ret_thread) ? HORA_EINTERRUPTED : 0;
 }
 
-/* A waiter takes itself off its list. It leads no more (I4 of settle.c). */
+/* A waiter takes itself off its list. It leads no more (I4 of serve.c). */
 static void withdraw(hora_queue *queue, struct hora__waiter *waiter)
 {
     assert(hora__mutex_held(&queue->object.lock));

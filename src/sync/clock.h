@@ -46,8 +46,8 @@ enum hora__timeline hora__clock_timeline(const hora_clock *clock);
 /* Returns 0, or HORA_EFORKED in a process that did not make this virtual clock. */
 __attribute__((warn_unused_result)) int hora__clock_check(const hora_clock *clock);
 
-/* Counts an object that uses the clock, if that is virtual: it must not be freed before the object. The end of
- * the object calls hora__virtual_clock_release. */
+/* Counts an object that uses the clock, if that is virtual: it must not be freed before the object. The end
+ * of the object calls hora__virtual_clock_release. */
 void hora__clock_acquire(const hora_clock *clock);
 
 /* Returns the time at which this timeout, counted from now, is over. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c - making, referencing and destroying the objects that threads wait on; see object.h. wait.c has the
- * waiting itself. */
+/* object.c - making, referencing and destroying the objects that threads wait on; see object.h. wait.c has
+ * the waiting itself. */
 #include "sync/object.h"
 
 #include <assert.h>

@@ -41,8 +41,8 @@ void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hor
     waiter->result = 0;
 }
 
-/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a reading
- * of the clock for the first check; HORA_NEVER: the clock is read for it. */
+/* Sleeps until one of the reasons to wake is there. Checks all of them before each park (I3). `now` is a
+ * reading of the clock for the first check; HORA_NEVER: the clock is read for it. */
 static inline enum hora__wake park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns now,
                                    hora_ns until, const struct hora__clock_offsets *seen)
 {

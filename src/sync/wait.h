@@ -28,8 +28,8 @@ struct hora__waiter {
     hora_ns deadline;       /* immutable: when the waiting thread gives up, on the object's clock */
 };
 
-/* Initialises a waiter and appends it to a list of the object, whose lock the caller holds. NULL: the waiter is
- * on no list. */
+/* Initialises a waiter and appends it to a list of the object, whose lock the caller holds. NULL: the waiter
+ * is on no list. */
 void hora__waiter_init(struct hora__waiter *waiter, struct hora__list *list, hora_thread *thread,
                        hora_ns deadline);
 
@@ -46,9 +46,9 @@ enum hora__wake {
 enum hora__wake hora__waiter_park(struct hora__waiter *waiter, const hora_clock *clock, hora_ns until);
 
 /* As hora__waiter_park, and also returns when the offsets of the clock's source (hora__clock_read_offsets)
- * differ from `seen`. It checks this before the time, because after a change the caller can hardly trust the time it
- * waited for. The caller then reads the offsets again, or the next call returns at once. On the machine a
- * step below HORA__CLOCK_TOLERANCE goes unnoticed, but small steps add up. */
+ * differ from `seen`. It checks this before the time, because after a change the caller can hardly trust the
+ * time it waited for. The caller then reads the offsets again, or the next call returns at once. On the
+ * machine a step below HORA__CLOCK_TOLERANCE goes unnoticed, but small steps add up. */
 enum hora__wake hora__waiter_park_watching(struct hora__waiter *waiter, const hora_clock *clock,
                                            hora_ns until, const struct hora__clock_offsets *seen);
 
