@@ -18,7 +18,7 @@ struct hora__scheduler {
     hora_decorate_fn decorate; /* these are immutable */
     bool is_simple;            /* it has neither a decorate function nor observers */
     bool shows_timers;         /* a hook, or observation, sees them run; or it is steered */
-    struct hora__list roster;  /* see sys/roster.h */
+    struct hora__list roster;  /* see sys/process.h */
 };
 
 /* NULL: a plain pool. */
