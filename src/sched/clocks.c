@@ -82,7 +82,7 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     hora_ns suspended = hora__ns_sub(now.boot, timer_queue_of(queue)->seen.boot);
     hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, timer_queue_of(queue)->seen.wall), suspended);
     timer_queue_of(queue)->seen = now;
-    hora__timer_queue_absorb(queue); /* those that were posted only count as well */
+    hora__timer_queue_absorb(queue); /* entries that are still in lanes count as well */
     struct change change = {
         .queue = queue,
         .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};

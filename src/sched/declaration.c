@@ -144,7 +144,7 @@ static int replace_placeholders(const struct hora__resolver *resolver, const cha
     if (strstr(text, "${") == NULL)
         return 0;
     if (resolver->resolve == NULL) {
-        *reterr_reason = "it has a placeholder, but there is no resolver";
+        *reterr_reason = "it has a placeholder, and there is no resolver";
         return HORA_EINVAL;
     }
     struct replacement *replacement = hora__alloc_dirty(sizeof *replacement);

@@ -28,16 +28,13 @@ enum hora__detached_part { HORA__PART_DROP = 1, HORA__PART_DROP_RESULT = 2, HORA
 struct hora__detached {
     union {
         hora_run_fn run_task;
-        hora_timer_fn
-            run_timer; /* this and what a timer has in `arg` and `pool`: written by its caller's calls alone */
-        struct hora__entry
-            *next_picked; /* of a task: in a chain of entries that are swept, and so never run */
+        hora_timer_fn run_timer; /* of a timer: only calls of its owner write this, `arg` and `pool` */
+        struct hora__entry *next_picked; /* of a task: in a chain of swept entries, which never run */
     };
     void *arg;
     union {
         const char *file; /* of a task: where it was scheduled, and in which line */
-        hora_pool *
-            pool; /* of a timer: where it was started last; that pool knows whether it is pending or running */
+        hora_pool *pool;  /* of a timer: where it was started last, and is pending or running, if at all */
     };
     union {
         int line;
@@ -51,7 +48,7 @@ struct hora__detached {
     uint8_t lane;
     uint8_t parts; /* of a task: which of enum hora__detached_part follow */
     union {
-        uint16_t offset; /* of a task: in its chunk of memory, see timer/free_list.h */
+        uint16_t offset; /* of a task: in its chunk */
         uint16_t spot;   /* of a timer: see hora__node_spot */
     };
     struct hora__entry entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instants_trigger.c - given moments, each once: a moment that has passed does not come again if the clock is set back
+/* instants_trigger.c - given moments, each once, even if the clock is set back
  *
  * Invariants        I1 the moments are in strictly rising order. */
 #include <assert.h>

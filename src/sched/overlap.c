@@ -159,7 +159,7 @@ int hora__overlap_new(struct hora__scheduled *scheduled)
     overlap->task = scheduled->future.task;
     overlap->listener = (struct hora__listener){.done = series_done, .context = scheduled};
     scheduled->series->overlap = overlap;
-    scheduled->future.task.run = run_body; /* for the caller that it is handed back to */
+    scheduled->future.task.run = run_body; /* for a caller that it is handed back to */
     scheduled->future.task.arg = overlap;
     scheduled->future.task.drop = leave;
     hora__future_listen(&scheduled->future, &overlap->listener);
@@ -281,7 +281,7 @@ bool hora__overlap_close(struct hora__scheduled *scheduled)
     hora__wakes_init(&wakes);
     lock(scheduled);
     assert(scheduled->entry.stage == HORA__TAKEN || scheduled->entry.stage == HORA__RUNS); /* I2 */
-    if (hora__timer_queue_end_ticket(scheduled)) /* if it has not passed to a member */
+    if (hora__timer_queue_end_ticket(scheduled)) /* if it has not passed to a run */
         hora__queue_serve(scheduled->queue, NULL, &wakes);
     scheduled->series->overlap->closing = true; /* I2 */
     bool nobody = hora__list_is_empty(&scheduled->series->overlap->overlapping_runs);
@@ -309,7 +309,7 @@ hora_future *hora__overlap_admit(hora_pool *pool, struct hora__scheduled *schedu
     struct overlapping_run *overlapping =
         overlapping_new(scheduled, planned); /* without memory the time is skipped */
     enum joining joining = join(pool, scheduled, overlapping, planned);
-    if (joining != JOINS) { /* the entry's own reference goes on to the thread that closes its books */
+    if (joining != JOINS) { /* the entry's own reference passes to the thread that closes its books */
         if (overlapping != NULL)
             (void)hora_future_unref(&overlapping->future);
         bool ours = joining == IS_HELD ? !hora__series_put_back(pool, &scheduled->future, false)

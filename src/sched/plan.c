@@ -35,8 +35,8 @@ static hora_ns at(hora_ns planned, hora_ns every, int64_t k)
 {
     assert(every > 0 && k >= 0);
     int64_t distance;
-    hora_ns
-        time; /* a distance of INT64_MAX may well end at a time that can be counted: so this is no hora__ns_add */
+    hora_ns time;
+    /* Not hora__ns_add: a distance of INT64_MAX from a negative time is still a valid time. */
     if (__builtin_mul_overflow(every, k, &distance) || __builtin_add_overflow(planned, distance, &time))
         return HORA_FOREVER;
     return time;

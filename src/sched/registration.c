@@ -112,7 +112,7 @@ static int run_tied(void *arg, void **ret_result)
     const struct hora__tie *tie = arg;
     const hora_task *task = &tie->registration->task;
     if ((hora__atomic_load(&tie->state) & FIRM) == 0)
-        return HORA_ECANCELED; /* I2: a scheduler that was stopped has handed it back, and its new owner runs it */
+        return HORA_ECANCELED; /* I2: a stopped scheduler has handed it back, and a caller runs it by hand */
     return task->run(task->arg, ret_result);
 }
 

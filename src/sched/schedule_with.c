@@ -27,7 +27,7 @@ static int count_series(const hora_schedule *spec)
            (spec->trigger != NULL) + (spec->cron != NULL);
 }
 
-/* Whether the planned times come from a trigger or a function, which is asked for each. */
+/* Whether the planned times come from a function or a trigger. */
 static bool is_asked(const hora_schedule *spec)
 {
     return spec->next != NULL || spec->trigger != NULL || spec->cron != NULL;

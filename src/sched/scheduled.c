@@ -229,7 +229,7 @@ int hora__scheduled_enter(hora_future *future, struct hora__scheduled **ret_sche
     *ret_scheduled = hora__scheduled_of(future);
     hora_queue *queue = (*ret_scheduled)->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__timer_queue_absorb(queue); /* it may have been posted only */
+    hora__timer_queue_absorb(queue); /* it may still be in a lane */
     return 0;
 }
 

@@ -227,7 +227,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
 {
     assert(pool->observer != NULL);
     struct hora__scheduled_plan whole = *plan;
-    whole.copies_rules = true; /* so it has a course */
+    whole.copies_rules = true; /* so it has a series state */
     int error = hora__extra_new(pool, plan->rules->options, &whole.extra);
     if (error < 0)
         return error;
@@ -283,7 +283,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__timer_queue_absorb(queue); /* it may have been posted only */
+    hora__timer_queue_absorb(queue); /* it may still be in a lane */
     hora_ns delay = hora__ns_sub(hora__scheduled_due(scheduled),
                                  hora__timer_queue_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))

@@ -16,9 +16,9 @@ struct hora__scheduler {
     hora__atomic continue_periodic;
     hora__atomic watches;      /* whether the clocks are watched; set once */
     hora_decorate_fn decorate; /* these are immutable */
-    bool is_simple;            /* it has neither a decorate function nor observers */
-    bool shows_timers;         /* a hook, or observation, sees them run; or it is steered */
-    struct hora__list roster;  /* see sys/process.h */
+    bool is_simple;            /* no decorator, and no observer */
+    bool shows_timers;         /* a hook or an observer sees timers run, or there is admission */
+    struct hora__list roster;  /* see sys/roster.h */
 };
 
 /* NULL: a plain pool. */

@@ -340,7 +340,7 @@ static struct next_step decide(hora_pool *pool, struct hora__scheduled *schedule
     bool asks = series->trigger == HORA__ASKED;
     lock(scheduled);
     struct moment moment = look_locked(scheduled, now);
-    int64_t skipped = series->skipped; /* only who has the entry counts there */
+    int64_t skipped = series->skipped; /* only the worker that has the entry writes it */
     if (asks)
         unlock(scheduled);
     struct hora__decision decision = decision_by_rules(series, &moment);
@@ -395,9 +395,8 @@ static hora_ns next_of_rate(struct hora__scheduled *scheduled, hora_ns now, hora
     assert(hora__mutex_held(&scheduled->queue->object.lock));
     struct hora__series *series = scheduled->series;
     hora_ns next = hora__ns_add(scheduled->planned, series->every);
-    if (now <
-        scheduled
-            ->planned) /* the clock was set back meanwhile, and those who took that in did not find the entry */
+    /* The clock was set back meanwhile, and the thread that handled that did not find the entry. */
+    if (now < scheduled->planned)
         next = hora__plan_grid(next, series->every, now);
     if (not_before != HORA_NEVER && next < not_before) {
         int64_t passed = hora__plan_passed(next, series->every, not_before - 1);
@@ -694,9 +693,9 @@ static void note_end_and_plan(struct hora__scheduled *scheduled)
 struct run {
     hora_pool *pool;
     struct hora__scheduled *scheduled;
-    bool
-        is_called; /* of a run that has begun when the entry was taken: the body is about to be called, or has been, */
-    bool ends_later; /* and the visit that puts the entry back notes the end */
+    /* of a run that began when the entry was taken: */
+    bool is_called;  /* the body is about to be called, or has been */
+    bool ends_later; /* the visit that puts the entry back notes the end */
 };
 
 /* Begin a run. This is the last moment at which the task can be paused or re-timed. A task that runs once

@@ -174,7 +174,7 @@ int hora_timer_stop(hora_timer *timer)
 static int staff_first(hora_pool *pool)
 {
     int error = hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff(pool);
-    return error == HORA_ESHUTDOWN ? 0 : error; /* the timer queue is closed then */
+    return error == HORA_ESHUTDOWN ? 0 : error; /* then the timer is refused */
 }
 
 static inline int came_in(hora_pool *pool, uint64_t number)
@@ -328,7 +328,7 @@ static bool comes_too_late(const hora_pool *pool)
            !HORA__FAULT(SERIES_RUNS_AFTER_STOP);
 }
 
-/* ---- for those who want to see it ---- */
+/* ---- runs that hooks or observers see ---- */
 
 /* What the hooks are told: a run without a future. */
 static hora_run_info run_info(int code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer_queue_detached.c - detached tasks in the timer queue: tasks without a future, and timers of the caller's;
- * see detached.h
+/* timer_queue_detached.c - detached tasks in the timer queue: tasks without a future, and timers of the
+ * caller; see detached.h
  *
  * Mechanism    They are on the queue's own timeline, without slack, in the same heap as futures: so there is
  *              one order. They come in by a lane or, if it refuses them, with the queue's lock. A timer can
@@ -28,7 +28,7 @@
  *                 state under the lock by which the timer comes in. So a thread that shuts the pool down and
  *                 then drops timers has seen the last one.
  *              I3 hidden is the number of timers in the heap.
- *              I4 once the queue has been shown, no task comes in; and if that has succeeded, there is none. */
+ *              I4 once the queue has been shown, no task comes in; if that has succeeded, there is none. */
 #include <assert.h>
 #include <stddef.h>
 

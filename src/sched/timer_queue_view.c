@@ -358,7 +358,7 @@ void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry)
         return;
     }
     hora__mutex_lock(&queue->object.lock);
-    entry->stage = HORA__OUT; /* not before: who comes in again could run, and break the chain */
+    entry->stage = HORA__OUT; /* not earlier: a future that comes in again could run, and break the chain */
     hora__mutex_unlock(&queue->object.lock);
 }
 

@@ -9,9 +9,8 @@
 
 struct hora__timer_queue_view {
     hora_queue *queue;
-    hora_ns now[3]; /* of each timeline */
-    bool
-        is_telling; /* a worker tells the observer that the clocks have parted; nothing can be taken meanwhile */
+    hora_ns now[3];  /* of each timeline */
+    bool is_telling; /* nothing can be taken: a worker tells the observer that the clocks have parted */
 };
 
 /* Absorb the lanes, and read the clocks. */

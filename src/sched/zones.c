@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zones.c - the zones of a scheduler's tasks are refreshed, and tasks that wait by old rules find their times anew
+/* zones.c - refreshing the zones of a scheduler's tasks: those that wait by old rules find their times anew
  *
  * Mechanism         A zone that is named with an expression is read once for all tasks of the timer queue:
  *                   `zones` holds it as long as the timer queue lives. Other zones are hidden in triggers, so
@@ -117,7 +117,7 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
     return 0;
 }
 
-/* ---- who has one ---- */
+/* ---- tasks with a zone ---- */
 
 static void count_locked(hora_queue *queue)
 {
@@ -149,7 +149,7 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     bool stale = series->refreshes != timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
-        (void)hora_trigger_refresh(trigger); /* it was not known to those who refreshed the others */
+        (void)hora_trigger_refresh(trigger); /* the refresh did not know it yet */
 }
 
 /* ---- collecting ---- */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* free_list.c - a free list of small blocks, cut from chunks
  *
- * Mechanism    A chunk is one allocation, cut into blocks of one size on demand. Returned blocks of a chunk are
- *              chained through their first word, and reused before new ones are cut. The offset of a block is
- *              its distance from the start of its chunk, in words. Chunks with a free block are on a list.
- *              Blocks come from the chunk at its front; a chunk that was full joins at the end, so that it has
- *              time to become empty.
+ * Mechanism    A chunk is one allocation, cut into blocks of one size on demand. Returned blocks of a chunk
+ *              are chained through their first word, and reused before new ones are cut. The offset of a
+ *              block is its distance from the start of its chunk, in words. Chunks with a free block are on
+ *              a list.
+ *              Blocks come from the chunk at its front; a chunk that was full joins at the end, so that it
+ *              has time to become empty.
  * Memory       An empty chunk is freed, except one. So memory follows use as far as the blocks in use are not
  *              scattered, and free blocks are reused before the free list asks for more memory. Where memory
  *              is not to be kept (HORA__KEPT), each chunk has one block. Free blocks of a chunk rest
- *              (sys/alloc.h), except for the words that chain them. An empty chunk rests as a whole.
+ *              (sys/resting.h), except for the words that chain them. An empty chunk rests as a whole.
  * Invariants   I1 a chunk is on the list of its size if and only if fewer than `most` of its blocks are in
  *                 use.
  *              I2 an empty chunk is on no list: it is the spare, or freed. */

@@ -2,8 +2,8 @@
 /* free_list.h - a free list: memory for very many small blocks of a few sizes
  *
  * A block has no header. It is cut from a chunk, and its owner keeps a 16-bit offset by which the free list
- * finds that chunk again. So a block takes its size and nothing more, and getting or returning one takes a few
- * instructions. For one thread at a time: the caller locks. */
+ * finds that chunk again. So a block takes its size and nothing more, and getting or returning one takes a
+ * few instructions. For one thread at a time: the caller locks. */
 #ifndef HORA_TIMER_FREE_LIST_H
 #define HORA_TIMER_FREE_LIST_H
 

@@ -23,9 +23,8 @@ enum {
 /* The part of a timed thing that the heap knows. There may be millions of nodes. Therefore only the heap
  * stores the due time, and the node has no padding: the enclosing struct uses those bytes. */
 struct __attribute__((packed, aligned(4))) hora__timer_node {
-    uint64_t
-        sequence; /* of nodes due together the smaller leaves first; unique within a heap, constant while in one */
-    int index; /* position in the heap, or HORA__NODE_OUT */
+    uint64_t sequence; /* of nodes due together the smaller leaves first; unique, and constant in a heap */
+    int index;         /* position in the heap, or HORA__NODE_OUT */
 };
 
 /* A node and its due time. Most comparisons need only the due time and do not follow the pointer. */

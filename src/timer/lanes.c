@@ -34,8 +34,8 @@
  * Invariants   I1 a tracked node in slots[i], i < count, has spot i + 1; a tracked node that is in no lane
  *                 has spot 0.
  *              I2 the sum of all counts never exceeds the slots that the owner has reserved in its heap.
- *              I3 other_references + inserted_references is the number of references that came by this lane, plus
- *                 STAYS until the owner leaves; from then on other_references alone is that number. */
+ *              I3 other_references + inserted_references is the number of references that came by this lane,
+ *                 plus STAYS until the owner leaves; from then on other_references alone is that number. */
 #include "timer/lanes.h"
 
 #include <assert.h>

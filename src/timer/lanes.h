@@ -3,8 +3,8 @@
  *
  * Most timers are timeouts: a thread starts them and cancels them long before they are due. Such timers need
  * no order, and their threads need no common lock. So each thread inserts into the lane of its CPU, and
- * cancels there. A thread that holds the lock of the store and needs to see everything absorbs the lanes: it
- * moves the nodes that are still there into the heap, many at a time. */
+ * cancels there. A thread that holds the lock of the store, and needs to see everything, absorbs the
+ * lanes: it moves what is still there into the heap, many nodes at a time. */
 #ifndef HORA_TIMER_LANES_H
 #define HORA_TIMER_LANES_H
 
@@ -116,8 +116,8 @@ HORA__INLINE uint64_t hora__lane_number_locked(struct hora__lanes *lanes, struct
     return hora__lane_number_by_clock_locked(lanes, lane, now);
 }
 
-/* Called before anything is read that decides whether the caller may insert: from now on absorbing the lanes looks into
- * this one. The word stays set until the lane has been emptied, so most calls store nothing. */
+/* Called before the caller reads anything that decides whether it may insert: from now on absorbing the lanes
+ * looks into this one. The word stays set until the lane has been emptied, so most calls store nothing. */
 HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
 {
     if (__builtin_expect(hora__atomic_load_relaxed(&lane->filled) == 0, 0)) {
@@ -126,7 +126,8 @@ HORA__INLINE void hora__lane_mark_filled(struct hora__lane *lane)
     }
 }
 
-/* Whether nothing has been inserted, nor left to give back, since the lane was emptied: then it need not be locked. */
+/* Whether nothing has been inserted, nor left to give back, since the lane was emptied: then it need not be
+ * locked. */
 HORA__INLINE bool hora__lane_is_empty(const struct hora__lane *lane)
 {
     HORA__ORDER_FAULT(LANE_EMPTY_RELAXED, memory_order_acquire);

@@ -61,7 +61,7 @@ void hora__timer_store_set_floor(struct hora__timer_store *store);
 void hora__timer_store_promise(struct hora__timer_store *store);
 
 /* Publish until when the leader sleeps. Returns whether the lanes must be absorbed: a node that was inserted
- * under an earlier horizon may be due before this one, and its thread has not woken the leader. */
+ * under an earlier horizon may be due before this one, and its thread has told no other. */
 bool hora__timer_store_set_horizon(struct hora__timer_store *store, hora_ns until);
 
 /* Move what is in the lanes into the heap or into far batches. Both callbacks run under the lock of a lane:

@@ -314,7 +314,7 @@ TEST(declaration_with_placeholders_that_cannot_be_replaced, "")
     REFUSED("fixed rate: duration \"5s5s\": ", .fixed_rate_text = "${twice}");
     REFUSED("fixed rate: duration \"{rate}\": ", .fixed_rate_text = "{rate}");
     REFUSED("fixed rate: duration \"$\": ", .fixed_rate_text = "$");
-    REFUSED_UNRESOLVED("fixed rate \"${rate:5s}\": it has a placeholder, but there is no resolver",
+    REFUSED_UNRESOLVED("fixed rate \"${rate:5s}\": it has a placeholder, and there is no resolver",
                        .fixed_rate_text = "${rate:5s}");
 }
 
