@@ -19,7 +19,7 @@ enum hora__run_state { HORA__RUNNING, HORA__SHUTDOWN, HORA__STOP, HORA__TIDYING,
 /* How many workers a pool can have at most, whatever its bounds allow; include/hora/pool.h says so, too. */
 enum { HORA__COUNT_BITS = 28, HORA__WORKERS_MAX = (1 << HORA__COUNT_BITS) - 1 };
 
-/* Whether tasks may be queued without a future, see detached_mode.c; in a pool that measures, with a
+/* Whether tasks may be queued without a future, see detached.c; in a pool that measures, with a
  * stamp. */
 enum hora__detached_mode { HORA__NEVER_DETACHES, HORA__DETACHES, HORA__DETACHES_STAMPED };
 

@@ -91,7 +91,8 @@ void hora__queue_exit(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     hora__mutex_unlock(&queue->object.lock);
-    hora__wakes_flush(wakes);
+    if (wakes->count > 0)
+        hora__wakes_flush(wakes);
 }
 
 int hora_queue_free(hora_queue *queue)

@@ -18,7 +18,7 @@ struct hora__scheduler {
     hora_decorate_fn decorate; /* these are immutable */
     bool is_simple;            /* no decorator, and no observer */
     bool shows_timers;         /* a hook or an observer sees timers run, or there is admission */
-    struct hora__list roster;  /* see sys/roster.h */
+    struct hora__list roster;  /* see sys/process.h */
 };
 
 /* NULL: a plain pool. */

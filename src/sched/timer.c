@@ -16,7 +16,7 @@
  *                   changes the state sweeps the timer queue afterwards, and so finds the timer.
  * One scheduler     The scheduler on which a timer was started last knows all about it: a timer does not move
  *                   to another scheduler while its function runs. A timer that is not pending may outlive
- *                   that scheduler: see sys/roster.h.
+ *                   that scheduler: see sys/process.h.
  * Observed          On a scheduler that shows its timers, or has admission, no timer uses a lane, and this
  *                   file counts what is measured.
  * Invariants        I1 each timer that is taken is counted once, even if its function or a hook ends the

@@ -103,7 +103,8 @@ int hora_latch_count_down(hora_latch *latch)
             open_locked(latch, &wakes);
     }
     hora__mutex_unlock(&latch->object.lock);
-    hora__wakes_flush(&wakes);
+    if (wakes.count > 0)
+        hora__wakes_flush(&wakes);
     return 0;
 }
 

@@ -10,7 +10,7 @@
  * Memory       An empty chunk is freed, except one. So memory follows use as far as the blocks in use are not
  *              scattered, and free blocks are reused before the free list asks for more memory. Where memory
  *              is not to be kept (HORA__KEPT), each chunk has one block. Free blocks of a chunk rest
- *              (sys/resting.h), except for the words that chain them. An empty chunk rests as a whole.
+ *              (sys/alloc.h), except for the words that chain them. An empty chunk rests as a whole.
  * Invariants   I1 a chunk is on the list of its size if and only if fewer than `most` of its blocks are in
  *                 use.
  *              I2 an empty chunk is on no list: it is the spare, or freed. */

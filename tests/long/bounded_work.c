@@ -3,7 +3,7 @@
  *
  *     hora-bounded-work ELEMENTS [SEED]
  *
- * How it works    The library is built with the counts of base/touch.h. Histories of calls, by the public interface
+ * How it works    The library is built with the counts of base/build.h. Histories of calls, by the public interface
  *                 alone, fill a scheduler, a delay queue and pools, with times of several kinds; whatever one call
  *                 touches is held against a bound: a multiple of log2 of the number of elements, or a constant. Finding
  *                 an element of a pool's queue to cancel it is the one operation that may touch all. What workers do is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standby.pml - how a scheduler's workers wait: leader, standby and searcher, as src/queue/{standby,settle,transfer}.c have them
+/* standby.pml - how a scheduler's workers wait: leader, standby and searcher, as src/exec/{standby,search,work_source}.c have them
  *
  * docs/internals/timed-waiting-model.md says what is modelled and what is not. Names are those of the source, in capitals;
  * each step of the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:

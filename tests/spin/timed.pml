@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timed.pml - how threads wait for the first element of a timed queue, as src/queue/{settle,transfer}.c have it
+/* timed.pml - how threads wait for the first element of a timed queue, as src/queue/{serve,transfer}.c have it
  *
  * docs/internals/timed-waiting-model.md says what is modelled and what is not. Names are those of the source, in capitals;
  * each step of the model is one atomic operation of the source, or what it does under one lock. Sizes, given with -D:
@@ -203,7 +203,7 @@ inline POP()
     fi
 }
 
-/* ---- settle.c; in one atomic step with what comes before, by who has byte wakes ---- */
+/* ---- serve.c; in one atomic step with what comes before, by who has byte wakes ---- */
 
 /* The thread is to be woken when the lock is free. */
 inline WAKES_ADD(who)

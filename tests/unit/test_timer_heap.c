@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_timer_heap.c - what each call of the timers promises; test_timers_history.c has the random histories */
+/* test_timer_heap.c - what each call of the timer heap promises; test_timer_heap_history.c has the random histories */
 #include <stdlib.h>
 #include <string.h>
 
