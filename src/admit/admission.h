@@ -164,7 +164,7 @@ struct hora__ticket_change {
 /* Change a ticket in any state. Its key, and since when it waits, stay. A running one counts in its new class
  * from now on, even beyond the limit, but not as a start. */
 void hora__admission_change(struct hora__admission *admission, struct hora__ticket *ticket,
-                            const struct hora__ticket_change *change);
+                            const struct hora__ticket_change *wanted);
 
 /* ---- which is next ---- */
 

@@ -444,6 +444,7 @@ static int read_special_weekday(const struct reading *reading, struct piece piec
     int value;
     if (read_value(reading, HORA_CRON_FIELD_WEEKDAY, day, &value) < 0)
         return refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is no single day: %");
+    assert(value >= 0 && value <= 7);
     if (!has_nth) {
         cron->last_of |= (uint8_t)(1 << value % 7);
         return 0;

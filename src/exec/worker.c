@@ -402,8 +402,10 @@ static bool run_task(struct hora__worker *worker, void *entry, void **ret_next)
         if (worker->series_run.ended != NULL)
             return_series(worker);
         if (!worker->is_plain &&
-            hora__taken_has_timer(&worker->taken)) /* else it has been forgotten in take_next */
+            hora__taken_has_timer(&worker->taken)) { /* else take_next has forgotten it */
+            assert(pool->kind != NULL);
             pool->kind->timer_ran(pool, &worker->taken);
+        }
         if (worker->worker_observer != NULL)
             worker->worker_observer->has_waited = true;
         if (hora__worker_is_active(worker)) /* else it found nothing, and all is booked */

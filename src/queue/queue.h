@@ -182,7 +182,7 @@ void hora__queue_show_ready(hora_queue *queue);
 __attribute__((warn_unused_result)) int hora__queue_put_now(hora_queue *queue, struct hora__put *put);
 
 /* Put without waiting, of a queue that the caller has checked. HORA_EFULL, HORA_ENOMEM, HORA_ECLOSED. */
-__attribute__((warn_unused_result)) int hora__queue_put(hora_queue *queue, struct hora__put *put);
+__attribute__((warn_unused_result)) int hora__queue_put(hora_queue *queue, struct hora__put *what);
 
 /* With the lock: take, and settle. HORA_EEMPTY, HORA_ECLOSED. */
 __attribute__((warn_unused_result)) int hora__queue_take_locked(hora_queue *queue, void **ret_item,

@@ -100,7 +100,7 @@ static void drop_arg(hora_registration *registration)
 
 static void cut(struct hora__tie *tie)
 {
-    assert(tie->registration != NULL);
+    assert(tie != NULL && tie->registration != NULL);
     unref(tie->registration);
     hora__free(tie);
 }

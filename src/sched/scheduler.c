@@ -341,7 +341,8 @@ static bool needs_no_futures(const struct hora__scheduler *scheduler)
 static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 {
     assert(error < 0);
-    if (is_timer ? HORA__FAULT(TIMER_STAYS_UNSTAFFED) : HORA__FAULT(TIMER_QUEUE_KEEPS_UNSTAFFED))
+    if ((is_timer && HORA__FAULT(TIMER_STAYS_UNSTAFFED)) ||
+        (!is_timer && HORA__FAULT(TIMER_QUEUE_KEEPS_UNSTAFFED)))
         return error;
     if (!hora__timer_queue_withdraw(pool->queue, is_timer, number))
         return 0;

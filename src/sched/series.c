@@ -616,6 +616,7 @@ void hora__series_take_locked(struct hora__series_run *run, struct hora__schedul
  * begin. */
 static void take_beginning_back(struct hora__scheduled *scheduled, const struct hora__series_run *run)
 {
+    assert(scheduled != NULL);
     struct hora__series *series = scheduled->series;
     if (HORA__FAULT(SERIES_COUNTS_UNBEGUN))
         return;

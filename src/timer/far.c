@@ -368,6 +368,7 @@ static struct hora__timer_slot *sort(struct hora__far_batch *batch)
     HORA__TOUCH(batch->count);
     memcpy(unsorted, batch->slots, (size_t)batch->count * sizeof unsorted[0]);
     for (int i = 0; i < batch->count; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): either sort writes count keys */
         batch->slots[i] = unsorted[order[i] & ((1 << INDEX_BITS) - 1)];
     set_end(batch, batch->count);
     return batch->slots;
@@ -664,7 +665,7 @@ bool hora__far_check(const struct hora__far_batches *far)
 {
     int size = 0;
     int64_t first = INT64_MAX;
-    if (far->heads != NULL && !check_heads(far))
+    if (far->heads == NULL ? far->head_count > 0 : !check_heads(far))
         return false;
     for (int i = 0; i < far->head_count; i++) {
         struct hora__timer_slot *place = far->heads[i].place;
