@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rate.h - how many nanoseconds go to how many ticks of a counter, and spans of one as spans of the other
+/* rate.h - the rate between nanoseconds and the ticks of a counter, and conversion between the two
  *
- * Where the counter counts nanoseconds (the two numbers are the same) nothing is rounded. Elsewhere results are rounded
- * down, and good to one part in 2^52 or better: far better than the rate itself was measured. */
+ * If the counter counts nanoseconds, both numbers are the same and nothing is rounded. Otherwise results are
+ * rounded down, and exact to one part in 2^52 or better: far better than the rate itself was measured. */
 #ifndef HORA_BASE_RATE_H
 #define HORA_BASE_RATE_H
 
@@ -15,8 +15,8 @@ struct hora__rate {
 
 #define HORA__RATE_ONE ((struct hora__rate){1, 1})
 
-/* How a reading of ticks becomes times. That of the bounds of a histogram stays as it was first measured: a bound that moved, if only a
- * little, would let the number of values below it fall from one reading to the next. */
+/* How a reading of ticks becomes times. The rate for the bounds of a histogram stays as it was first
+ * measured: if a bound moved, the number of values below it could fall from one reading to the next. */
 struct hora__scale {
     struct hora__rate values;
     struct hora__rate bounds;

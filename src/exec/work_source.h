@@ -2,9 +2,9 @@
 /* work_source.h - where a pool takes its tasks from
  *
  * A pool takes tasks from a queue, and hora_pool_queue shows that queue to users. Four kinds of queue are a
- * pool's own: the backlog, with and without a bound (backlog.c), the admission queue (pool_admission.c) and the
- * timer queue of a scheduler (src/sched). Each of them is a struct hora__work_source, whose first member is
- * the queue. Their takers are not handed tasks: one of them at a time is told to look (work_source.c), and a
+ * pool's own: the backlog, with and without a bound (backlog.c), the admission queue (pool_admission.c) and
+ * the timer queue of a scheduler (src/sched). Each of them is a struct hora__work_source, whose first member
+ * is the queue. Their takers are not handed tasks: one of them at a time is told to look (work_source.c), and a
  * worker that is awake takes what there is without waking others (search.c). A queue that waits like a public
  * one, among them all that users hand to a pool, has no struct of its own: `adapter` in work_source.c lets
  * the pool use it.

@@ -10,9 +10,9 @@
  *
  * In the simulated build another thread may run before each operation. The weaker operations are such points
  * only if the schedule simulates weak memory (--weak). Such a schedule also keeps a history of each word, and
- * a load returns any value that C17 allows, except for what the header of tests/simulator/weak.c leaves out. So the simulator
- * does not depend on the stronger order of x86. This is the only difference between the two builds of the
- * code above src/sys. */
+ * a load returns any value that C17 allows, except for what the header of tests/simulator/weak.c leaves out.
+ * So the simulator does not depend on the stronger order of x86. This is the only difference between the two
+ * builds of the code above src/sys. */
 #ifndef HORA_SYS_ATOMIC_H
 #define HORA_SYS_ATOMIC_H
 
@@ -292,8 +292,8 @@ HORA__INLINE void hora__counter_add_alone_publish(hora__counter *counter, int64_
     hora__counter_publish(counter, hora__counter_read(counter) + value);
 }
 
-/* Counts of what came in by a place that has a lock of its own, and is written under that lock: a part of a pool's books, which are
- * the sum of all such places. */
+/* The part of a pool's books that an inbox with a lock of its own keeps: threads that insert there meet
+ * nowhere else. Written under that lock; the books are the sum of all parts. */
 struct hora__branch {
     hora__counter accepted;  /* accepted there */
     hora__counter cancelled; /* of these, removed because they were cancelled: they count as finished, too */
