@@ -2,9 +2,11 @@
 /* calendar.c - times at which nothing runs
  *
  * Mechanism         Exclusions are in local time: days, and parts of days. Within a span of constant offset,
- *                   local time runs like any other. So the end of an exclusion is searched up to the end of
- *                   the span, and from there on anew. Days that are missing or come twice need no special
- *                   handling.
+ *                   local time advances uniformly. So the end of an exclusion is searched only up to the end
+ *                   of the span, and from there on again with the next span's offset. Days that are missing
+ *                   or occur twice need no special handling.
+ * Units             Local times are seconds since 1970-01-01 00:00 by the local clock; days are counted from
+ *                   there. Instants are in nanoseconds, as everywhere.
  * Invariants        I1 every date exists in some year, every window begins and ends in its day or the next.
  *                   I2 some moment of the week is not excluded by weekday or window, and some day of the year
  *                      not by its date. */
@@ -19,21 +21,28 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
+/* ALL_WEEKDAYS: bits 1 (Monday) to 7 (Sunday). */
 enum { WEEK_DAYS = 7, ALL_WEEKDAYS = 0xfe };
 
+/* Immutable but for the count; only the rules of its zone can be refreshed. One allocation holds
+ * everything. */
 struct hora_calendar {
     hora__atomic refs;
-    hora_zone *zone; /* a reference; NULL: UTC */
+    /* A reference; NULL: UTC. */
+    hora_zone *zone;
+    /* Excluded weekdays, as bits 1 (Monday) to 7 (Sunday). */
     unsigned weekdays;
     size_t date_count;
     size_t window_count;
-    hora_date *dates; /* behind the windows */
+    /* Excluded dates; in the same allocation, after the windows. */
+    hora_date *dates;
+    /* Excluded parts of days. */
     hora_calendar_window windows[];
 };
 
-/* ---- what excludes a local second, and until when; days are counted from 1970 ---- */
+/* ---- which exclusion covers a local second, and until when ---- */
 
-/* 1 Monday to 7 Sunday. */
+/* Returns 1 for Monday to 7 for Sunday. */
 static int weekday_of(int64_t day)
 {
     int weekday = hora__weekday(day);
@@ -41,11 +50,13 @@ static int weekday_of(int64_t day)
     return weekday == 0 ? WEEK_DAYS : weekday;
 }
 
+/* Returns whether a day falls on one of the weekdays of a bit set. */
 static bool is_on(unsigned weekdays, int64_t day)
 {
     return (weekdays >> weekday_of(day) & 1) != 0;
 }
 
+/* Returns whether a whole day is excluded, by its weekday or its date. */
 static bool excludes_day(const hora_calendar *calendar, int64_t day)
 {
     assert(calendar != NULL);
@@ -61,7 +72,8 @@ static bool excludes_day(const hora_calendar *calendar, int64_t day)
     return false;
 }
 
-/* When a window that began on this day ends. */
+/* Returns the end of a window that begins on this day. A window whose `to` is not after its `from` ends on
+ * the next day. */
 static int64_t window_end(const hora_calendar_window *window, int64_t day)
 {
     assert(window->from >= 0 && window->from < HORA__DAY && window->to >= 0 &&
@@ -69,13 +81,14 @@ static int64_t window_end(const hora_calendar_window *window, int64_t day)
     return day * HORA__DAY + window->to + (window->to <= window->from ? HORA__DAY : 0);
 }
 
+/* Returns whether a window begins on this day; without weekdays it does so every day. */
 static bool begins_on(const hora_calendar_window *window, int64_t day)
 {
     return window->weekdays == 0 || is_on(window->weekdays, day);
 }
 
-/* The end of the window that contains this second and began today or yesterday; the second itself if there
- * is none. */
+/* Returns the end of the window if it contains this second, else the second itself. The window may have
+ * begun the day before. */
 static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
     assert(window != NULL);
@@ -87,7 +100,8 @@ static int64_t leave_window(const hora_calendar_window *window, int64_t second)
     return second;
 }
 
-/* The end of an exclusion that contains this local second; the second itself if there is none. */
+/* Returns the end of one exclusion that contains this local second, or the second itself if none does.
+ * Another exclusion may begin where this one ends, so the caller repeats the call. */
 static int64_t leave(const hora_calendar *calendar, int64_t second)
 {
     int64_t day = hora__floor_div(second, HORA__DAY);
@@ -99,6 +113,9 @@ static int64_t leave(const hora_calendar *calendar, int64_t second)
     return end;
 }
 
+/* Leaves one exclusion after another, but never beyond the current span: what is local time beyond it
+ * depends on the next offset. The number of steps is bounded, because exclusions may follow each other
+ * closely. The sub-second part of `from` survives only if `from` itself is free. */
 hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
 {
     assert(calendar != NULL);
@@ -133,6 +150,7 @@ int hora__calendar_refresh(hora_calendar *calendar)
     return calendar->zone != NULL ? hora_zone_refresh(calendar->zone) : 0;
 }
 
+/* Adds a count with its noun, in the singular or plural. */
 static void describe_count(size_t count, const char *one, const char *several, struct hora__text *text)
 {
     assert(count > 0);
@@ -140,6 +158,7 @@ static void describe_count(size_t count, const char *one, const char *several, s
     hora__text_add(text, count == 1 ? one : several);
 }
 
+/* Adds the excluded weekdays by name, and the number of dates and windows. */
 void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text)
 {
     assert(calendar != NULL && text != NULL);
@@ -167,6 +186,7 @@ void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *t
 
 /* ---- making ---- */
 
+/* Returns whether a date exists. Year 0 stands for every year; 2000, a leap year, then allows 29 February. */
 static bool is_date(const hora_date *date)
 {
     if (date->year < 0 || date->month < 1 || date->month > 12 || date->day < 1)
@@ -174,13 +194,14 @@ static bool is_date(const hora_date *date)
     return date->day <= hora__month_days(date->year == 0 ? 2000 : date->year, date->month);
 }
 
+/* Returns whether a window satisfies I1 and has no invalid weekday bits. */
 static bool is_window(const hora_calendar_window *window)
 {
     return window->from >= 0 && window->from < HORA__DAY && window->to >= 0 && window->to <= HORA__DAY &&
            (window->weekdays & ~(unsigned)ALL_WEEKDAYS) == 0;
 }
 
-/* I1 */
+/* Checks what I1 requires. Returns 0 or HORA_EINVAL. */
 static int check(const hora_calendar_options *given, hora_error *reason)
 {
     if ((given->weekdays & ~(unsigned)ALL_WEEKDAYS) != 0)
@@ -201,7 +222,8 @@ static int check(const hora_calendar_options *given, hora_error *reason)
     return 0;
 }
 
-/* Whether weekdays and windows leave no second of a week; 1970 began in a week like any other. */
+/* Returns whether weekdays and windows together leave no second of a week free. Any week will do, so the
+ * test uses the seven days from 1970-01-01. Dates are left out: they do not recur every week. */
 static bool excludes_every_week(const hora_calendar *calendar)
 {
     struct hora_calendar week = {.weekdays = calendar->weekdays};
@@ -217,7 +239,8 @@ static bool excludes_every_week(const hora_calendar *calendar)
     return true;
 }
 
-/* Whether dates and weekdays leave no day of 28 years, in which every date is on every weekday. */
+/* Returns whether dates and weekdays leave no day free, in the 28 years from 2001. In these each date, 29
+ * February included, falls on each weekday. */
 static bool excludes_every_day(const hora_calendar *calendar)
 {
     int64_t end = hora__days_from_date(2029, 1, 1);
@@ -227,6 +250,7 @@ static bool excludes_every_day(const hora_calendar *calendar)
     return true;
 }
 
+/* Returns the size of the allocation; SIZE_MAX, which cannot be allocated, if it would overflow. */
 static size_t size_of(const hora_calendar_options *given)
 {
     size_t most = SIZE_MAX / 4 / (sizeof(hora_calendar_window) + sizeof(hora_date));
@@ -264,6 +288,7 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
         hora__free(calendar);
         return hora__refuse(reason, HORA_EINVAL, NULL, "the calendar excludes every day");
     }
+    /* After the last check, so that no error path has to release it. */
     calendar->zone = hora_zone_ref(zone);
     *ret_calendar = calendar;
     return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the arithmetic of schedules
  *
- * Rates        Planned times are planned + k * every. When the task is looked at, those with k = 0 .. last
- *              have passed. The first of these may be beyond the grace period. Of the rest, the rule for
- *              missed runs selects one to begin with, and all before that one are skipped. Those after it are
- *              looked at again after the run.
- * Triggers     The same, but the times are only known one by one: the trigger is asked for the next one until
- *              its answer lies ahead of now. An answer that does not move on ends the search. If there are
- *              too many, for example because a clock that started in 1970 was set, the search goes backwards
- *              from now in growing steps.
+ * Rates        Planned times are planned + k * every. When a worker takes the task, those with k = 0 .. last
+ *              have passed. The first ones may be later than the grace period allows. Of the rest, the rule
+ *              for missed runs selects one to begin with, and all before it are skipped. The times after it
+ *              are considered again after the run.
+ * Triggers     Work in the same way, but their times are only known one by one: the trigger is asked for the
+ *              next one until its answer is later than now. An answer that is not later than the time before
+ *              it ends the search. If too many times have passed, for example because a clock that started
+ *              in 1970 was set, the search goes backwards from now in growing steps.
  * Saturation   A sum that would overflow is HORA_FOREVER, which never comes. */
 #include "sched/plan.h"
 
@@ -18,10 +18,12 @@
 #include "base/ns.h"
 #include "sched/trigger.h"
 
-/* So many times of a function or trigger that have passed are counted, one by one. */
+/* How many passed times of a trigger or function are visited one by one. It bounds the time that a worker
+ * spends in the search, at the price of an inexact count of skipped times beyond it. */
 enum { COUNTED = 100000 };
 
-/* The least k >= 0 for which `now` is not more than grace after planned + k * every. */
+/* Returns the least k >= 0 for which `now` is at most `grace` later than planned + k * every. A grace of 0
+ * means that there is no limit. */
 static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
     assert(every > 0);
@@ -31,25 +33,28 @@ static int64_t first_in_grace(const hora_schedule *spec, hora_ns every, hora_ns 
     return (late - spec->grace - 1) / every + 1;
 }
 
+/* Returns planned + k * every, or HORA_FOREVER if that overflows. */
 static hora_ns at(hora_ns planned, hora_ns every, int64_t k)
 {
     assert(every > 0 && k >= 0);
     int64_t distance;
     hora_ns time;
-    /* Not hora__ns_add: a distance of INT64_MAX from a negative time is still a valid time. */
+    /* hora__ns_add would saturate too early: a distance of INT64_MAX from a negative time is still a valid
+     * time. */
     if (__builtin_mul_overflow(every, k, &distance) || __builtin_add_overflow(planned, distance, &time))
         return HORA_FOREVER;
     return time;
 }
 
+/* Both the distance and the sum saturate, so neither wraps for times at opposite ends of the range. */
 int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now)
 {
     assert(every > 0);
-    return now < planned
-               ? 0
-               : hora__ns_add(hora__ns_sub(now, planned) / every, 1); /* neither distance nor sum wraps */
+    return now < planned ? 0 : hora__ns_add(hora__ns_sub(now, planned) / every, 1);
 }
 
+/* Rounds up to a multiple of `every` in both directions: backwards by cutting off the remainder of the
+ * distance, forwards by adding a period unless the distance is exact. */
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
 {
     assert(every > 0);
@@ -60,6 +65,9 @@ hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from)
     return at(planned, every, (hora__ns_sub(from, planned) - 1) / every + 1);
 }
 
+/* k is the index of the time that is run. The grace period gives the least k that may run, and each rule
+ * but HORA_MISSED_BURST moves k on: ONCE to the latest passed time; SKIP beyond all passed times, unless
+ * only one has passed, which is just late; AT_MOST so far that missed_max passed times remain. */
 struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now)
 {
     int64_t last = hora__plan_passed(planned, every, now) - 1;
@@ -87,6 +95,7 @@ bool hora__plan_asks_for_moments(const hora_schedule *spec)
     return spec->trigger != NULL && spec->trigger->names_moments;
 }
 
+/* Asks for the time after `planned`, whatever the last run was. */
 static hora_ns ask(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned)
 {
     hora_trigger_context then = *context;
@@ -94,7 +103,7 @@ static hora_ns ask(const hora_schedule *spec, const hora_trigger_context *contex
     return hora__plan_ask(spec, &then);
 }
 
-/* How many times after `planned` have passed, too; at most `most`. */
+/* Returns how many of the times after `planned` have passed, but at most `most`. */
 static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                            int64_t most)
 {
@@ -108,8 +117,9 @@ static int64_t count_asked(const hora_schedule *spec, const hora_trigger_context
     return most;
 }
 
-/* A passed time from which on there are at least `wanted` passed times, and not many more, when there are
- * too many to count. */
+/* Used when too many times have passed to count them: returns a passed time after which at least `wanted`
+ * more have passed, and not many more than that. The distance from now doubles with each attempt. Returns
+ * `planned` if no such time is found in the later half of the interval. */
 static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *context, hora_ns planned,
                     int64_t wanted)
 {
@@ -123,12 +133,14 @@ static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *conte
     return planned;
 }
 
+/* Returns whether the grace period of a planned time is over. A grace of 0 means that there is no limit. */
 static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
 {
     return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
 }
 
-/* How many times the rule for missed runs skips, if `last` more than the first have passed. */
+/* Returns how many times the rule for missed runs skips, if `last` more times have passed after the first
+ * one. */
 static int64_t aim_of(const hora_schedule *spec, int64_t last)
 {
     assert(last >= 0);
@@ -141,23 +153,28 @@ static int64_t aim_of(const hora_schedule *spec, int64_t last)
     return 0;
 }
 
+/* With HORA_MISSED_BURST no time is skipped by rule, so none is counted. */
 struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
                                        hora_ns planned)
 {
     int64_t most = spec->missed_max < COUNTED ? COUNTED : (int64_t)spec->missed_max + 1;
     int64_t last = spec->missed == HORA_MISSED_BURST ? 0 : count_asked(spec, context, planned, most);
     int64_t skipped = 0;
+    /* Too many to count. The exact number of skipped times is not known then; `most` is a lower bound. */
     if (last == most) {
         skipped = most;
         planned = jump(spec, context, planned, spec->missed == HORA_MISSED_AT_MOST ? spec->missed_max : 1);
         last = count_asked(spec, context, planned, most);
     }
     int64_t aim = aim_of(spec, last);
+    /* Walk from time to time past those that the rule skips and those whose grace period is over. */
     for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now));
          k++) {
         hora_ns next = ask(spec, context, planned);
+        /* All that is left to skip is too late: jump to the first time within the grace period. */
         if (k == COUNTED && k >= aim)
             next = ask(spec, context, context->now - spec->grace - 1); /* those are too late as well */
+        /* The trigger does not move on. */
         if (next <= planned)
             break;
         planned = next;
@@ -177,9 +194,12 @@ int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora
                             hora_ns start_by, struct hora__decision *decision)
 {
     assert(decision->runs && start_by > 0);
-    hora_schedule rules = *spec; /* as a grace period, and nothing but that */
+    /* Reuse the code for grace periods. HORA_MISSED_BURST lets the grace period alone decide, and a grace
+     * of start_by - 1 makes a run that is late by start_by too late. 0 would mean no limit, hence at least
+     * 1. */
+    hora_schedule rules = *spec;
     rules.missed = HORA_MISSED_BURST;
-    rules.grace = start_by > 1 ? start_by - 1 : 1; /* later than that is too late */
+    rules.grace = start_by > 1 ? start_by - 1 : 1;
     struct hora__decision late;
     if (spec->fixed_rate > 0)
         late = hora__plan_rate(&rules, every, decision->planned, context->now);
@@ -187,6 +207,7 @@ int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora
         late = hora__plan_asked(&rules, context, decision->planned);
     else
         late = hora__plan_single(&rules, decision->planned, context->now);
+    /* A delay has no times of its own to continue with; it starts anew from now. */
     if (spec->fixed_delay > 0 && !late.runs)
         late.planned = hora__ns_add(context->now, every);
     decision->runs = late.runs;
@@ -194,8 +215,11 @@ int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora
     return late.skipped;
 }
 
+/* The defaults of back_off and back_off_max, in seconds. */
 enum { BACK_OFF_S = 1, BACK_OFF_MAX_S = 300 };
 
+/* In floating point, because the factor is, and so that large exponents do not overflow: the loop ends as
+ * soon as the limit is reached. A factor of 1 would never reach it, and needs no loop. */
 hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures)
 {
     assert(failures > 0);
@@ -210,7 +234,7 @@ hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures)
     return pause < (double)most ? (hora_ns)pause : most;
 }
 
-/* FNV-1a, 64 bits. */
+/* Returns the FNV-1a hash of a string, 64 bits. */
 static uint64_t hash(const char *text)
 {
     assert(text != NULL);
@@ -220,8 +244,8 @@ static uint64_t hash(const char *text)
     return value;
 }
 
-/* The hash's upper bits are well mixed only after one more round: names often differ in their last
- * character alone. */
+/* Mixes the bits of a hash once more. Names often differ in their last character alone, and FNV-1a spreads
+ * that difference to few of the upper bits. */
 static uint64_t mix(uint64_t value)
 {
     value ^= value >> 33;

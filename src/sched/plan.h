@@ -1,49 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h - when a task is to run, by the rules of its schedule: pure, the time is an argument */
+/* plan.h - computes when a task runs, by the rules of its schedule: pure functions, time is an argument
+ *
+ * All times are readings of the task's own timeline, in nanoseconds. HORA_FOREVER stands for a time that
+ * never comes. The offset of a schedule with spread is not part of these times; the caller adds it. */
 #ifndef HORA_SCHED_PLAN_H
 #define HORA_SCHED_PLAN_H
 
 #include <hora/scheduler.h>
 
-/* What to do about the first planned time of a task that is due. */
+/* What happens to a task whose planned time has come. */
 struct hora__decision {
-    bool runs;       /* a run begins now, for this planned time; else the task waits for it */
-    hora_ns planned; /* HORA_FOREVER: there is none */
-    int64_t skipped; /* planned times that are passed over */
+    /* True: a run begins now, for `planned`. False: the task waits until `planned`. */
+    bool runs;
+    /* HORA_FOREVER: no planned time is left. */
+    hora_ns planned;
+    /* The number of planned times that are dropped without a run. */
+    int64_t skipped;
 };
 
-/* For a rate: which of the passed times planned, planned + every, ... are made up for. `now` is not before
- * planned. */
+/* For a fixed rate: decides which of the times planned, planned + every, ... that have passed are made up
+ * for. `now` must not be before `planned`. */
 struct hora__decision hora__plan_rate(const hora_schedule *spec, hora_ns every, hora_ns planned, hora_ns now);
 
-/* Ask the trigger, or the function. */
+/* Asks the schedule's trigger, or its function `next`, for the time after context->last_planned. Calls
+ * user code, so the caller must hold no lock. */
 hora_ns hora__plan_ask(const hora_schedule *spec, const hora_trigger_context *context);
 
-/* Whether it can be asked for the times after any moment. */
+/* Returns whether the trigger can be asked for the times after any moment. Others, and functions, only
+ * know the way from one of their own times to the next. */
 bool hora__plan_asks_for_moments(const hora_schedule *spec);
 
-/* For a trigger or function: the same, asking for one time after the other. */
+/* For a trigger or function: decides as hora__plan_rate does, by asking for one time after the other.
+ * Calls user code, so the caller must hold no lock. */
 struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
                                        hora_ns planned);
 
-/* For a task that runs once, or after a fixed delay: it may only be too late. */
+/* For a task that runs once, or after a fixed delay: no other planned time can have passed, so the only
+ * question is whether the grace period is over. */
 struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
 
-/* A run may be too late by a limit outside of the schedule. Drop it, and those after it that are too late,
- * too. Returns how many. `every` is that of a rate or delay. */
+/* Applies the start_within limit of a task's options, which is not part of its schedule, to a decision to
+ * run. If the run is too late, drops it and all following ones that are too late as well, and changes
+ * *decision. Returns how many were dropped. `every` is the period or delay of a rate or delay. */
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__decision *decision);
 
-/* The first time of a rate that is at or after `from`; planned is one of its times. */
+/* Returns the first time of a rate that is at or after `from`, which may lie before `planned`. `planned`
+ * is any one of its times. */
 hora_ns hora__plan_grid(hora_ns planned, hora_ns every, hora_ns from);
 
-/* How many times of a rate lie in planned .. now; 0: now is before planned. */
+/* Returns how many times of a rate, starting with `planned`, are not after `now`; 0 if `now` is before
+ * `planned`. */
 int64_t hora__plan_passed(hora_ns planned, hora_ns every, hora_ns now);
 
-/* The pause after so many failures in a row, at least one. */
+/* Returns how long to back off after this many failures in a row, which must be at least 1. */
 hora_ns hora__plan_pause(const hora_schedule *spec, int64_t failures);
 
-/* The offset of a name within a spread, the same in every process. */
+/* Returns an offset in 0 .. spread - 1 that depends only on the name, so it is the same in every process
+ * and after every restart. `name` may be NULL if spread is 0. */
 hora_ns hora__plan_offset(const char *name, hora_ns spread);
 
 #endif

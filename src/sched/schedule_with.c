@@ -2,8 +2,11 @@
 /* schedule_with.c - scheduling by a schedule (hora_schedule)
  *
  * Check      A schedule that cannot work, or of which a part would have no effect, is refused with a reason.
- *            An expression becomes a trigger.
- * Plan       The schedule is translated into a plan of the first run and those after it. */
+ *            Refusing a field without effect catches mistakes that would otherwise go unnoticed.
+ * Trigger    A cron expression and its zone become a trigger. From then on there is no difference between
+ *            the two.
+ * Plan       The schedule is translated into a struct hora__scheduled_plan: the first planned time and the
+ *            rule for those after it. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -17,9 +20,10 @@
 
 /* ---- checking a schedule ---- */
 
+/* The range of overlap_max. */
 enum { OVERLAP_LEAST = 2, OVERLAP_MOST = 1000 };
 
-/* How many of those are given of which there can be one. */
+/* Returns how many of the mutually exclusive rules for repeating are set; 0: the task runs once. */
 static int count_series(const hora_schedule *spec)
 {
     assert(spec != NULL);
@@ -27,12 +31,14 @@ static int count_series(const hora_schedule *spec)
            (spec->trigger != NULL) + (spec->cron != NULL);
 }
 
-/* Whether the planned times come from a function or a trigger. */
+/* Returns whether the planned times come from a function or a trigger; cron becomes a trigger. */
 static bool is_asked(const hora_schedule *spec)
 {
     return spec->next != NULL || spec->trigger != NULL || spec->cron != NULL;
 }
 
+/* Each check_ function below checks one group of fields and returns 0 or HORA_EINVAL, with the reason.
+ * This one checks which times are given. */
 static int check_times(const hora_schedule *spec, hora_error *reason)
 {
     assert(spec != NULL);
@@ -55,6 +61,8 @@ static int check_times(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks cron and the fields that qualify it. Whether the expression is valid is found out by
+ * make_trigger. */
 static int check_cron(const hora_schedule *spec, hora_error *reason)
 {
     if (spec->cron == NULL && spec->zone != NULL)
@@ -70,6 +78,7 @@ static int check_cron(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks that the clock suits the times: moments of the wall clock need the wall clock. */
 static int check_clock(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->clock < 0 || spec->clock > HORA_CLOCK_WALL)
@@ -89,6 +98,7 @@ static int check_clock(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks the rule for missed times. */
 static int check_missed(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->missed < 0 || spec->missed > HORA_MISSED_AT_MOST)
@@ -107,6 +117,8 @@ static int check_missed(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks the rule for overlapping runs. QUEUE_ONE and ALLOW need planned times that do not depend on the
+ * end of the previous run. */
 static int check_overlap(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->overlap < 0 || spec->overlap > HORA_OVERLAP_ALLOW)
@@ -127,6 +139,7 @@ static int check_overlap(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks the rule for failures. */
 static int check_failure(const hora_schedule *spec, hora_error *reason)
 {
     bool backs_off = spec->failure == HORA_FAILURE_BACK_OFF;
@@ -145,6 +158,7 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "back_off", "back_off or back_off_max is negative");
     if (spec->back_off_max > 0 && spec->back_off_max < spec->back_off)
         return hora__refuse(reason, HORA_EINVAL, "back_off_max", "back_off_max is less than back_off");
+    /* Written so that NaN is refused. */
     if (spec->back_off_factor != 0 && !(spec->back_off_factor >= 1 && spec->back_off_factor <= 1e9))
         return hora__refuse(reason, HORA_EINVAL, "back_off_factor", "back_off_factor is not from 1 to 1e9");
     if (backs_off && spec->overlap == HORA_OVERLAP_ALLOW)
@@ -154,7 +168,8 @@ static int check_failure(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
-/* What depends on the schedule; the rest is checked with the scheduler, see hora_task_options_check. */
+/* Checks the one field of the task options that depends on the schedule. hora_task_options_check checks
+ * the others against the scheduler. */
 static int check_terms(const hora_schedule *spec, hora_error *reason)
 {
     assert(spec != NULL);
@@ -169,6 +184,7 @@ static int check_terms(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
+/* Checks slack, spread and the task options. */
 static int check_rest(const hora_schedule *spec, hora_error *reason)
 {
     assert(spec != NULL);
@@ -176,12 +192,14 @@ static int check_rest(const hora_schedule *spec, hora_error *reason)
         return hora__refuse(reason, HORA_EINVAL, "slack", "slack is negative");
     if (spec->spread < 0)
         return hora__refuse(reason, HORA_EINVAL, "spread", "spread is negative");
+    /* An offset of more than a period could move a run behind the next planned time. */
     if (spec->fixed_rate > 0 && spec->spread > spec->fixed_rate)
         return hora__refuse(reason, HORA_EINVAL, "spread",
                             "spread is greater than fixed_rate: the planned times would change places");
     return check_terms(spec, reason);
 }
 
+/* Runs all checks in order. The first that fails gives the reason. */
 static int check(const hora_schedule *spec, hora_error *reason)
 {
     assert(spec != NULL);
@@ -193,7 +211,10 @@ static int check(const hora_schedule *spec, hora_error *reason)
     return error;
 }
 
-/* Which times that have passed are made up is decided by the schedule; so the trigger says all of them. */
+/* Makes the trigger of a cron expression. HORA_CRON_MODE_FIXED makes it return every time; the schedule's
+ * `missed` alone decides which passed times are made up. With a timer queue, the zone is shared with its
+ * other tasks and refreshed with them; without one (hora_schedule_check) it is read for this call only. A
+ * NULL zone is the local one. The caller receives a reference. */
 static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigger **ret_trigger,
                         hora_error *reason)
 {
@@ -210,12 +231,15 @@ static int make_trigger(const hora_schedule *spec, hora_queue *queue, hora_trigg
     if (error == 0) {
         error = hora_trigger_new_cron(cron, zone, HORA_CRON_TRIGGER_OPTIONS(.mode = HORA_CRON_MODE_FIXED),
                                       ret_trigger, reason);
+        /* The trigger has its own references to zone and expression. */
         (void)hora_zone_unref(zone);
     }
     (void)hora_cron_unref(cron);
     return error;
 }
 
+/* Copies, checks and completes a schedule. *ret_own has a trigger in place of cron and zone, and a
+ * reference to its trigger, if any, which the caller releases. `queue` may be NULL; see make_trigger. */
 static int read_spec(const hora_schedule *spec, hora_queue *queue, hora_schedule *ret_own, hora_error *reason)
 {
     assert(ret_own != NULL);
@@ -229,7 +253,8 @@ static int read_spec(const hora_schedule *spec, hora_queue *queue, hora_schedule
         (void)hora_trigger_ref(own.trigger);
     if (error < 0)
         return error;
-    own.cron = own.zone = NULL; /* the caller's text may not live on */
+    /* The caller's strings may not outlive the call. */
+    own.cron = own.zone = NULL;
     *ret_own = own;
     return 0;
 }
@@ -246,6 +271,8 @@ int hora_schedule_check(const hora_schedule *schedule, hora_error *reason)
 
 /* ---- scheduling by a schedule ---- */
 
+/* Returns the timeline of the planned times: that of the named clock, else the wall clock for moments of
+ * it, else the scheduler's own. */
 static enum hora__timeline line_of(const hora_pool *pool, const hora_schedule *spec)
 {
     assert(spec != NULL);
@@ -255,6 +282,9 @@ static enum hora__timeline line_of(const hora_pool *pool, const hora_schedule *s
                                                                    : hora__clock_timeline(pool->object.clock);
 }
 
+/* Returns the planned time of the first run; HORA_FOREVER if the trigger or function has none. Without
+ * `at` and initial_delay, a trigger is asked, in a context in which no run has taken place. Calls user
+ * code, so the caller must hold no lock. */
 static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hora_ns now)
 {
     assert(spec->cron == NULL);
@@ -272,6 +302,7 @@ static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hor
     return hora__plan_ask(spec, &context);
 }
 
+/* Returns how the planned times after the first one are found. */
 static enum hora__trigger trigger_of(const hora_schedule *spec)
 {
     assert(spec->cron == NULL);
@@ -282,7 +313,9 @@ static enum hora__trigger trigger_of(const hora_schedule *spec)
     return spec->fixed_delay > 0 ? HORA__GAP : HORA__ONCE;
 }
 
-/* HORA_EEMPTY: it would never run. */
+/* Translates a checked schedule into a plan and schedules the task. `start` holds those fields of the plan
+ * that the caller has filled in. The schedule's name overrides that of the task. Returns HORA_EEMPTY if
+ * the task would never run. */
 static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedule *spec,
                        const struct hora__scheduled_plan *start, hora_future **ret_future, hora_error *reason)
 {
@@ -304,6 +337,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     plan.every = spec->fixed_rate > 0 ? spec->fixed_rate : spec->fixed_delay;
     plan.offset = hora__plan_offset(own.name, spec->spread);
     plan.is_given = spec->at.ns != 0 || spec->initial_delay > 0;
+    /* A one-shot task may be planned for HORA_FOREVER; a trigger that returns it has no time at all. */
     bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
     assert(plan.offset >= 0 && plan.every >= 0);
     if (never || hora__series_is_after_end(spec, pool->queue, line, hora__ns_add(plan.planned, plan.offset)))
@@ -311,6 +345,8 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);
 }
 
+/* Implements both calls below. `paused` tells whether the task starts paused. The copy that the first
+ * HORA__TAKE makes is only used to find out which fields are set; read_spec makes the one that is used. */
 static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
                          bool paused, hora_future **ret_future, hora_error *reason)
 {
@@ -322,7 +358,9 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
         return hora__refuse_size(reason, "hora_schedule");
     struct hora__scheduled_plan start = {.paused = paused, .zone_is_known = own.cron != NULL};
     if (own.cron != NULL || own.trigger != NULL)
-        start.zones_seen = hora__zones_seen(scheduler->queue); /* before a zone is read or a trigger asked */
+        /* Read before a zone is read or a trigger asked, so that a refresh in between is noticed when the
+         * task is queued; see zones.c. */
+        start.zones_seen = hora__zones_seen(scheduler->queue);
     if (own.options != NULL)
         error = hora_task_options_check(scheduler, own.options, reason);
     if (error == 0)

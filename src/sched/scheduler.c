@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.c - a pool whose work source is a timer queue
  *
- * Submission        Every task goes into the timer queue, even if it is due at once. Then the caller makes
- *                   sure that there is a worker. No worker starts with a task. The pool's state is checked
- *                   before and after, as in execute.c: a task that shutdown does not let run has been
- *                   accepted, so it is cancelled, not rejected.
- * After shutdown    lets_run is asked when a task is put in, when it is about to run and when it is put back,
- *                   and the sweep asks it once for all tasks. A thread that changes the state or a rule does
- *                   so first and then sweeps. A thread that puts a task in does so first and then looks. So
- *                   one of the two sees the other.
- * Without future    A task that runs once by the rules of the JDK's calls, and whose future the caller did
- *                   not ask for, cannot be cancelled, awaited or changed. It takes a quarter of the memory of
- *                   a future. If no hook sees futures, it goes into the timer queue detached (detached.h).
- *                   Before another thread looks at the entries, hora__pool_show turns all detached tasks into
- *                   futures. The pool's state is checked under the lock by which the task comes in, so the
- *                   sweep after a change of state finds it.
+ * Submission        Every task is inserted into the timer queue, even if it is due at once. Then the caller
+ *                   makes sure that there is a worker. Workers never start with a first task. As in
+ *                   execute.c, the pool's state is checked before and after: a task that shutdown does not
+ *                   let run was already accepted, so it is cancelled and not rejected.
+ * After shutdown    hora__scheduler_lets_run is called when a task is queued, when it is about to run and
+ *                   when it is put back; the sweep applies the same rules once to all queued tasks. A thread
+ *                   that changes the state or a rule stores the change first and then sweeps. A thread that
+ *                   queues a task inserts it first and then checks. So at least one of the two sees what the
+ *                   other has done.
+ * Without future    A one-shot task scheduled by the JDK's rules, whose future the caller did not ask for,
+ *                   cannot be cancelled, awaited or changed. Unless a hook needs futures, it is queued as a
+ *                   detached task (detached.h), which takes a quarter of the memory of a future. Before
+ *                   another thread inspects the entries, hora__pool_show turns all detached tasks into
+ *                   futures. The pool's state is checked under the lock that inserts the task, so a sweep
+ *                   that follows a change of state finds it.
  * Clocks            are watched once a task is scheduled on another timeline than the scheduler's own, or if
  *                   an observer asks for it. */
 #include "sched/scheduler.h"
@@ -38,24 +39,28 @@
 #include "sync/clock.h"
 #include "sys/process.h"
 
+/* The keep_alive of a scheduler whose options leave it 0, as in the JDK. */
 enum { KEEP_ALIVE_MS = 10 };
 
 static_assert(offsetof(struct hora__scheduler, pool) == 0, "one address for both");
 
 /* ---- run state ---- */
 
+/* Returns the pool's run state as of now. Another thread may change it at any moment. */
 static enum hora__run_state state_of(const hora_pool *pool)
 {
     assert(pool != NULL);
     return hora__state_of(hora__atomic_load(&pool->control));
 }
 
+/* Returns whether the planned time has come. Takes the timer queue's lock. */
 static bool is_due(struct hora__scheduled *scheduled)
 {
     hora_ns delay;
     return hora_future_delay(&scheduled->future, &delay) == 0 && delay <= 0;
 }
 
+/* Reads `paused` under the timer queue's lock, which guards it. */
 static bool is_paused(struct hora__scheduled *scheduled)
 {
     hora__mutex_lock(&scheduled->queue->object.lock);
@@ -64,6 +69,7 @@ static bool is_paused(struct hora__scheduled *scheduled)
     return paused;
 }
 
+/* Only the SHUTDOWN state needs a decision: before it everything runs, after it nothing does. */
 bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -74,14 +80,17 @@ bool hora__scheduler_lets_run(hora_pool *pool, hora_future *future)
     assert(scheduler != NULL);
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
     if (scheduled == NULL)
-        return true; /* from elsewhere: due at once */
+        return true; /* a foreign future is due at once, and no rule applies to it */
+    /* A paused task may never be resumed, and would then keep the pool from terminating. */
     if (!HORA__FAULT(SCHEDULER_LEAVES_PAUSED) && is_paused(scheduled))
-        return false; /* it might never come to its end */
+        return false;
     if (hora__scheduled_is_series(scheduled))
         return hora__atomic_load(&scheduler->continue_periodic) != 0;
     return hora__atomic_load(&scheduler->cancel_delayed) == 0 || is_due(scheduled);
 }
 
+/* One call starts at most one worker: as in the JDK, each submission adds one until core_threads is
+ * reached. */
 int hora__scheduler_staff(hora_pool *pool)
 {
     int count = hora__count_of(hora__atomic_load(&pool->control));
@@ -89,14 +98,17 @@ int hora__scheduler_staff(hora_pool *pool)
     if (!below_core && count > 0)
         return 0;
     int error = hora__worker_add(pool, NULL, below_core);
-    /* What cannot be started now is noted; as long as there is one worker nothing is lost by it. */
+    /* worker_add records a failed start in the pool's statistics. Here the failure only matters if no
+     * worker is left to run the task. HORA_EFULL: another thread has started the missing worker at the
+     * same time. */
     bool have_one = hora__count_of(hora__atomic_load(&pool->control)) > 0;
     return have_one || error == HORA_EFULL ? 0 : error;
 }
 
 /* ---- the way in ---- */
 
-/* Withdraw and cancel a task that has just been queued. Returns whether it was still there. */
+/* Withdraw a task that has just been queued, and cancel it. Returns false if it is no longer in the
+ * queue; another thread then owns the entry. */
 static bool cancel_queued(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -107,8 +119,11 @@ static bool cancel_queued(hora_pool *pool, hora_future *future)
     return true;
 }
 
-/* After queueing: the task may have to be withdrawn. If it is not there any more, another thread has
- * handled it. */
+/* Check again after a task was queued, because the pool may have been shut down since the first check,
+ * and make sure that there is a worker. If the task must not run, it is withdrawn and cancelled. Returns
+ * 0 if the task was accepted, including one that was cancelled for that reason. Returns an error if no
+ * worker could be started; the task is then withdrawn and removed from the books. If a step finds the
+ * task no longer queued, another thread has handled it. The caller holds a reference. */
 static int look_again(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -116,11 +131,14 @@ static int look_again(hora_pool *pool, hora_future *future)
         cancel_queued(pool, future))
         return 0;
     int error = hora__scheduler_staff(pool);
-    if (error == HORA_ESHUTDOWN) { /* the pool had ended before it saw this */
+    /* The pool stopped, or ran out of tasks after shutdown, without having seen this one. */
+    if (error == HORA_ESHUTDOWN) {
         if (!HORA__FAULT(SCHEDULER_LOSES_LATECOMER))
             (void)cancel_queued(pool, future);
         return 0;
     }
+    /* No worker exists and none can be started: undo the submission. If the task is gone, a worker that
+     * has ended since took it. */
     if (error < 0 && hora__pool_withdraw(pool, future)) {
         hora__pool_unqueue(pool, future);
         hora__pool_try_terminate(pool);
@@ -129,12 +147,15 @@ static int look_again(hora_pool *pool, hora_future *future)
     return 0;
 }
 
+/* Queue a future that other threads may know; the member `place` of struct hora__pool_kind.
+ * HORA_ESHUTDOWN: the caller applies the rule for rejected tasks. The extra reference keeps the future
+ * alive for look_again: a worker may run and release it as soon as it is queued. */
 static int place(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
     if (state_of(pool) != HORA__RUNNING)
         return HORA_ESHUTDOWN;
-    (void)hora_future_ref(future); /* it may have run, and be gone, before it is looked at again */
+    (void)hora_future_ref(future);
     int error = hora__pool_enqueue(pool, future);
     if (error == 0)
         error = look_again(pool, future);
@@ -142,7 +163,8 @@ static int place(hora_pool *pool, hora_future *future)
     return error;
 }
 
-/* Place a future that no other thread has seen. */
+/* Queue a future that no other thread has seen, or apply the rule for rejected tasks. The caller's own
+ * reference keeps it alive, so no other is needed. */
 static int place_fresh(hora_pool *pool, hora_future *future)
 {
     assert(future != NULL);
@@ -154,14 +176,19 @@ static int place_fresh(hora_pool *pool, hora_future *future)
 
 /* ---- the short way in ---- */
 
-/* Insert a task that runs once into a lane. Returns whether that was done. The lane accepts it only while
- * the pool is running, so it never has to be withdrawn. */
+/* Insert a new one-shot task into an inbox lane, without the timer queue's lock. Returns false, with the
+ * future as it was, if that is not possible. The lane checks the pool's state under its own lock and
+ * accepts the task only while the pool is running, so look_again need not withdraw it after a shutdown. */
 static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->queue == pool->queue);
+    /* A missing worker is the business of place_fresh, which can report that none could be started. */
     if (!hora__scheduler_is_staffed(pool))
         return false;
+    /* The lane compares `control` with `closed` under its lock, and refuses the task once the pool is shut
+     * down. */
     struct hora__offer offer = {.control = &pool->control, .closed = hora__control(HORA__SHUTDOWN, 0)};
+    /* Two references: the caller's and that of the entry. */
     hora__future_born_enqueued(&scheduled->future, &pool->owner, 2);
     if (!hora__timer_queue_insert_future(pool->queue, scheduled, now, &offer)) {
         hora__future_unborn(&scheduled->future);
@@ -171,6 +198,7 @@ static bool insert(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns n
     return true;
 }
 
+/* Queue a new future through a lane if possible, else through the timer queue's lock. */
 static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, hora_ns now)
 {
     assert(scheduled->queue == pool->queue);
@@ -181,13 +209,16 @@ static int insert_or_place(hora_pool *pool, struct hora__scheduled *scheduled, h
                : look_again(pool, &scheduled->future); /* the last worker may have left just before */
 }
 
+/* hora__pool_needs_no_news with the signature that hora__timer_queue_cancel_in_lane expects. */
 static bool needs_no_news(const void *context)
 {
     assert(context != NULL);
     return hora__pool_needs_no_news(context);
 }
 
-/* While a task is in a lane, the pool cannot end. */
+/* The member cancel_in_lane of struct hora__queue_owner, called with the future's lock held: remove a
+ * cancelled future that is still in an inbox lane. It uses the pool without a reference, which is safe
+ * because the pool cannot terminate while one of its tasks is in a lane. */
 static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
 {
     assert(owner != NULL && future != NULL);
@@ -196,7 +227,8 @@ static bool cancel_in_lane(struct hora__queue_owner *owner, hora_future *future)
     return scheduled != NULL && hora__timer_queue_cancel_in_lane(scheduled, needs_no_news, pool);
 }
 
-/* If the scheduler has a decorator, copy the task and decorate the copy. */
+/* If the scheduler has a decorator, copy *task to *own, let the decorator change the copy, and make *task
+ * point to it. Returns the decorator's error, or HORA_EINVAL if it left no function to run. */
 static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
 {
     assert(task != NULL && *task != NULL && own != NULL);
@@ -209,7 +241,7 @@ static int decorate(hora_pool *pool, const hora_task **task, hora_task *own)
     return error < 0 ? error : own->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* The plan of a task that is executed or submitted: it is due at once. */
+/* Returns the plan of a task that is executed or submitted and not scheduled: one run, due at once. */
 static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
 {
     hora_ns now = hora_clock_now(pool->object.clock);
@@ -220,14 +252,16 @@ static struct hora__scheduled_plan plan_of_now(const hora_pool *pool)
                                          .planned = now};
 }
 
-/* Not inlined, so that tasks without options do not pay for it. */
+/* Make a scheduled future with extra data: its task options, and what an observer keeps for each task.
+ * Not inlined, so that tasks without options do not pay for it. */
 __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora_task *task,
                                                      const struct hora__scheduled_plan *plan,
                                                      struct hora__scheduled **ret_scheduled)
 {
     assert(pool->observer != NULL);
     struct hora__scheduled_plan whole = *plan;
-    whole.copies_rules = true; /* so it has a series state */
+    /* The extra data is reached through the series state; a copy of the rules forces one. */
+    whole.copies_rules = true;
     int error = hora__extra_new(pool, plan->rules->options, &whole.extra);
     if (error < 0)
         return error;
@@ -237,7 +271,7 @@ __attribute__((noinline)) static int make_with_extra(hora_pool *pool, const hora
     return error;
 }
 
-/* Make a scheduled future, with the extra data that its options or an observer need. */
+/* Make a scheduled future, with extra data if its options or the observer need it. */
 static inline int make_scheduled(hora_pool *pool, const hora_task *task,
                                  const struct hora__scheduled_plan *plan,
                                  struct hora__scheduled **ret_scheduled)
@@ -247,6 +281,7 @@ static inline int make_scheduled(hora_pool *pool, const hora_task *task,
     return hora__scheduled_new(task, pool->queue, plan, ret_scheduled);
 }
 
+/* The member `make` of struct hora__pool_kind: make the future of a submitted task. It is not queued yet. */
 static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future)
 {
     assert(ret_future != NULL);
@@ -262,8 +297,12 @@ static int make(hora_pool *pool, const hora_task *task, hora_future **ret_future
     return error;
 }
 
-/* A task that comes back never runs on a waiting worker. Whether it is due is read under the lock: else it
- * could be re-timed in between. */
+/* The member take_out of struct hora__pool_kind: take a task out of the queue for a worker that waits for
+ * its future, so that the worker can run it itself. With admission, the task may be another one that must
+ * run first. Returns INT64_MIN if *ret_future was taken; otherwise the time from which the worker should
+ * try again, or HORA_FOREVER if it never should. A series is never run this way. Due time and removal are
+ * decided in one visit to the timer queue: otherwise the task could be re-timed in between, and run
+ * early. */
 static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_future)
 {
     assert(ret_future != NULL);
@@ -283,7 +322,8 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora__wakes_init(&wakes);
     hora_queue *queue = pool->queue;
     hora__mutex_lock(&queue->object.lock);
-    hora__timer_queue_absorb(queue); /* it may still be in a lane */
+    /* The task may still be in an inbox lane. */
+    hora__timer_queue_absorb(queue);
     hora_ns delay = hora__ns_sub(hora__scheduled_due(scheduled),
                                  hora__timer_queue_now(queue, hora__scheduled_line(scheduled)));
     if (HORA__FAULT(SCHEDULER_HELPS_EARLY))
@@ -294,17 +334,22 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     hora__queue_exit(queue, &wakes);
     if (taken)
         hora__pool_relieve(pool);
+    /* Due but not found: another worker has taken it. */
     if (taken || delay <= 0)
         return taken ? INT64_MIN : HORA_FOREVER;
     return hora__clock_deadline(pool->object.clock, delay);
 }
 
+/* Members of struct hora__pool_kind: between worker_begins and worker_ends, other threads can see in
+ * `run` which timer the worker has taken. */
 static void worker_begins(hora_pool *pool, struct hora__timer_run *run)
 {
     assert(run != NULL);
     hora__timer_queue_worker_begins(pool->queue, run);
 }
 
+/* The member timer_ran of struct hora__pool_kind: the function of the timer in `taken` has returned.
+ * Clear the worker's record of it and wake the threads that wait for that in hora_timer_stop. */
 static void timer_ran(hora_pool *pool, struct hora__taken *taken)
 {
     assert(taken != NULL && taken->run != NULL);
@@ -322,6 +367,8 @@ static void worker_ends(hora_pool *pool, struct hora__timer_run *run)
     hora__timer_queue_worker_ends(pool->queue, run);
 }
 
+/* The member `ends` of struct hora__pool_kind: the scheduler is about to be freed, so timers that
+ * remember it must no longer find it. */
 static void ends(hora_pool *pool)
 {
     assert(hora__scheduler_of(pool) != NULL);
@@ -330,14 +377,15 @@ static void ends(hora_pool *pool)
 
 /* ---- tasks without a future ---- */
 
+/* Returns whether tasks may be queued detached: neither a hook nor an observer wants to see a future. */
 static bool needs_no_futures(const struct hora__scheduler *scheduler)
 {
     const hora_pool *pool = &scheduler->pool;
     return HORA__FAST && pool->before == NULL && pool->after == NULL && !hora__pool_needs_futures(pool);
 }
 
-/* No worker exists, and none can be started: withdraw the task or timer. If it is not there any more,
- * another thread has handled it. */
+/* No worker exists and none can be started: withdraw a detached task or timer and return the error.
+ * Returns 0 if it is no longer queued; another thread has handled it then. */
 static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
 {
     assert(error < 0);
@@ -356,11 +404,15 @@ __attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bo
 {
     assert(number != 0);
     int error = hora__scheduler_staff(pool);
-    if (error < 0 && error != HORA_ESHUTDOWN) /* with that one, a sweep has removed it already */
+    /* After HORA_ESHUTDOWN there is nothing to withdraw: the sweep has already removed the task. */
+    if (error < 0 && error != HORA_ESHUTDOWN)
         return take_back(pool, is_timer, number, error);
     return 0;
 }
 
+/* Queue a task without a future. Returns HORA_ENOTSUP if that is not possible: futures are needed, a
+ * thread has asked to see the queue, or the pool is shut down. The caller then makes a future, and its
+ * placement reports the final result. `now` is when the call began, by the scheduler's clock. */
 static int insert_task(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns due)
 {
     assert(task != NULL && task->run != NULL);
@@ -380,6 +432,9 @@ static int insert_task(hora_pool *pool, const hora_task *task, hora_ns now, hora
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, false, number);
 }
 
+/* Make the future of a detached task that is about to be shown; a struct hora__timer_queue_maker. Called
+ * with the timer queue's lock held. The only reference is that of the entry, because no caller asked for
+ * a future. */
 static int make_future(void *context, const hora_task *task, hora_ns due,
                        struct hora__scheduled **ret_scheduled)
 {
@@ -395,6 +450,7 @@ static int make_future(void *context, const hora_task *task, hora_ns due,
     return error;
 }
 
+/* The member `show` of struct hora__pool_kind: turn all detached tasks into futures. */
 static int show(hora_pool *pool)
 {
     return hora__timer_queue_show(pool->queue, &(struct hora__timer_queue_maker){make_future, pool});
@@ -404,6 +460,7 @@ static int show(hora_pool *pool)
 
 static int execute(hora_pool *pool, const hora_task *task);
 
+/* Also identifies a scheduler: a pool is one if and only if its kind points here. */
 static const struct hora__pool_kind scheduler_kind = {
     .execute = execute,
     .show = show,
@@ -437,6 +494,8 @@ const struct hora__scheduler *hora__scheduler_look_at(const hora_pool *pool)
     return pool != NULL && pool->kind == &scheduler_kind ? (const struct hora__scheduler *)pool : NULL;
 }
 
+/* Copy the options that only concern a scheduler, fill in defaults and check them. hora__pool_options
+ * checks the rest. */
 static int read_options(hora_scheduler_options *own, const hora_scheduler_options *given, hora_error *reason)
 {
     assert(own != NULL);
@@ -452,6 +511,7 @@ static int read_options(hora_scheduler_options *own, const hora_scheduler_option
     return 0;
 }
 
+/* Returns the options of the pool inside the scheduler. `queue` is its work source. */
 static hora_pool_options pool_options(const hora_scheduler_options *own, hora_queue *queue)
 {
     assert(own->keep_alive > 0 && queue != NULL);
@@ -484,6 +544,9 @@ static hora_pool_options pool_options(const hora_scheduler_options *own, hora_qu
     };
 }
 
+/* Complete a scheduler whose pool has been made. Cannot fail. The order matters: the queue's admission
+ * and the observer must exist before shows_timers and detached_mode are derived from them. The scheduler
+ * enters the roster last, when it is complete. */
 static void init(struct hora__scheduler *scheduler, const hora_scheduler_options *own,
                  const hora_pool_options *rest)
 {
@@ -491,14 +554,16 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__atomic_init(&scheduler->cancel_delayed, own->cancel_delayed ? 1 : 0);
     hora__atomic_init(&scheduler->continue_periodic, own->continue_periodic ? 1 : 0);
     hora__atomic_init(&scheduler->watches, 0);
-    hora__atomic_init(&scheduler->pool.max_threads,
-                      INT_MAX); /* more than core_threads have no use, and no harm */
+    /* A scheduler starts workers by core_threads alone, so the maximum is set out of the way. */
+    hora__atomic_init(&scheduler->pool.max_threads, INT_MAX);
+    /* The pool frees the timer queue. */
     scheduler->pool.owns_queue = true;
     scheduler->pool.owner.cancel_in_lane = cancel_in_lane;
     hora_ns ageing;
     if (hora__observer_admits(rest, &ageing))
         scheduler->pool.admission = hora__timer_queue_add_admission(
             scheduler->pool.queue, ageing, hora__pool_admission_threads, &scheduler->pool);
+    /* The lanes count tasks on their own; from now on their counts are part of the pool's books. */
     hora__timer_queue_open_books(scheduler->pool.queue, &scheduler->pool.books);
     scheduler->decorate = own->decorate;
     scheduler->is_simple = HORA__FAST && own->decorate == NULL && scheduler->pool.observer == NULL;
@@ -509,6 +574,7 @@ static void init(struct hora__scheduler *scheduler, const hora_scheduler_options
     hora__roster_add(&scheduler->roster);
 }
 
+/* Make the timer queue and the pool around it. On error the queue is freed and *ret_scheduler is not set. */
 static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret_scheduler,
                          hora_error *reason)
 {
@@ -555,20 +621,22 @@ int hora_scheduler_new_single(const hora_scheduler_options *options, hora_schedu
                             "core_threads is %d, but this scheduler has one thread", own.core_threads);
     own.struct_size = sizeof own;
     own.core_threads = 1;
+    /* As in the JDK, the number of threads of this scheduler cannot be changed later. */
     own.frozen = true;
     return hora_scheduler_new(&own, ret_scheduler, reason);
 }
 
 /* ---- scheduling ---- */
 
-/* Whether the task runs once by the rules of the JDK's calls, which use the scheduler's own clock and
- * never pause. */
+/* Returns whether the task runs once by the rules of the JDK's calls. Such a task uses the scheduler's
+ * own clock and is never paused, so it can be queued without a future. */
 static bool is_plain(const struct hora__scheduled_plan *plan)
 {
     return plan->rules == &hora__jdk_rules && plan->trigger == HORA__ONCE;
 }
 
-/* Prepare what a series needs beyond a future: its overlap, its extra data, its clock and its zones. */
+/* Prepare everything that a task with a series state needs beyond the future, before it is queued: its
+ * overlap, its extra data, the watching of clocks, and its zones. On error, make_and_place undoes it. */
 static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
                           const struct hora__scheduled_plan *plan)
 {
@@ -584,12 +652,14 @@ static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
     return 0;
 }
 
-/* Make a scheduled future and queue it. */
+/* Make a scheduled future and queue it. On success the caller's reference is passed to *ret_future, or
+ * released if ret_future is NULL. On error the future is gone, and the task still belongs to the caller. */
 static inline int make_and_place(hora_pool *pool, const hora_task *task,
                                  const struct hora__scheduled_plan *plan, hora_future **ret_future)
 {
     assert(plan->rules != NULL);
     struct hora__scheduled *scheduled;
+    /* Get a batch of free blocks for this thread, if it has none, so that the allocation is a fast one. */
     hora__shared_free_list_supply(&pool->shared_free_list);
     int error = make_scheduled(pool, task, plan, &scheduled);
     if (error < 0)
@@ -602,6 +672,7 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
         hora__future_forget(&scheduled->future);
         return error;
     }
+    /* Only an accepted task may expire. */
     if (scheduled->series != NULL && scheduled->series->extra != NULL)
         hora__extra_accepted(&scheduled->future);
     if (ret_future != NULL)
@@ -611,7 +682,9 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
     return 0;
 }
 
-/* If the caller does not ask for the future, the task goes in without one, if possible. */
+/* If the caller does not ask for the future, the task is queued without one if possible. The observer's
+ * count of submissions is raised first and corrected on failure: once a task is queued, it may run and be
+ * counted as finished before this call returns. */
 int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struct hora__scheduled_plan *plan,
                              hora_future **ret_future)
 {
@@ -622,6 +695,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
         return error;
     if (pool->observer != NULL)
         hora__pool_comes(pool, task);
+    /* HORA_ENOTSUP, here and from insert_task, means that the task needs a future. */
     error = HORA_ENOTSUP;
     if (ret_future == NULL && is_plain(plan))
         error = insert_task(pool, task, plan->now, plan->planned);
@@ -632,6 +706,7 @@ int hora__scheduler_schedule(hora_pool *pool, const hora_task *task, const struc
     return error;
 }
 
+/* The member `execute` of struct hora__pool_kind: schedule a task that is due at once, without a future. */
 static int execute(hora_pool *pool, const hora_task *task)
 {
     struct hora__scheduled_plan plan = plan_of_now(pool);
@@ -646,8 +721,9 @@ int hora__scheduler_check(hora_pool *pool, const hora_task *task)
     return hora__scheduler_of(pool) == NULL || task == NULL || task->run == NULL ? HORA_EINVAL : 0;
 }
 
-/* A task that runs once, with a future: made and inserted in one step. If the lane refuses it, it is
- * placed in the general way. */
+/* Schedule a one-shot task with a future, on a scheduler without decorator and observer. The future is
+ * made already enqueued and inserted into a lane in one step, which is the shortest path there is. If the
+ * lane refuses it, it is placed in the general way. */
 static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns planned,
                            hora_future **ret_future)
 {
@@ -671,6 +747,8 @@ static int schedule_simply(hora_pool *pool, const hora_task *task, hora_ns now, 
     return error;
 }
 
+/* Schedule by the rules of the JDK's three calls. A negative delay counts as 0. `every` is the period or
+ * the delay between runs, and 0 for a task that runs once. */
 static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, hora_ns delay,
                            enum hora__trigger trigger, hora_ns every, hora_future **ret_future)
 {
@@ -696,6 +774,8 @@ int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, ho
     return schedule_as_jdk(scheduler, task, now, delay, HORA__ONCE, 0, ret_future);
 }
 
+/* Check the arguments of the two calls that schedule a series, and schedule it. HORA_EINVAL: `every` is
+ * not positive. */
 static int schedule_series(hora_pool *pool, const hora_task *task, hora_ns delay, enum hora__trigger trigger,
                            hora_ns every, hora_future **ret_future)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zones.c - refreshing the zones of a scheduler's tasks: those that wait by old rules find their times anew
+/* zones.c - the zones of a scheduler's tasks, and how they are refreshed
  *
  * Mechanism         A zone that is named with an expression is read once for all tasks of the timer queue:
  *                   `zones` holds it as long as the timer queue lives. Other zones are hidden in triggers, so
- *                   `foreign` holds the series states of those tasks, whether they wait or run. A refresh
- *                   collects all zones and such triggers under the timer queue's lock, and refreshes them
- *                   without it, since that reads files. Then all tasks that wait become due, and their
- *                   workers ask the triggers again.
- * Races             Triggers are asked without the lock, too. So refreshes are counted. A thread that takes
- *                   or makes a task notes the count before it asks, and compares when the task comes (back)
- *                   in. The count grows before triggers are collected, for tasks that are being made and not
- *                   known yet: these refresh their zones themselves. It grows again when all zones have been
- *                   refreshed.
+ *                   `foreign` lists the series states of the tasks that have such triggers, whether they wait
+ *                   or run. A refresh collects all zones and such triggers under the timer queue's lock, and
+ *                   refreshes them without it, since that reads files. Then it makes all waiting tasks with a
+ *                   zone due, and the workers that take them ask the triggers again.
+ * Races             Triggers are asked without the lock, too, so a refresh can happen between asking and
+ *                   queueing. Therefore refreshes are counted. A thread that takes or makes a task notes the
+ *                   count before it asks the trigger, and compares when it queues the task. The count grows
+ *                   before triggers are collected: a task that is being made at that moment may be missing
+ *                   from the collection, and its thread refreshes the zones itself. The count grows again
+ *                   when all zones have been refreshed.
  * Invariants        Z1 no two zones of a timer queue have the same name.
  *                   Z2 the series state of a task whose trigger has a zone is in `zoned` or `foreign` as long
  *                      as its future lives. */
@@ -27,9 +28,12 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
+/* A zone in the list `zones` of the timer queue, whose lock guards the list. Elements are never removed
+ * before the timer queue is freed. */
 struct known_zone {
     struct hora__list link;
-    hora_zone *zone; /* a reference */
+    /* A reference. */
+    hora_zone *zone;
 };
 
 static struct known_zone *known_of(struct hora__list *link)
@@ -63,7 +67,7 @@ void hora__zones_forget(hora_queue *queue)
 
 /* ---- one zone for all ---- */
 
-/* The zone of this name, with a reference; NULL: it is not known. */
+/* Returns the zone of this name, with a reference for the caller; NULL: the timer queue does not have it. */
 static hora_zone *find_locked(hora_queue *queue, const char *name)
 {
     assert(name != NULL);
@@ -75,8 +79,9 @@ static hora_zone *find_locked(hora_queue *queue, const char *name)
     return NULL;
 }
 
-/* Remember a zone, unless another thread has remembered one with its name. Takes over the zone; returns a
- * reference. */
+/* Add a zone to the timer queue, unless another thread has added one of the same name while this one read
+ * the file. Takes over `known` and the caller's reference to `zone`. Returns the zone that the timer queue
+ * now has, with a reference for the caller. */
 static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zone *zone)
 {
     assert(zone != NULL && known != NULL);
@@ -119,6 +124,8 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
 
 /* ---- tasks with a zone ---- */
 
+/* Count the beginning or the end of a refresh. refreshed_at separates times that were settled by the old
+ * rules from those that the new rules decide. */
 static void count_locked(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -134,6 +141,9 @@ uint32_t hora__zones_seen(hora_queue *queue)
     return seen;
 }
 
+/* If a refresh has begun since `seen` was read, it did not collect this task's trigger, and the trigger's
+ * zones may still have the old rules: they are refreshed here. The difference in series->refreshes
+ * remains, and makes the planned time stale when the task is queued (hora__scheduled_check_rules). */
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known)
 {
     hora_trigger *trigger = hora__scheduled_rules(scheduled)->trigger;
@@ -149,12 +159,12 @@ void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool k
     bool stale = series->refreshes != timer_queue_of(queue)->refreshes;
     hora__mutex_unlock(&queue->object.lock);
     if (stale)
-        (void)hora_trigger_refresh(trigger); /* the refresh did not know it yet */
+        (void)hora_trigger_refresh(trigger);
 }
 
 /* ---- collecting ---- */
 
-/* The zones and triggers to refresh, each with a reference. */
+/* The zones and triggers to refresh, each with a reference, in arrays that grow while no lock is held. */
 struct collection {
     hora_zone **zones;
     size_t zone_count;
@@ -172,7 +182,9 @@ static size_t length_of(const struct hora__list *list)
     return length;
 }
 
-/* Triggers of tasks that are over are of no use, and neighbours often have the same. */
+/* Take a reference to each zone, and to the trigger of each task in `foreign`. Tasks whose future is done
+ * are left out. A trigger is taken only once for neighbours in the list, which often share one; refreshing
+ * it twice would be harmless. */
 static void take_locked(struct collection *collection, hora_queue *queue)
 {
     assert(collection->zone_count == 0 && collection->trigger_count == 0);
@@ -193,7 +205,8 @@ static void take_locked(struct collection *collection, hora_queue *queue)
     }
 }
 
-/* Get memory for this many, and some more. HORA_ENOMEM. */
+/* Replace the arrays of an empty collection by larger ones, with some room to spare for tasks that are
+ * scheduled in the meantime. HORA_ENOMEM; the caller frees the arrays then, too. */
 static int make_room(struct collection *collection, size_t zones, size_t triggers)
 {
     assert(collection->zone_count == 0 && collection->trigger_count == 0);
@@ -206,7 +219,8 @@ static int make_room(struct collection *collection, size_t zones, size_t trigger
     return collection->zones == NULL || collection->triggers == NULL ? HORA_ENOMEM : 0;
 }
 
-/* HORA_ENOMEM. */
+/* Count the beginning of a refresh and collect what has to be refreshed. Memory is allocated without the
+ * lock, so the lists may have grown when the lock is taken again; then the loop starts over. HORA_ENOMEM. */
 static int collect(hora_queue *queue, struct collection *collection)
 {
     for (;;) {
@@ -229,6 +243,8 @@ static int collect(hora_queue *queue, struct collection *collection)
 
 /* ---- refreshing ---- */
 
+/* Refresh everything that was collected, and release the references. Returns 1 if any rules have changed,
+ * 0 if none have, or the first error; all zones are tried in any case. */
 static int refresh(const struct collection *collection)
 {
     int result = 0;
@@ -243,6 +259,8 @@ static int refresh(const struct collection *collection)
     return result;
 }
 
+/* Count the end of a refresh and make the planned times that depend on a zone stale. This happens even if
+ * the refresh returned an error or found no change: some of the zones may have new rules. */
 static void ask_again(hora_queue *queue)
 {
     struct hora__wakes wakes;
