@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* composed_trigger.c - triggers made of others: the first of several, all of several, and one with exclusions
+/* composed_trigger.c - triggers made of others: the first of several, all of several, one with exclusions
  *
- * First of          The earliest answer.
- * All of            The latest answer is a candidate. Triggers with an earlier answer are asked for their
- *                   first time from there on, until all agree. That takes as many rounds as there are moments
- *                   that one names and another does not; the rounds are limited.
+ * First of          Returns the earliest answer of all triggers.
+ * All of            The latest answer is a candidate. The triggers are asked in turn for their first time at
+ *                   or after the candidate. An answer after it is the new candidate. The search ends when all
+ *                   triggers in a row have returned the same time. It takes as many rounds as there are
+ *                   moments that one trigger names and another does not, so the rounds are limited.
  * Excluding         If an answer is excluded, the trigger is asked again: from the end of the exclusion, if
- *                   it can be asked that way. */
+ *                   it can be asked that way, else for the time after its answer. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +15,15 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
+/* A trigger made of several others, for "first of" and "all of". */
 struct composed_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
     size_t count;
-    hora_trigger *parts[]; /* references */
+    /* `count` triggers, with a reference to each. */
+    hora_trigger *parts[];
 };
 
+/* The member `free`: releases the parts. */
 static void free_composed(hora_trigger *trigger)
 {
     struct composed_trigger *own = (struct composed_trigger *)trigger;
@@ -29,6 +33,7 @@ static void free_composed(hora_trigger *trigger)
     hora__free(own);
 }
 
+/* Refreshes all parts, even after an error. Returns 1 if rules have changed, 0 if not, or the first error. */
 static int refresh_composed(hora_trigger *trigger)
 {
     struct composed_trigger *own = (struct composed_trigger *)trigger;
@@ -38,6 +43,7 @@ static int refresh_composed(hora_trigger *trigger)
     return result;
 }
 
+/* Appends `what` and the descriptions of all parts. */
 static void describe_parts(const hora_trigger *trigger, const char *what, struct hora__text *text)
 {
     assert(what != NULL && text != NULL);
@@ -50,6 +56,8 @@ static void describe_parts(const hora_trigger *trigger, const char *what, struct
     }
 }
 
+/* Makes a trigger of several others and takes a reference to each. It is on the wall clock, needs it or
+ * has a zone if any part is or does; it names moments only if all parts do. HORA_ENOMEM. */
 static int compose(hora_trigger *const *triggers, size_t count, const struct hora__trigger_kind *kind,
                    hora_trigger **ret_trigger)
 {
@@ -73,6 +81,7 @@ static int compose(hora_trigger *const *triggers, size_t count, const struct hor
     return 0;
 }
 
+/* Returns whether there is at least one trigger and none is NULL. */
 static bool are_there(hora_trigger *const *triggers, size_t count)
 {
     if (triggers == NULL || count == 0)
@@ -85,6 +94,7 @@ static bool are_there(hora_trigger *const *triggers, size_t count)
 
 /* ---- the first of several ---- */
 
+/* The member `next` of "first of". Every part sees the same context, whichever part caused the last run. */
 static hora_ns next_of_first(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
@@ -114,6 +124,7 @@ int hora_trigger_new_first_of(hora_trigger *const *triggers, size_t count, hora_
 
 /* ---- all of several ---- */
 
+/* The member `next` of "all of". Gives up with HORA_FOREVER after HORA__TRIGGER_TRIES candidates. */
 static hora_ns next_of_all(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
@@ -123,14 +134,17 @@ static hora_ns next_of_all(const hora_trigger *trigger, const hora_trigger_conte
         hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
         candidate = next > candidate ? next : candidate;
     }
-    size_t agree = 0; /* so many before `at`, going round, have said the candidate */
+    /* The number of parts before `at`, in cyclic order, that have just returned the candidate. */
+    size_t agree = 0;
     size_t at = 0;
     for (int tries = 0; agree < own->count; at = (at + 1) % own->count) {
         if (candidate == HORA_FOREVER || tries == HORA__TRIGGER_TRIES)
             return HORA_FOREVER;
+        /* Every part names moments, so this is the first time at or after the candidate. */
         hora_ns next = hora__trigger_next_from(own->parts[at], context, candidate - 1, candidate);
         assert(next >= candidate);
         tries += next > candidate ? 1 : 0;
+        /* A new candidate starts with the agreement of the part that named it. */
         agree = next == candidate ? agree + 1 : 1;
         candidate = next;
     }
@@ -155,14 +169,18 @@ int hora_trigger_new_all_of(hora_trigger *const *triggers, size_t count, hora_tr
     return compose(triggers, count, &all_kind, ret_trigger);
 }
 
-/* ---- but not then ---- */
+/* ---- times without those that a calendar excludes ---- */
 
+/* A trigger without the times that a calendar excludes. */
 struct excluding_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
-    hora_trigger *inner;  /* references */
+    /* A reference to each of these two. */
+    hora_trigger *inner;
     hora_calendar *calendar;
 };
 
+/* The member `next`. Asks the inner trigger until an answer is not excluded. Gives up with HORA_FOREVER
+ * after HORA__TRIGGER_TRIES excluded times. */
 static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct excluding_trigger *own = (const struct excluding_trigger *)trigger;
@@ -173,13 +191,15 @@ static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger
         if (free_from == next || free_from == HORA_FOREVER)
             return free_from;
         hora_ns later = hora__trigger_next_from(own->inner, context, next, free_from);
+        /* The inner trigger does not move on; asking it again would not help. */
         if (later <= next)
-            return HORA_FOREVER; /* it does not move on */
+            return HORA_FOREVER;
         next = later;
     }
     return HORA_FOREVER;
 }
 
+/* The member `free`: releases trigger and calendar. */
 static void free_excluding(hora_trigger *trigger)
 {
     struct excluding_trigger *own = (struct excluding_trigger *)trigger;
@@ -189,6 +209,7 @@ static void free_excluding(hora_trigger *trigger)
     hora__free(own);
 }
 
+/* The member `refresh`: refreshes the zones of the trigger and that of the calendar. */
 static int refresh_excluding(hora_trigger *trigger)
 {
     struct excluding_trigger *own = (struct excluding_trigger *)trigger;
@@ -209,6 +230,8 @@ static const struct hora__trigger_kind excluding_kind = {.next = next_of_excludi
                                                          .refresh = refresh_excluding,
                                                          .describe = describe_excluding};
 
+/* A calendar excludes moments of the wall clock, so the trigger needs that clock whatever the inner one
+ * uses. */
 int hora_trigger_new_excluding(hora_trigger *trigger, hora_calendar *calendar, hora_trigger **ret_trigger)
 {
     if (trigger == NULL || calendar == NULL || ret_trigger == NULL)

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_trigger.c - the times of a cron expression in a zone The only decision is where the search for the
- * next time starts. Spring's four modes are lenient and fixed, each with or without a moment to resume
- * from. If no run took place or was planned, the search starts at that moment, or now; else at the end of
- * the last run, or at its planned time. While missed times are searched, the planned time runs ahead of
- * the end of the last run. So the later of the two counts, also in lenient mode. A time more than a minute
- * ahead of now is from before the clock was set back. It counts as if it were just before now. */
+/* cron_trigger.c - the times of a cron expression in a zone
+ *
+ * The only decision is where the search for the next time starts. Spring's four modes are lenient and fixed,
+ * each with or without a moment to resume from.
+ *
+ * First run         If no run took place or was planned, the search starts at the moment to resume from, or
+ *                   now.
+ * Later runs        In fixed mode the search starts at the planned time of the last run, in lenient mode at
+ *                   its end. While missed times are searched, the planned time runs ahead of the end of the
+ *                   last run. So in lenient mode the later of the two counts.
+ * Clock set back    A time more than a minute ahead of now is from before the clock was set back. It counts
+ *                   as if it were just before now. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -15,19 +21,25 @@
 #include "sched/zones.h"
 #include "sys/alloc.h"
 
+/* A trigger that returns the times of a cron expression in a zone. */
 struct cron_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
-    hora_cron *cron;      /* references */
-    hora_zone *zone;      /* NULL: UTC */
+    /* A reference. */
+    hora_cron *cron;
+    /* A reference; NULL: UTC. */
+    hora_zone *zone;
     hora_cron_trigger_options options;
 };
 
+/* Returns `time`, or the nanosecond before now if `time` is from before the clock was set back. */
 static hora_ns not_ahead(const hora_trigger_context *context, hora_ns time)
 {
     assert(context != NULL);
     return hora__trigger_is_set_back(context, time) ? hora__ns_sub(context->now, 1) : time;
 }
 
+/* Returns the time after which the next one is searched. HORA_NEVER is the least number, so the maximum in
+ * lenient mode ignores a time that does not exist. */
 static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_context *context)
 {
     hora_ns planned = not_ahead(context, context->last_planned);
@@ -38,6 +50,7 @@ static hora_ns base_of(const struct cron_trigger *own, const hora_trigger_contex
                                                                                 : planned;
 }
 
+/* The member `next`. @reboot has one time: now, when the trigger is asked for the first time. */
 static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct cron_trigger *own = (const struct cron_trigger *)trigger;
@@ -66,6 +79,7 @@ static int refresh_cron(hora_trigger *trigger)
     return own->zone != NULL ? hora_zone_refresh(own->zone) : 0;
 }
 
+/* The member `describe`. hora_cron_describe may fail and return a negative code; nothing is appended then. */
 static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
 {
     assert(text != NULL);
@@ -76,6 +90,7 @@ static void describe_cron(const hora_trigger *trigger, struct hora__text *text)
     text->length += length > 0 ? (size_t)length : 0;
 }
 
+/* Also identifies a cron trigger, for hora__zones_of. */
 static const struct hora__trigger_kind cron_kind = {
     .next = next_of_cron, .free = free_cron, .refresh = refresh_cron, .describe = describe_cron};
 
@@ -106,6 +121,7 @@ int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trig
     own->trigger.is_wall = true;
     own->trigger.needs_wall = true;
     own->trigger.has_zone = zone != NULL;
+    /* The time of @reboot depends on when the trigger is asked. */
     own->trigger.names_moments = !hora_cron_is_reboot(cron);
     own->cron = hora_cron_ref(cron);
     own->zone = hora_zone_ref(zone);

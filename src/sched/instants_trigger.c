@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instants_trigger.c - given moments, each once, even if the clock is set back
+/* instants_trigger.c - a trigger of given moments, each of which occurs once, even if the clock is set back
  *
  * Invariants        I1 the moments are in strictly rising order. */
 #include <assert.h>
@@ -9,13 +9,16 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
+/* A trigger that returns given moments of the wall clock, one after the other. */
 struct instants_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
     size_t count;
+    /* `count` moments, at least one, in the order of I1. */
     hora_ns moments[];
 };
 
-/* The first moment after `time`. */
+/* Returns the first moment after `time`; HORA_FOREVER if there is none. Binary search: all moments below
+ * `low` are not after `time`, all from `high` on are. */
 static hora_ns first_after(const struct instants_trigger *own, hora_ns time)
 {
     assert(own->count > 0);
@@ -30,6 +33,8 @@ static hora_ns first_after(const struct instants_trigger *own, hora_ns time)
     return low < own->count ? own->moments[low] : HORA_FOREVER;
 }
 
+/* The member `next`. The first run may be at a moment that equals now. After that only the last planned
+ * time counts and not the clock, so a clock that is set back does not repeat a moment. */
 static hora_ns next_of_instants(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     assert(context != NULL);
@@ -43,6 +48,7 @@ static void free_instants(hora_trigger *trigger)
     hora__free(trigger);
 }
 
+/* The member `describe`: names the only moment, or the first one and the number of all. */
 static void describe_instants(const hora_trigger *trigger, struct hora__text *text)
 {
     assert(text != NULL);
@@ -60,8 +66,9 @@ static void describe_instants(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind instants_kind = {
     .next = next_of_instants, .free = free_instants, .describe = describe_instants};
 
-/* ---- sorting: a heap, the latest on top ---- */
+/* ---- sorting: heapsort, which needs no memory and has no bad case ---- */
 
+/* Restores the heap, whose root is the latest moment, after the moment at `at` has changed. */
 static void sift_down(hora_ns *moments, size_t at, size_t count)
 {
     assert(at < count);
@@ -79,6 +86,7 @@ static void sift_down(hora_ns *moments, size_t at, size_t count)
     }
 }
 
+/* Sorts the moments in rising order. */
 static void sort(hora_ns *moments, size_t count)
 {
     for (size_t i = count / 2; i > 0; i--)
@@ -91,7 +99,7 @@ static void sort(hora_ns *moments, size_t count)
     }
 }
 
-/* How many are left. */
+/* Removes duplicates from sorted moments. Returns how many moments are left. */
 static size_t drop_twins(hora_ns *moments, size_t count)
 {
     assert(count > 0);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* periodic_trigger.c - a fixed rate, or a fixed delay after each run A rate needs only the last planned
- * time, a delay the end of the last run. A delay that is asked before a run has ended continues from its
- * planned time; before the first run it has no other time than that. If the clock was set back, a rate
- * continues with its own times, and a delay starts anew. */
+/* periodic_trigger.c - a fixed rate, or a fixed delay after each run
+ *
+ * A rate depends only on the last planned time, a delay on the end of the last run. A delay that is asked
+ * before the first run has begun has no other time than the one already planned. If the end of the last run
+ * is not known, a delay counts from its planned time. If the clock was set back, a rate continues with its
+ * own times by the new clock, and a delay starts anew. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -12,13 +14,20 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
+/* A trigger with a period, in nanoseconds. Its times depend on the runs, so it does not name moments, and
+ * it uses the clock of the schedule. */
 struct periodic_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
+    /* At least 0. */
     hora_ns period;
+    /* From the moment when the trigger is first asked to the first run; at least 0. */
     hora_ns initial_delay;
+    /* True: the period counts from planned time to planned time. False: from the end of each run. */
     bool at_fixed_rate;
 };
 
+/* Returns the time one period after the last planned one. If the clock was set back, that would be far
+ * ahead; then the first time on the same grid from now on. */
 static hora_ns next_of_rate(const struct periodic_trigger *own, const hora_trigger_context *context)
 {
     assert(own->at_fixed_rate && own->period >= 0);
@@ -27,15 +36,18 @@ static hora_ns next_of_rate(const struct periodic_trigger *own, const hora_trigg
     return hora__ns_add(context->last_planned, own->period);
 }
 
+/* Returns the time one delay after the end of the last run. */
 static hora_ns next_of_gap(const struct periodic_trigger *own, const hora_trigger_context *context)
 {
     assert(!own->at_fixed_rate && own->period >= 0);
+    /* No run has begun: the trigger is asked which times have passed, and there is only the planned one. */
     if (context->last_end == HORA_NEVER && context->runs == 0)
         return context->last_planned;
     hora_ns end = context->last_end != HORA_NEVER ? context->last_end : context->last_planned;
     return hora__ns_add(hora__trigger_is_set_back(context, end) ? context->now : end, own->period);
 }
 
+/* The member `next`. */
 static hora_ns next_of_period(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     const struct periodic_trigger *own = (const struct periodic_trigger *)trigger;
@@ -44,6 +56,8 @@ static hora_ns next_of_period(const hora_trigger *trigger, const hora_trigger_co
     return own->at_fixed_rate ? next_of_rate(own, context) : next_of_gap(own, context);
 }
 
+/* The member next_from: continues on the grid of the answer, without visiting each time. With a period of
+ * 0 every time is one of the trigger's. */
 static hora_ns next_from(const hora_trigger *trigger, hora_ns answer, hora_ns from)
 {
     assert(answer < from);
@@ -56,7 +70,7 @@ static void free_periodic(hora_trigger *trigger)
     hora__free(trigger);
 }
 
-/* A span in the largest unit that it is a whole number of. */
+/* The last unit, 1 ns, divides every span, so the search ends. 0 is written in seconds. */
 void hora__text_add_span(struct hora__text *text, hora_ns span)
 {
     assert(span >= 0);
@@ -79,6 +93,7 @@ void hora__text_add_span(struct hora__text *text, hora_ns span)
     hora__text_add(text, units[i].name);
 }
 
+/* The member `describe`, for example "every 5 s, first after 1 min" or "5 s after each run". */
 static void describe_periodic(const hora_trigger *trigger, struct hora__text *text)
 {
     assert(text != NULL);

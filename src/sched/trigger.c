@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trigger.c - operations of all triggers, and the trigger that calls a function */
+/* trigger.c - operations that all triggers share, and the trigger that calls a function
+ *
+ * A trigger is immutable and reference-counted, so the operations need no lock. Each kind of trigger is a
+ * struct that begins with a hora_trigger and has a table of functions, struct hora__trigger_kind; see
+ * cron_trigger.c, periodic_trigger.c, instants_trigger.c and composed_trigger.c. */
 #include "sched/trigger.h"
 
 #include <assert.h>
@@ -26,6 +30,7 @@ hora_trigger *hora_trigger_ref(hora_trigger *trigger)
     return trigger;
 }
 
+/* The count is atomic, so exactly one thread sees the last reference go and frees the trigger. */
 hora_trigger *hora_trigger_unref(hora_trigger *trigger)
 {
     if (trigger != NULL) {
@@ -37,6 +42,7 @@ hora_trigger *hora_trigger_unref(hora_trigger *trigger)
     return NULL;
 }
 
+/* Copies the context first, because the caller's may be of an older, smaller version of the struct. */
 hora_ns hora_trigger_next(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     hora_trigger_context own;
@@ -52,7 +58,7 @@ hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_conte
     return trigger->kind->next(trigger, context);
 }
 
-/* HORA_NEVER is before all times, for callers; inside, a time that never comes is after all times. */
+/* Users return HORA_NEVER, the least number, for no time. The library uses HORA_FOREVER, the greatest. */
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg)
 {
     assert(next != NULL);
@@ -60,7 +66,8 @@ hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, vo
     return answer == HORA_NEVER ? HORA_FOREVER : answer;
 }
 
-/* The context as if all times before `from` had been run. */
+/* Returns a context as if all times before `from` had been run, so that the next answer is at or after
+ * `from`. */
 static hora_trigger_context context_from(const hora_trigger_context *context, hora_ns from)
 {
     hora_ns before = hora__ns_sub(from, 1);
@@ -73,6 +80,7 @@ static hora_trigger_context context_from(const hora_trigger_context *context, ho
                                   .runs = context->runs};
 }
 
+/* Asking from `answer + 1` makes a trigger that depends on the runs move on by just one time. */
 hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context,
                                 hora_ns answer, hora_ns from)
 {
@@ -99,6 +107,7 @@ int hora_trigger_refresh(hora_trigger *trigger)
 
 /* ---- in words ---- */
 
+/* Appends a string, as far as the buffer has room, but counts all of it. */
 void hora__text_add(struct hora__text *text, const char *piece)
 {
     assert(piece != NULL);
@@ -125,13 +134,16 @@ int hora_trigger_describe(const hora_trigger *trigger, char *text, size_t size)
 
 /* ---- a function ---- */
 
+/* A trigger that calls a function of the user. */
 struct function_trigger {
     hora_trigger trigger; /* first: they begin at the same address */
     hora_next_fn next;
     void *arg;
+    /* Called with `arg` when the trigger is freed; NULL: nothing to do. */
     void (*drop)(void *arg);
 };
 
+/* The member `next` of a function trigger. */
 static hora_ns next_of_function(const hora_trigger *trigger, const hora_trigger_context *context)
 {
     assert(context != NULL);
@@ -139,6 +151,7 @@ static hora_ns next_of_function(const hora_trigger *trigger, const hora_trigger_
     return hora__next_of(own->next, context, own->arg);
 }
 
+/* The member `free`: gives the argument back to the user's drop function. */
 static void free_function(hora_trigger *trigger)
 {
     struct function_trigger *own = (struct function_trigger *)trigger;
@@ -156,6 +169,7 @@ static void describe_function(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind function_kind = {
     .next = next_of_function, .free = free_function, .describe = describe_function};
 
+/* It has no zone as far as the library knows, and may depend on the runs, so only is_wall is set. */
 int hora_trigger_new(hora_next_fn next, void *arg, void (*drop)(void *arg), hora_trigger **ret_trigger)
 {
     if (next == NULL || ret_trigger == NULL)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trigger.h - what all triggers have in common: a reference count, a kind, and properties of their times */
+/* trigger.h - the part that all triggers have in common: a reference count, a kind, and flags about their
+ * times
+ *
+ * Inside the library a trigger without a further time returns HORA_FOREVER, so that the earliest answer is
+ * simply the least. The public calls translate it to HORA_NEVER. */
 #ifndef HORA_SCHED_TRIGGER_H
 #define HORA_SCHED_TRIGGER_H
 
@@ -9,56 +13,70 @@
 #include "base/ns.h"
 #include "sys/atomic.h"
 
-/* A search gives up after this many times. */
+/* The number of steps after which the search for a time gives up, so that a trigger that never has one
+ * does not keep its caller forever. */
 enum { HORA__TRIGGER_TRIES = 100000 };
 
-/* A text of `size` bytes that is being written, and the length that the whole text would have. */
+/* A text that is being written into a buffer of the caller, like snprintf does: `length` is that of the
+ * whole text, even if `size` bytes do not suffice for it. */
 struct hora__text {
     char *text;
     size_t size;
     size_t length;
 };
 
+/* The operations of one kind of trigger. */
 struct hora__trigger_kind {
-    /* As hora_trigger_next. */
+    /* Does what hora_trigger_next does, but returns HORA_FOREVER if there is no further time. */
     hora_ns (*next)(const hora_trigger *trigger, const hora_trigger_context *context);
-    /* It has answered `answer`, and nothing is wanted before `from`, which is later: the first time that
-     * is not. NULL: see hora__trigger_next_from. */
+    /* Returns the first time at or after `from`, if the trigger has returned `answer`, which is before
+     * `from`. NULL: hora__trigger_next_from finds it with `next`. */
     hora_ns (*next_from)(const hora_trigger *trigger, hora_ns answer, hora_ns from);
-    /* Give back what it is made of, and its memory. */
+    /* Releases the parts of the trigger and frees its memory; called when the last reference is released. */
     void (*free)(hora_trigger *trigger);
-    /* As hora_trigger_refresh. NULL: it never has a zone. */
+    /* Does what hora_trigger_refresh does. NULL: triggers of this kind have no zone. */
     int (*refresh)(hora_trigger *trigger);
+    /* Appends a description in words, without a period. */
     void (*describe)(const hora_trigger *trigger, struct hora__text *text);
 };
 
-/* Immutable, but for the count. Invariants: T1 what needs the wall is on it. T2 what names moments needs
- * the wall. */
+/* The first member of every trigger. Immutable except for the count, so any thread may use it without a
+ * lock.
+ *
+ * Invariants: T1 a trigger that needs the wall clock is on it. T2 a trigger that names moments needs the
+ * wall clock. */
 struct hora_trigger {
     hora__atomic refs;
     const struct hora__trigger_kind *kind;
-    bool is_wall;       /* its times are moments of the wall clock, unless the schedule names another clock */
-    bool needs_wall;    /* the schedule must not name another clock */
-    bool has_zone;      /* which may be refreshed */
-    bool names_moments; /* its times do not depend on the runs: it can be asked for those after any moment */
+    /* Its times are moments of the wall clock, unless the schedule names another clock. */
+    bool is_wall;
+    /* The schedule must not name another clock. */
+    bool needs_wall;
+    /* It may have a zone, whose rules can be refreshed. */
+    bool has_zone;
+    /* Its times are a set that does not depend on the runs, so it can be asked for those after any moment. */
+    bool names_moments;
 };
 
+/* Initialises the common part of a zeroed trigger, with one reference and all flags false. */
 void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *kind);
 
-/* The first time at or after `from`, of a trigger that has answered `answer` before. A trigger that only
- * knows the way from one time to the next returns the next, which may still be before `from`. */
+/* Returns the first time at or after `from` of a trigger that has returned `answer`, which is before
+ * `from`. A trigger that only knows the way from one time to the next returns the time after `answer`
+ * instead, which may still be before `from`. */
 hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_context *context,
                                 hora_ns answer, hora_ns from);
 
-/* Whether the clock was set back so far before `time`, which has passed, that times after it are not
- * waited for. */
+/* Returns whether `time`, at which a run was planned or took place, is more than a minute ahead of now.
+ * The clock was set back since then, and the times between now and `time` occur again. Smaller steps are
+ * ignored, so that an adjustment of the clock does not repeat a run. */
 static inline bool hora__trigger_is_set_back(const hora_trigger_context *context, hora_ns time)
 {
     assert(context != NULL);
     return time != HORA_NEVER && hora__ns_add(context->now, HORA_MINUTES(1)) < time;
 }
 
-/* 1 if one of the two says so, else the first error, else 0. */
+/* Combines the results of two refreshes: the first error, else 1 if either has found new rules, else 0. */
 static inline int hora__trigger_join(int first, int second)
 {
     if (first < 0 || second < 0)
@@ -66,13 +84,15 @@ static inline int hora__trigger_join(int first, int second)
     return first > 0 || second > 0 ? 1 : 0;
 }
 
+/* Appends a string, and a number in decimal. */
 void hora__text_add(struct hora__text *text, const char *piece);
 void hora__text_add_number(struct hora__text *text, long long number);
 
-/* A span of time in its largest unit: "90 min". */
+/* Appends a span of time as a whole number of the largest unit possible, for example "90 min". */
 void hora__text_add_span(struct hora__text *text, hora_ns span);
 
-/* The rest of the text, for a function that writes like snprintf, and its size. */
+/* Returns the unused part of the buffer, for a function that writes like snprintf, and its size; NULL and
+ * 0 if the buffer is full. The caller adds the length of what it wrote. */
 static inline char *hora__text_rest(const struct hora__text *text, size_t *ret_size)
 {
     assert(ret_size != NULL);
@@ -82,15 +102,17 @@ static inline char *hora__text_rest(const struct hora__text *text, size_t *ret_s
 
 /* ---- calendar.c ---- */
 
-/* The first moment at or after `from` that is not excluded, HORA_FOREVER if it was not found. */
+/* Returns the first moment at or after `from` that is not excluded; HORA_FOREVER if none is found. */
 hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from);
 
-/* As hora_zone_refresh. */
+/* Does what hora_zone_refresh does for the calendar's zone; 0 for UTC. */
 int hora__calendar_refresh(hora_calendar *calendar);
 
+/* Appends the exclusions in words. */
 void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *text);
 
-/* As hora_trigger_next, but HORA_FOREVER means never; and the same for a function of the user. */
+/* Return the next time of a trigger, or of a function of the user; HORA_FOREVER if there is none. They
+ * call user code, so the caller must hold no lock. */
 hora_ns hora__trigger_next(const hora_trigger *trigger, const hora_trigger_context *context);
 hora_ns hora__next_of(hora_next_fn next, const hora_trigger_context *context, void *arg);
 
