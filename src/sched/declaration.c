@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* declaration.c - reads a declaration: its texts, its rules, and what is wrong with it
  *
- * Order          First, placeholders are replaced, and texts that are empty then are ignored. Then durations
- *                are read, so that each setting has one value. Then the rules of hora/registrar.h are
+ * Order          First, placeholders are replaced; a text that is empty then counts as absent. Then durations
+ *                are parsed, so that each setting has one value. Then the rules of hora/registrar.h are
  *                checked. Last, the schedule is put together, with expression and zone as a trigger.
  * Placeholders   ${name} and ${name:default}. The result grows in one block of fixed size. A name may contain
- *                placeholders. It is put together at the end of the result, looked up, and removed; then its
- *                value, or its default, is put there in the same way. The depth is limited, since a text that
- *                names itself would never end. The length is limited, since a text can name others many
- *                times. */
+ *                placeholders itself. It is expanded at the end of the result, looked up, and removed; then
+ *                its value, or its default, is expanded there in the same way. The depth is limited, since
+ *                expanding a value that refers to itself would never end. The length is limited, since a
+ *                short text can refer to others many times. */
 #include "sched/declaration.h"
 
 #include <hora/clock.h>
@@ -24,11 +24,15 @@
 
 /* ---- placeholders ---- */
 
+/* The longest result, in bytes, and the deepest nesting of placeholders. The messages below name both. */
 enum { LONGEST = 4096, DEEPEST = 16 };
 
+/* The state of one replacement of placeholders. */
 struct replacement {
     const struct hora__resolver *resolver;
-    const char *reason; /* why it failed */
+    /* Why it failed, a static string. */
+    const char *reason;
+    /* The bytes of `text` in use: the result so far, followed by a name that is being expanded. */
     size_t length;
     char text[LONGEST + 1];
 };
@@ -44,18 +48,21 @@ static struct span whole(const char *text)
     return (struct span){text, text + strlen(text)};
 }
 
+/* Returns whether "${" starts at this position. */
 static bool starts_placeholder(const char *at, const char *end)
 {
     assert(at <= end);
     return end - at >= 2 && at[0] == '$' && at[1] == '{';
 }
 
+/* Record why the replacement failed. Returns HORA_EINVAL. */
 static int fail(struct replacement *replacement, const char *reason)
 {
     replacement->reason = reason;
     return HORA_EINVAL;
 }
 
+/* Append a byte to the result. HORA_EINVAL: the result is too long. */
 static int append(struct replacement *replacement, char c)
 {
     assert(replacement->length <= LONGEST);
@@ -65,7 +72,7 @@ static int append(struct replacement *replacement, char c)
     return 0;
 }
 
-/* The first of `stop` and "}" that belongs to no placeholder inside; NULL: there is none. */
+/* Returns the first `stop` or "}" that is not inside a nested placeholder; NULL if there is none. */
 static const char *find(struct span span, char stop)
 {
     assert(span.first <= span.end);
@@ -85,7 +92,8 @@ static const char *find(struct span span, char stop)
 
 static int replace(struct replacement *replacement, struct span span, int depth);
 
-/* The value of a name; NULL: there is none. */
+/* Expand a name and ask the resolver for its value; *ret_value is NULL if there is none. The result is
+ * left as it was: the expanded name is only needed for the call. Calls user code. */
 static int look_up(struct replacement *replacement, struct span name, int depth, const char **ret_value)
 {
     assert(replacement->resolver->resolve != NULL);
@@ -100,7 +108,7 @@ static int look_up(struct replacement *replacement, struct span name, int depth,
     return error;
 }
 
-/* One placeholder, without its braces. */
+/* Append the value or default of one placeholder, given without "${" and "}". */
 static int replace_placeholder(struct replacement *replacement, struct span inner, int depth)
 {
     const char *colon = find(inner, ':');
@@ -116,6 +124,8 @@ static int replace_placeholder(struct replacement *replacement, struct span inne
     return replace(replacement, (struct span){colon + 1, inner.end}, depth + 1);
 }
 
+/* Append a text with its placeholders replaced. Calls itself for names, values and defaults, one level
+ * deeper. */
 static int replace(struct replacement *replacement, struct span span, int depth)
 {
     assert(span.first <= span.end && depth >= 0);
@@ -136,6 +146,9 @@ static int replace(struct replacement *replacement, struct span span, int depth)
     return error;
 }
 
+/* Replace all placeholders of a text. *ret_text is the new text, which the caller frees; NULL if there was
+ * nothing to replace. On HORA_EINVAL *reterr_reason says why; on HORA_ENOMEM it is not set. The state of
+ * the replacement is too large for the stack, so it is allocated. */
 static int replace_placeholders(const struct hora__resolver *resolver, const char *text, char **ret_text,
                                 const char **reterr_reason)
 {
@@ -168,23 +181,34 @@ static int replace_placeholders(const struct hora__resolver *resolver, const cha
 
 /* ---- declarations ---- */
 
+/* The texts of a declaration in which placeholders are replaced. */
 enum text { CRON, ZONE, RATE, DELAY, INITIAL, TEXTS };
 
+/* What messages call them, and the names of their fields. */
 static const char *const text_names[TEXTS] = {"cron", "zone", "fixed rate", "fixed delay", "initial delay"};
 static const char *const text_fields[TEXTS] = {"cron", "zone", "fixed_rate_text", "fixed_delay_text",
                                                "initial_delay_text"};
 
+/* The state of reading one declaration. */
 struct reading {
     const hora_task *task;
-    hora_declaration given; /* a copy, with names and durations as they are understood */
+    /* A copy of the declaration, in which name and durations are filled in as they become known. */
+    hora_declaration given;
+    /* A copy of given.schedule: everything but the times. */
     hora_schedule rules;
-    const char *texts[TEXTS]; /* with placeholders replaced; NULL: there is none */
-    char *owned[TEXTS];       /* those of them that are to be freed */
-    bool is_named;            /* by the declaration itself */
+    /* The texts with placeholders replaced; NULL: absent or empty. */
+    const char *texts[TEXTS];
+    /* Those of them that were allocated here, to be freed at the end. */
+    char *owned[TEXTS];
+    /* The declaration itself has a name, which goes before that of the schedule and that of the task. */
+    bool is_named;
+    /* An initial delay is given, if only the text "0". */
     bool has_initial_delay;
+    /* The caller's; may be NULL. */
     hora_error *reason;
 };
 
+/* Long parts are cut so that the sentence fits into the message of a hora_error. */
 int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
                                const struct hora__complaint *complaint)
 {
@@ -200,7 +224,8 @@ int hora__declaration_complain(hora_error *reason, int code, const hora_task *ta
                         detail != NULL ? ": " : "", detail != NULL ? detail : "");
 }
 
-/* The field of hora_declaration that a name in a sentence stands for. */
+/* Returns the field of hora_declaration that a name in a message stands for. The names of `text_names` are
+ * compared by address; any other is the name of its field. */
 static const char *field_of(const char *name)
 {
     assert(name != NULL);
@@ -210,6 +235,7 @@ static const char *field_of(const char *name)
     return name;
 }
 
+/* Report that a text or field is wrong: `what` is its name in messages. Returns `error`. */
 static int refuse_text(const struct reading *reading, int error, const char *what, const char *quoted,
                        const char *detail)
 {
@@ -219,6 +245,8 @@ static int refuse_text(const struct reading *reading, int error, const char *wha
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
 
+/* Report a mistake that concerns no single text, and return `error`. refuse() returns HORA_EINVAL, and
+ * no_memory() uses the general text of the code. */
 static int refuse_for(const struct reading *reading, int error, const char *why)
 {
     assert(error < 0 && why != NULL);
@@ -238,6 +266,7 @@ static int no_memory(const struct reading *reading, int error)
 
 /* ---- texts ---- */
 
+/* Replace the placeholders of one text, if it is given. An empty result counts as absent. */
 static int replace_one(struct reading *reading, const struct hora__resolver *resolver, enum text which,
                        const char *text)
 {
@@ -254,6 +283,7 @@ static int replace_one(struct reading *reading, const struct hora__resolver *res
     return 0;
 }
 
+/* Replace the placeholders of all texts. */
 static int replace_all(struct reading *reading, const struct hora__resolver *resolver)
 {
     const hora_declaration *given = &reading->given;
@@ -265,7 +295,8 @@ static int replace_all(struct reading *reading, const struct hora__resolver *res
     return error;
 }
 
-/* The value or the text of a duration, as a value. */
+/* Make one value of a duration that is given as a number in *value or as a text. Reports one that is given
+ * twice, cannot be parsed, or is less than `least`. */
 static int read_duration(const struct reading *reading, enum text which, hora_ns *value, hora_ns least)
 {
     assert((int)which >= 0 && which < TEXTS && value != NULL);
@@ -282,6 +313,7 @@ static int read_duration(const struct reading *reading, enum text which, hora_ns
     return 0;
 }
 
+/* Read all durations. Rates and delays must be positive, the initial delay must not be negative. */
 static int read_durations(struct reading *reading)
 {
     hora_declaration *given = &reading->given;
@@ -298,6 +330,7 @@ static int read_durations(struct reading *reading)
 
 /* ---- rules ---- */
 
+/* Check which settings are given together; hora/registrar.h lists the rules. */
 static int check_combination(const struct reading *reading)
 {
     const hora_declaration *given = &reading->given;
@@ -320,6 +353,7 @@ static int check_combination(const struct reading *reading)
     return 0;
 }
 
+/* Returns whether a schedule contains times, or rules for them, which the declaration itself must give. */
 static bool says_when(const hora_schedule *rules)
 {
     return rules->initial_delay != 0 || rules->at.ns != 0 || rules->fixed_rate != 0 ||
@@ -328,6 +362,8 @@ static bool says_when(const hora_schedule *rules)
            rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_LITERAL;
 }
 
+/* Read the `schedule` of the declaration. If the declaration has no name, the schedule's name goes before
+ * that of the task. It is then removed from the rules, since the registration gives the task its name. */
 static int read_rules(struct reading *reading)
 {
     hora_schedule *rules = &reading->rules;
@@ -340,12 +376,13 @@ static int read_rules(struct reading *reading)
         reading->given.name = rules->name;
     if (rules->spread > 0 && reading->given.name == NULL)
         return refuse(reading, "schedule: spread needs a name");
-    rules->name = NULL; /* the task has it */
+    rules->name = NULL;
     return 0;
 }
 
 /* ---- the schedule ---- */
 
+/* Read the zone of a cron expression; "local" if none is given. The caller receives a reference. */
 static int read_zone(const struct reading *reading, hora_zone **ret_zone)
 {
     const char *name = reading->texts[ZONE] != NULL ? reading->texts[ZONE] : "local";
@@ -357,6 +394,8 @@ static int read_zone(const struct reading *reading, hora_zone **ret_zone)
     return hora__declaration_complain(reading->reason, error, reading->task, reading->given.name, &complaint);
 }
 
+/* Parse the cron expression. The caller receives a reference. The position of a mistake within the
+ * expression is passed on to the caller's hora_error. */
 static int read_cron(const struct reading *reading, hora_cron **ret_cron)
 {
     assert(reading->texts[CRON] != NULL);
@@ -374,8 +413,9 @@ static int read_cron(const struct reading *reading, hora_cron **ret_cron)
     return error;
 }
 
-/* With a schedule of its own, every time counts, and its rules decide about missed ones; without, times
- * that pass during a run are dropped. */
+/* Make the trigger of a cron expression. Refuses an expression that has no time at all. Without a
+ * `schedule` it is lenient, as in Spring: times that pass during a run are dropped. With one, the trigger
+ * returns every time, and the schedule's `missed` decides. */
 static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hora_zone *zone,
                              hora_trigger **ret_trigger)
 {
@@ -388,6 +428,7 @@ static int make_cron_trigger(const struct reading *reading, hora_cron *cron, hor
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
+/* Make the trigger from the texts of zone and expression. The caller receives a reference. */
 static int read_cron_trigger(const struct reading *reading, hora_trigger **ret_trigger)
 {
     assert(ret_trigger != NULL);
@@ -405,6 +446,8 @@ static int read_cron_trigger(const struct reading *reading, hora_trigger **ret_t
     return error;
 }
 
+/* Returns what is declared. The settings have been checked, so at most one applies. The cron text "-"
+ * disables the task, as in Spring. */
 static enum hora__declared_kind kind_of(const struct reading *reading)
 {
     if (reading->texts[CRON] != NULL)
@@ -416,6 +459,7 @@ static enum hora__declared_kind kind_of(const struct reading *reading)
     return reading->given.fixed_delay > 0 ? HORA__DECLARED_DELAY : HORA__DECLARED_ONCE;
 }
 
+/* Make a periodic trigger, which only serves to describe a rate or delay in words. */
 static int make_periodic(const struct reading *reading, hora_ns period, bool at_fixed_rate,
                          hora_trigger **ret_trigger)
 {
@@ -428,8 +472,8 @@ static int make_periodic(const struct reading *reading, hora_ns period, bool at_
     return error < 0 ? no_memory(reading, error) : 0;
 }
 
-/* The trigger that describes the declaration; for trigger and cron it is the one that the task is
- * scheduled with. */
+/* Make the trigger that describes the declaration, if it repeats. For trigger and cron it is also the one
+ * that the task is scheduled with. */
 static int make_words(const struct reading *reading, struct hora__declared *declared)
 {
     assert(declared->in_words == NULL);
@@ -450,7 +494,8 @@ static int make_words(const struct reading *reading, struct hora__declared *decl
     }
 }
 
-/* Copy the options: the caller's may not live as long. */
+/* Copy the task options, because the caller's may not live until the task is scheduled. On error,
+ * hora__declared_clear frees the copy. */
 static int copy_terms(const struct reading *reading, struct hora__declared *declared)
 {
     assert(declared->terms == NULL);
@@ -469,6 +514,9 @@ static int copy_terms(const struct reading *reading, struct hora__declared *decl
     return 0;
 }
 
+/* Put the schedule together and check it. Without a `schedule`, missed times are treated as in Spring:
+ * HORA_MISSED_BURST makes a rate catch up on all of them, and leaves it to a trigger which times count;
+ * that of a cron expression is lenient. */
 static int make_spec(const struct reading *reading, struct hora__declared *declared)
 {
     assert(declared->spec.trigger == NULL);
@@ -485,11 +533,13 @@ static int make_spec(const struct reading *reading, struct hora__declared *decla
     if (error < 0)
         return error;
     hora_error wrong;
+    /* A disabled task has no times, so a check would refuse rules that would be valid without the "-". */
     if (declared->kind != HORA__DECLARED_DISABLED && hora_schedule_check(spec, &wrong) < 0)
         return refuse_text(reading, HORA_EINVAL, "schedule", NULL, wrong.message);
     return 0;
 }
 
+/* Make the result from texts and rules that have been checked. On error everything is released. */
 static int put_together(const struct reading *reading, struct hora__declared *ret_declared)
 {
     struct hora__declared declared = {.kind = kind_of(reading), .name = reading->given.name};
@@ -505,11 +555,14 @@ static int put_together(const struct reading *reading, struct hora__declared *re
 
 /* ---- all of it ---- */
 
+/* Returns NULL for an empty name, which counts as none. */
 static const char *unless_empty(const char *name)
 {
     return name != NULL && name[0] != '\0' ? name : NULL;
 }
 
+/* Read the declaration itself. The name is found first, even if the declaration is wrong, because every
+ * message begins with it. */
 static int read_task(struct reading *reading, const hora_declaration *declaration)
 {
     hora_declaration *given = &reading->given;
@@ -526,6 +579,8 @@ static int read_task(struct reading *reading, const hora_declaration *declaratio
     return 0;
 }
 
+/* The steps run in the order of the file's head, except that `schedule` is read early, because it may name
+ * the task. The first step that fails writes the reason. */
 int hora__declaration_read(const struct hora__resolver *resolver, const hora_task *task,
                            const hora_declaration *declaration, struct hora__declared *ret_declared,
                            hora_error *reason)

@@ -5,13 +5,13 @@
 
 #include <hora/registrar.h>
 
-/* Looks up the values of placeholders. */
+/* The user's function that looks up the values of placeholders. */
 struct hora__resolver {
     hora_resolve_fn resolve; /* NULL: a placeholder is an error */
-    void *context;
+    void *context;           /* its last argument */
 };
 
-/* In the order in which a registrar schedules. */
+/* What a declaration declares, in the order in which a registrar schedules. */
 enum hora__declared_kind {
     HORA__DECLARED_TRIGGER,
     HORA__DECLARED_CRON,
@@ -21,34 +21,44 @@ enum hora__declared_kind {
     HORA__DECLARED_DISABLED,
 };
 
-/* A declaration that was read. */
+/* A declaration after reading. It owns its references and its copy of the options. */
 struct hora__declared {
     enum hora__declared_kind kind;
-    const char *name;         /* as it was given; NULL: none */
-    hora_schedule spec;       /* what it is scheduled with; has a reference to its trigger */
-    hora_task_options *terms; /* those of the schedule; its own. NULL: none */
-    hora_trigger *in_words;   /* the same for people, a reference; NULL: it runs once, or never */
+    /* The caller's text, which the registration copies; NULL: none. */
+    const char *name;
+    /* The schedule of the task. It has a reference to its trigger, if any, and `terms` as its options. */
+    hora_schedule spec;
+    /* A copy of the task options, owned; NULL: none. */
+    hora_task_options *terms;
+    /* A trigger, with a reference, that describes the schedule in words; NULL: the task runs once or is
+     * disabled. */
+    hora_trigger *in_words;
 };
 
-/* Read a declaration of a task; the error is written on failure, and may be NULL. Calls user code. */
+/* Read the declaration of a task. On failure *reason says why, unless it is NULL. Calls user code: the
+ * resolver. On success the caller calls hora__declared_clear at some time. */
 __attribute__((warn_unused_result)) int hora__declaration_read(const struct hora__resolver *resolver,
                                                                const hora_task *task,
                                                                const hora_declaration *declaration,
                                                                struct hora__declared *ret_declared,
                                                                hora_error *reason);
 
-/* Release its references. May call user code. */
+/* Release what a declaration owns. A trigger that is freed may call user code. */
 void hora__declared_clear(struct hora__declared *declared);
 
-/* Write a sentence about a task: name (file:line): what "quoted": detail. All but `what` may be NULL, and
- * so may the reason. */
+/* The parts of a sentence about a task: name (file:line): what "quoted": detail. */
 struct hora__complaint {
-    const char *field;  /* static; NULL: none */
-    const char *what;   /* is wrong */
-    const char *quoted; /* a text of the caller; NULL: none */
-    const char *detail; /* NULL: none */
+    /* The field of hora_declaration that is wrong, a static string; NULL: none in particular. */
+    const char *field;
+    /* What is wrong; never NULL. */
+    const char *what;
+    /* The user's text; NULL: none. */
+    const char *quoted;
+    /* Why it is wrong; NULL: no detail. */
+    const char *detail;
 };
 
+/* Write such a sentence to *reason. Returns `code`. `task`, `name` and `reason` may be NULL. */
 int hora__declaration_complain(hora_error *reason, int code, const hora_task *task, const char *name,
                                const struct hora__complaint *complaint);
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registrar.c - tasks are declared, and scheduled once there is a scheduler
+/* registrar.c - tasks are declared first, and scheduled once there is a scheduler
  *
  * Mechanism         Scheduling calls user code and takes locks of the scheduler. So it is done without the
  *                   registrar's lock, in two steps. First, every task is scheduled, paused
- *                   (hora__registration_hold). Then, under the lock and if nothing prevents it, all count
- *                   from one moment on (commit), and begin, in order.
- * Add against bind  A thread that binds finds tasks that are declared meanwhile before it commits: it looks
- *                   again until it holds all of them. A task that is declared after that finds a scheduler.
- * Close             Once the state is CLOSED, nothing is committed. A thread that was about to unschedules
- *                   what it holds.
- * Functions         HORA_SCHEDULED_FUNCTION leaves a pointer to each function in a section of its own. The
- *                   linker tells where that begins and ends in a program or library. So no code runs before
- *                   main, and there is no list that could change.
+ *                   (hora__registration_hold). Then, if nothing prevents it, all are committed at one moment
+ *                   under the lock, and after that resumed in order.
+ * Add against bind  Tasks may be declared while a thread binds. Before it commits, that thread looks for new
+ *                   tasks under the lock, until it holds all of them. A task that is declared after that
+ *                   finds the registrar bound, and its own thread schedules it.
+ * Close             Once the state is CLOSED, nothing is committed. A thread that was about to commit
+ *                   unschedules what it holds.
+ * Functions         HORA_SCHEDULED_FUNCTION puts a pointer to each function into a section of the program or
+ *                   library. The linker defines symbols for the start and end of the section. So no code runs
+ *                   before main, and there is no list that could change.
  * Invariants        I1 BOUND: no registration is DECLARED.
  *                   I2 the list only grows; registrations live as long as the registrar.
  *                   I3 only one thread is between UNBOUND and BOUND.
@@ -35,6 +36,7 @@ enum { FIRST_CAPACITY = 8 };
 
 /* ---- beginning ---- */
 
+/* The object's destructor, called when no thread uses the registrar any more. */
 static void destroy(struct hora__object *object)
 {
     hora_registrar *registrar = HORA__LIST_ENTRY(object, struct hora_registrar, object);
@@ -55,7 +57,9 @@ int hora_registrar_new(const hora_registrar_options *options, hora_registrar **r
                             "there is no place for the result: ret_registrar is NULL");
     if (own.resolve == NULL && own.arg != NULL)
         return hora__refuse(reason, HORA_EINVAL, "arg", "arg has no effect without resolve");
-    int error = hora__thread_current(&thread); /* so that close does not lack the memory for it */
+    /* Make the calling thread's record now: hora_registrar_close needs one to wait, and might lack the
+     * memory. */
+    int error = hora__thread_current(&thread);
     if (error < 0)
         return hora__reason_end(reason, error);
     hora_registrar *registrar = hora__alloc(1, sizeof *registrar);
@@ -86,7 +90,7 @@ static void unlock(hora_registrar *registrar)
     hora__mutex_unlock(&registrar->object.lock);
 }
 
-/* The registration with this index; NULL: there is none. */
+/* Returns the registration with this index; NULL if there is none. Needs no reference, because of I2. */
 static hora_registration *at(hora_registrar *registrar, int index)
 {
     assert(registrar != NULL);
@@ -99,6 +103,8 @@ static hora_registration *at(hora_registrar *registrar, int index)
 
 /* ---- declaring ---- */
 
+/* Make room for `more` registrations in the list, so that appending them cannot fail. HORA_ENOMEM. The
+ * limit keeps the doubling of the capacity within an int. */
 static int reserve_locked(hora_registrar *registrar, int more)
 {
     assert(more >= 0 && registrar->count <= registrar->capacity);
@@ -127,6 +133,8 @@ static bool is_disabled(const hora_registration *registration)
     return registration->declared.kind == HORA__DECLARED_DISABLED;
 }
 
+/* Append a registration to the list, which has room, and commit it if its thread holds it. A disabled one
+ * may be DECLARED in a bound registrar, against I1, until hora__registrar_enlist ends it. */
 static void append_locked(hora_registrar *registrar, hora_registration *registration)
 {
     assert(registrar->count < registrar->capacity);
@@ -135,11 +143,12 @@ static void append_locked(hora_registrar *registrar, hora_registration *registra
     if (registration->attempt != HORA__NOT_TRIED)
         hora__registration_commit_locked(registration);
     assert(registrar->state != HORA__BOUND || registration->state != HORA__DECLARED ||
-           is_disabled(registration)); /* I1; those are ended at once */
+           is_disabled(registration)); /* I1 */
 }
 
-/* Append all: returns 0. Returns 1 if they have to be scheduled first, and the scheduler, with a
- * reference, since the registrar may be closed meanwhile. */
+/* Append a batch. Returns 0 if that was done. Returns 1 if the registrar is bound and the batch is not
+ * held yet (`are_held`): the caller must hold it first, on *ret_scheduler, which has a reference because
+ * the registrar may be closed and its scheduler freed in the meantime. HORA_ECLOSED, HORA_ENOMEM. */
 static int try_append(hora_registrar *registrar, hora_registration **batch, int count, bool are_held,
                       hora_scheduler **ret_scheduler)
 {
@@ -157,6 +166,7 @@ static int try_append(hora_registrar *registrar, hora_registration **batch, int 
     return result;
 }
 
+/* Reads the state under the lock. */
 static bool is_closed(hora_registrar *registrar)
 {
     lock(registrar);
@@ -165,6 +175,9 @@ static bool is_closed(hora_registrar *registrar)
     return closed;
 }
 
+/* Hold all tasks of a batch that are not disabled. On error, some are held; the caller lets them go. If
+ * the registrar was closed, its own scheduler refused the task for that reason, and the caller should see
+ * HORA_ECLOSED. */
 static int hold_batch(hora_registrar *registrar, hora_registration **batch, int count,
                       hora_scheduler *scheduler, hora_error *reason)
 {
@@ -174,7 +187,7 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
         if (!is_disabled(batch[i]))
             error = hora__registration_hold(batch[i], scheduler, reason);
     if (error < 0 && is_closed(registrar))
-        return HORA_ECLOSED; /* the scheduler ended for that reason */
+        return HORA_ECLOSED;
     return error;
 }
 
@@ -183,6 +196,8 @@ int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
 {
     assert(batch != NULL && count >= 0);
     hora_scheduler *scheduler = NULL;
+    /* An unbound registrar only appends. A bound one needs the batch to be held first, without the lock;
+     * then the state is checked again. */
     int result = try_append(registrar, batch, count, false, &scheduler);
     if (result == 1) {
         result = hold_batch(registrar, batch, count, scheduler, reason);
@@ -201,6 +216,7 @@ int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
     return result;
 }
 
+/* Errors of enlisting have no name of a task in them, so they are collected in `held` and completed here. */
 int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const hora_declaration *declaration,
                        hora_registration **ret_registration, hora_error *reason)
 {
@@ -230,11 +246,13 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
 
 /* ---- binding ---- */
 
+/* The order in which tasks are scheduled and resumed, that of Spring. Disabled tasks are not in it. */
 static const enum hora__declared_kind order[] = {HORA__DECLARED_TRIGGER, HORA__DECLARED_CRON,
                                                  HORA__DECLARED_RATE, HORA__DECLARED_DELAY,
                                                  HORA__DECLARED_ONCE};
 enum { KINDS = sizeof order / sizeof order[0] };
 
+/* Start to bind: from UNBOUND to BINDING, by at most one thread (I3). HORA_EBUSY, HORA_ECLOSED. */
 static int begin_binding(hora_registrar *registrar)
 {
     lock(registrar);
@@ -247,7 +265,8 @@ static int begin_binding(hora_registrar *registrar)
     return error;
 }
 
-/* The first task of this kind, from an index on, that is to be scheduled and is not held yet. */
+/* Returns the first task of this kind, from *index on, that has to be scheduled and is not held yet, and
+ * moves *index behind it; NULL if there is none. */
 static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__declared_kind kind, int *index)
 {
     assert(*index >= 0);
@@ -263,6 +282,7 @@ static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__dec
     return found;
 }
 
+/* Hold all tasks that are declared, in order. On error, some are held. */
 static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
 {
     assert(scheduler != NULL);
@@ -276,6 +296,7 @@ static int hold_all(hora_registrar *registrar, hora_scheduler *scheduler, hora_e
     return error;
 }
 
+/* Returns whether no task was declared since hold_all. */
 static bool all_are_held_locked(const hora_registrar *registrar)
 {
     assert(hora__mutex_held(&registrar->object.lock));
@@ -288,11 +309,14 @@ static bool all_are_held_locked(const hora_registrar *registrar)
     return true;
 }
 
-/* Bind the registrar. 0, and the number of tasks; 1: some were declared meanwhile. */
+/* Bind the registrar and commit all tasks. Returns 0, and in *ret_count the number of registrations to
+ * begin; or 1 if tasks were declared since hold_all, and the caller must hold these first; or
+ * HORA_ECLOSED. */
 static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own, int *ret_count)
 {
     assert(scheduler != NULL && (own == NULL || own == scheduler));
     lock(registrar);
+    /* close changes the state from BINDING to CLOSED. */
     int result = registrar->state != HORA__BINDING && !HORA__FAULT(REGISTRAR_BINDS_AFTER_CLOSE) ? HORA_ECLOSED
                  : all_are_held_locked(registrar) || HORA__FAULT(REGISTRAR_MISSES_LATECOMER)    ? 0
                                                                                                 : 1;
@@ -309,6 +333,8 @@ static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_sch
     return result;
 }
 
+/* Resume the committed tasks, kind by kind. Tasks that were added after the commit are beyond `count`, and
+ * their own threads begin them. */
 static void begin_all(hora_registrar *registrar, int count)
 {
     assert(count >= 0);
@@ -320,7 +346,8 @@ static void begin_all(hora_registrar *registrar, int count)
         }
 }
 
-/* Binding failed: unschedule all. If the registrar was closed meanwhile, that is the reason. */
+/* Binding has failed: unschedule all held tasks and make the registrar UNBOUND again. Returns `error`, or
+ * HORA_ECLOSED if the registrar was closed in the meantime, which is then the real reason. */
 static int take_back(hora_registrar *registrar, int error)
 {
     assert(error < 0);
@@ -336,6 +363,7 @@ static int take_back(hora_registrar *registrar, int error)
     return error;
 }
 
+/* Schedule all tasks on this scheduler, or none. `own` is the same scheduler if the registrar created it. */
 static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_scheduler *own,
                    hora_error *reason)
 {
@@ -352,6 +380,8 @@ static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_sc
     return 0;
 }
 
+/* Check the arguments, create a scheduler if none is given, and bind. A scheduler that was created is
+ * freed again on failure. */
 static int bind_registrar(hora_registrar *registrar, hora_scheduler *scheduler, hora_error *reason)
 {
     hora_scheduler *own = NULL;
@@ -383,8 +413,9 @@ int hora_registrar_bind(hora_registrar *registrar, hora_scheduler *scheduler, ho
 
 /* ---- end ---- */
 
-/* Close the registrar, unless this thread would wait for itself. *ret_own is its own scheduler, with a
- * reference. */
+/* Close the registrar. *ret_own is the scheduler that it created, with a reference, or NULL. Fails, with
+ * nothing changed, if the caller would have to wait for that scheduler and cannot: HORA_EDEADLK if it is
+ * one of its workers; `no_thread`, the error of hora__thread_current, if it has no thread record. */
 static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler **ret_own)
 {
     assert(hora__mutex_held(&registrar->object.lock));
@@ -400,7 +431,8 @@ static int close_locked(hora_registrar *registrar, int no_thread, hora_scheduler
     return 0;
 }
 
-/* Shut the scheduler down and wait. An interrupt is restored afterwards. */
+/* Shut the scheduler down and wait until it has terminated. An interrupt does not end the wait; it is set
+ * again afterwards, so that the caller can see it. */
 static void end_scheduler(hora_scheduler *own, hora_thread *thread)
 {
     assert(own != NULL);
@@ -412,6 +444,7 @@ static void end_scheduler(hora_scheduler *own, hora_thread *thread)
         (void)hora_thread_interrupt(thread);
 }
 
+/* After the state is CLOSED the list does not grow, so the loop reaches every registration. */
 int hora_registrar_close(hora_registrar *registrar)
 {
     hora_scheduler *own = NULL;
@@ -435,6 +468,7 @@ int hora_registrar_close(hora_registrar *registrar)
     return 0;
 }
 
+/* No other thread may use the registrar any more, so the fields are read without the lock. */
 int hora_registrar_free(hora_registrar *registrar)
 {
     if (registrar == NULL)
@@ -442,6 +476,7 @@ int hora_registrar_free(hora_registrar *registrar)
     int error = hora_registrar_close(registrar);
     if (error < 0)
         return error;
+    /* May fail and leave the registrar closed, so that the caller can try again; NULL is allowed. */
     error = hora_pool_free(registrar->own);
     if (error < 0)
         return error;
@@ -452,7 +487,7 @@ int hora_registrar_free(hora_registrar *registrar)
     return 0;
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 int hora_registrar_count(hora_registrar *registrar)
 {
@@ -484,6 +519,7 @@ hora_registration *hora_registrar_find(hora_registrar *registrar, const char *na
 
 /* ---- scheduled functions ---- */
 
+/* The task of every scheduled function: calls the function that `arg` describes. It has no result. */
 static int call(void *arg, void **ret_result)
 {
     assert(arg != NULL);
@@ -492,10 +528,14 @@ static int call(void *arg, void **ret_result)
     return function->run();
 }
 
+/* Returns the task of a scheduled function. A missing function becomes a missing `run`, which reading the
+ * declaration refuses with a message that names the place. */
 static hora_task task_of(const hora_scheduled_function *function)
 {
     assert(function != NULL);
-    void *arg; /* never written through, and never dropped */
+    /* The description is const, but arg is not. It is never written through and never dropped; memcpy
+     * removes the qualifier without a cast that compilers warn about. */
+    void *arg;
     memcpy(&arg, &function, sizeof arg);
     return (hora_task){
         .run = function->run != NULL ? call : NULL,
@@ -506,7 +546,7 @@ static hora_task task_of(const hora_scheduled_function *function)
     };
 }
 
-/* Read all declarations. *ret_count is how many there are. */
+/* Read all declarations into `batch`. *ret_count is the number of registrations made, also on error. */
 static int read_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
                     hora_registration **batch, hora_error *reason, int *ret_count)
 {
@@ -515,7 +555,7 @@ static int read_all(hora_registrar *registrar, const hora_scheduled_functions *f
     for (const hora_scheduled_function *const *each = functions->first; each < functions->end && error == 0;
          each++) {
         if (*each == NULL)
-            continue; /* a linker may leave gaps */
+            continue; /* the linker may leave gaps */
         hora_task task = task_of(*each);
         error = hora__registration_new(registrar, &task, &(*each)->declaration, &batch[*ret_count], reason);
         if (error == 0)
@@ -524,6 +564,7 @@ static int read_all(hora_registrar *registrar, const hora_scheduled_functions *f
     return error;
 }
 
+/* Write a reason that concerns no particular task. Returns `code`. */
 static int complain(hora_error *reason, int code)
 {
     assert(code < 0);
@@ -531,6 +572,7 @@ static int complain(hora_error *reason, int code)
     return hora__declaration_complain(reason, code, NULL, "scheduled functions", &complaint);
 }
 
+/* Declare all functions or none. `batch` has room for all of them. Returns their number or an error. */
 static int add_all(hora_registrar *registrar, const hora_scheduled_functions *functions,
                    hora_registration **batch, hora_error *reason)
 {
@@ -547,6 +589,7 @@ static int add_all(hora_registrar *registrar, const hora_scheduled_functions *fu
     return error < 0 ? error : count;
 }
 
+/* The extra element of the batch avoids an allocation of 0 bytes. */
 int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled_functions *functions,
                                  hora_error *reason)
 {

@@ -4,16 +4,16 @@
  * Who owns arg      While the task is DECLARED, its registration does; the thread that ends it, under the
  *                   lock, drops arg. Once it is SCHEDULED, its future does, and drops arg as the futures of
  *                   all tasks do.
- * Holding           The task is scheduled paused, under a task of hora's own whose arg is a tie. That runs no
- *                   user code, so it can be unscheduled again. Only when all tasks that belong together are
- *                   held, the ties become firm, and the futures are resumed.
+ * Holding           The task is scheduled paused, inside a task of the library whose arg is a tie. That task
+ *                   runs no user code yet, so it can be unscheduled again. Only when all tasks that belong
+ *                   together are held do the ties become firm, and the futures are resumed.
  * Ties              The future may end before the decision whether it counts, because its scheduler ends. So
- *                   a tie has two parties, the decision and the end of the future. The second of them frees
- *                   it.
+ *                   two events matter to a tie: the decision, and the end of the future. Each sets its bit of
+ *                   the tie's state, and the second of them frees the tie.
  * Invariants        I1 arg is dropped exactly once: by the thread that changes DECLARED to ENDED, or through
  *                   a firm tie.
  *                   I2 the user's function is called only through a firm tie.
- *                   I3 held and tie are set exactly while the attempt is HELD. */
+ *                   I3 held is set exactly while the attempt is HELD; tie is, too, until the decision. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -26,13 +26,17 @@
 #include "sched/trigger.h"
 #include "sys/alloc.h"
 
-/* Between a registration and one future that was made for it. */
+/* Connects a registration with one future that was made for it; the arg of the future's task. */
 struct hora__tie {
+    /* 0: undecided, and the future is alive; else bits of the enum below. */
     hora__atomic state;
-    hora_registration *registration; /* a reference */
+    /* A reference. */
+    hora_registration *registration;
 };
 
-enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 }; /* bits of its state: the first two are the decision */
+/* Bits of a tie's state. FIRM or CUT is the decision: the future counts, or it does not. FUTURE_IS_OVER:
+ * the future has dropped its arg. */
+enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 };
 
 /* ---- beginning and end ---- */
 
@@ -45,6 +49,7 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
     int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reason);
     if (error < 0)
         return error;
+    /* The name is copied behind the struct; the caller's text may not live as long. */
     size_t length = declared.name != NULL ? strlen(declared.name) : 0;
     hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
     if (registration == NULL) {
@@ -65,6 +70,7 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
     return 0;
 }
 
+/* Release a reference; the last one frees the registration. */
 static void unref(hora_registration *registration)
 {
     int32_t before = hora__atomic_add(&registration->references, -1);
@@ -90,6 +96,7 @@ void hora__registration_release(hora_registration *registration)
     unref(registration);
 }
 
+/* Call the user's drop function; the caller must hold no lock. */
 static void drop_arg(hora_registration *registration)
 {
     if (registration->task.drop != NULL)
@@ -98,6 +105,7 @@ static void drop_arg(hora_registration *registration)
 
 /* ---- the tie ---- */
 
+/* Free a tie, with its reference to the registration. The caller is the second of its two parties. */
 static void cut(struct hora__tie *tie)
 {
     assert(tie != NULL && tie->registration != NULL);
@@ -105,29 +113,33 @@ static void cut(struct hora__tie *tie)
     hora__free(tie);
 }
 
-/* The task that schedulers see. */
+/* The function of the task that the scheduler sees. */
 static int run_tied(void *arg, void **ret_result)
 {
     assert(arg != NULL);
     const struct hora__tie *tie = arg;
     const hora_task *task = &tie->registration->task;
+    /* I2. This happens if hora_pool_shutdown_now returned the future and a caller runs it by hand. */
     if ((hora__atomic_load(&tie->state) & FIRM) == 0)
-        return HORA_ECANCELED; /* I2: a stopped scheduler has handed it back, and a caller runs it by hand */
+        return HORA_ECANCELED;
     return task->run(task->arg, ret_result);
 }
 
+/* The drop function of the task that the scheduler sees: the future will not run again. */
 static void drop_tied(void *arg)
 {
     struct hora__tie *tie = arg;
     int32_t before = hora__atomic_add(&tie->state, FUTURE_IS_OVER);
     assert((before & FUTURE_IS_OVER) == 0);
+    /* Undecided: commit or let_go will find FUTURE_IS_OVER and free the tie. */
     if (before == 0)
-        return; /* who decides cleans up */
+        return;
     if ((before & FIRM) != 0)
         drop_arg(tie->registration); /* I1 */
     cut(tie);
 }
 
+/* Make an undecided tie, with a reference to the registration. NULL: no memory. */
 static struct hora__tie *tie_new(hora_registration *registration)
 {
     assert(registration != NULL);
@@ -142,6 +154,7 @@ static struct hora__tie *tie_new(hora_registration *registration)
 
 /* ---- scheduling ---- */
 
+/* If scheduling fails, the scheduler has not taken over the arg, so the tie is freed here. */
 int hora__registration_hold(hora_registration *registration, hora_scheduler *scheduler, hora_error *reason)
 {
     assert(registration->held == NULL && registration->tie == NULL); /* I3 */
@@ -164,13 +177,17 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
     return 0;
 }
 
+/* The atomic addition of FIRM decides against drop_tied: the thread that finds the other's bit set frees
+ * the tie and drops the user's arg. */
 void hora__registration_commit_locked(hora_registration *registration)
 {
     assert((registration->attempt == HORA__HELD) == (registration->tie != NULL)); /* I3 */
     assert(hora__mutex_held(&registration->registrar->object.lock));
     assert(registration->attempt != HORA__NOT_TRIED);
+    /* Ended in the meantime, and arg is dropped. The tie stays, by which hora__registration_begin knows
+     * that it has to let go. */
     if (registration->state != HORA__DECLARED && !HORA__FAULT(REGISTRAR_REVIVES_CANCELLED))
-        return; /* ended meanwhile: begin finds it still held */
+        return;
     if (registration->attempt == HORA__NEVER_DUE) {
         registration->state = HORA__ENDED;
         registration->owes_drop = true;
@@ -180,12 +197,16 @@ void hora__registration_commit_locked(hora_registration *registration)
     registration->future = hora_future_ref(registration->held);
     struct hora__tie *tie = registration->tie;
     registration->tie = NULL;
+    /* The future lives, and drops arg at its end. Otherwise the scheduler, and the future with it, ended
+     * before the decision, so this thread drops arg. */
     if (hora__atomic_add(&tie->state, FIRM) == 0 || HORA__FAULT(REGISTRAR_FORGETS_EARLY_END))
         return;
-    registration->owes_drop = true; /* its scheduler has ended, and its future with it */
+    registration->owes_drop = true;
     cut(tie);
 }
 
+/* A tie that is still set was not made firm: the registration ended before the commit. Resuming may fail
+ * because the future has already ended; that is no error. */
 void hora__registration_begin(hora_registration *registration)
 {
     assert(registration->attempt != HORA__NOT_TRIED || registration->held == NULL);
@@ -194,7 +215,7 @@ void hora__registration_begin(hora_registration *registration)
         return;
     }
     if (registration->attempt == HORA__HELD)
-        (void)hora_future_resume(registration->held); /* it may be over already */
+        (void)hora_future_resume(registration->held);
     registration->held = hora_future_unref(registration->held);
     registration->attempt = HORA__NOT_TRIED;
     if (registration->owes_drop)
@@ -202,6 +223,8 @@ void hora__registration_begin(hora_registration *registration)
     registration->owes_drop = false;
 }
 
+/* CUT is set before the future is cancelled, so that the cancelled future frees the tie and does not drop
+ * the user's arg, which still belongs to the registration. */
 void hora__registration_let_go(hora_registration *registration)
 {
     struct hora__tie *tie = registration->tie;
@@ -219,6 +242,7 @@ void hora__registration_let_go(hora_registration *registration)
 
 /* ---- handles ---- */
 
+/* Returns an error for NULL and for a registrar of the parent process. */
 static int check(const hora_registration *registration)
 {
     return registration == NULL ? HORA_EINVAL : hora__registrar_check(registration->registrar);
@@ -234,6 +258,7 @@ static void unlock(hora_registration *registration)
     hora__mutex_unlock(&registration->registrar->object.lock);
 }
 
+/* User code (drop, and callbacks of the cancelled future) runs after the lock has been released. */
 bool hora__registration_end(hora_registration *registration, bool interrupt)
 {
     lock(registration);
@@ -272,14 +297,16 @@ hora_future *hora_registration_future(hora_registration *registration)
     return future;
 }
 
-/* The schedule of its future, and the clocks at about that moment. */
+/* A snapshot of the schedule of its future, and the clocks at about that moment. */
 struct look {
     hora_schedule_info info;
-    hora_ns now; /* of the clock of its schedule */
+    /* By the clock of its schedule. */
+    hora_ns now;
+    /* By the wall clock. */
     hora_ns wall;
 };
 
-/* 0: it has no future. */
+/* Fill in *ret_look. Returns 1, or 0 if the task has no future, or an error. */
 static int look(hora_registration *registration, struct look *ret_look)
 {
     assert(ret_look != NULL);
@@ -298,7 +325,8 @@ static int look(hora_registration *registration, struct look *ret_look)
     return error < 0 ? error : 1;
 }
 
-/* A time of its clock as a moment of the calendar. */
+/* Returns a time of the schedule's clock as an instant, by its distance from now if that is another clock
+ * than the wall clock. */
 static hora_instant moment_of(const struct look *look, hora_ns time)
 {
     assert(look != NULL);
@@ -307,6 +335,7 @@ static hora_instant moment_of(const struct look *look, hora_ns time)
     return (hora_instant){hora__ns_add(look->wall, hora__ns_sub(time, look->now))};
 }
 
+/* A time that is not after now belongs to a run that is due or under way, and is not the next one. */
 int hora_registration_next(hora_registration *registration, hora_instant *ret_next)
 {
     struct look seen;
@@ -320,6 +349,7 @@ int hora_registration_next(hora_registration *registration, hora_instant *ret_ne
     return 1;
 }
 
+/* Without a run, the outcome keeps its initial values. */
 int hora_registration_get_outcome(hora_registration *registration, hora_outcome *ret_outcome)
 {
     struct look seen = {.info = HORA_INIT(hora_schedule_info)};
@@ -346,6 +376,7 @@ int hora_registration_get_outcome(hora_registration *registration, hora_outcome 
 
 /* ---- in words ---- */
 
+/* Append the declaration in words. Repeating tasks are described by their trigger. */
 static void add_words(const struct hora__declared *declared, struct hora__text *text)
 {
     assert(declared != NULL && text != NULL);
