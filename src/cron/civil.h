@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* civil.h - arithmetic of the Gregorian calendar: days since 1970-01-01 and dates, without a zone */
+/* civil.h - arithmetic of the Gregorian calendar: days since 1970-01-01 and dates, without a zone
+ *
+ * The calendar is proleptic: it extends before its introduction in 1582. All functions are pure. They accept
+ * any year for which the number of days fits into 64 bits. */
 #ifndef HORA_CRON_CIVIL_H
 #define HORA_CRON_CIVIL_H
 
@@ -7,8 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HORA__DAY INT64_C(86400) /* seconds */
+/* The length of a day in seconds; local time has no leap seconds. */
+#define HORA__DAY INT64_C(86400)
 
+/* A day of the calendar. */
 struct hora__date {
     int64_t year;
     int month; /* 1 to 12 */
@@ -20,6 +25,7 @@ static inline bool hora__is_leap(int64_t year)
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
+/* Returns the number of days of a month, 28 to 31. */
 static inline int hora__month_days(int64_t year, int month)
 {
     assert(month >= 1 && month <= 12);
@@ -27,15 +33,16 @@ static inline int hora__month_days(int64_t year, int month)
     return days[month] + (month == 2 && hora__is_leap(year) ? 1 : 0);
 }
 
-/* Returns a / b rounded down; b > 0. */
+/* Returns a / b rounded down, where C rounds towards zero; b > 0. */
 static inline int64_t hora__floor_div(int64_t a, int64_t b)
 {
     assert(b > 0);
     return a / b - (a % b < 0 ? 1 : 0);
 }
 
-/* Days since 1970-01-01. Counts from 0000-03-01, so that the leap day is the last day of a year and the
- * lengths of months follow a pattern: 153 days in five months. */
+/* Returns the days from 1970-01-01 to a date. Counts from 0000-03-01, so that the leap day is the last day
+ * of a year and the lengths of months follow a pattern: 153 days in five months. 400 years, an era, always
+ * have 146097 days. 719468 is the distance from 0000-03-01 to 1970-01-01. `day` may lie outside the month. */
 static inline int64_t hora__days_from_date(int64_t year, int month, int day)
 {
     assert(month >= 1 && month <= 12);
@@ -46,7 +53,8 @@ static inline int64_t hora__days_from_date(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-/* The inverse of hora__days_from_date. */
+/* Returns the date of a day: the inverse of hora__days_from_date. The three quotients remove the leap days
+ * before day_of_era (one in 4 years, none in 100, but one in 400), so that division by 365 gives the year. */
 static inline struct hora__date hora__date_from_days(int64_t days)
 {
     int64_t z = days + 719468;

@@ -2,7 +2,8 @@
 /* cron.h - a cron expression from inside: sets of numbers, and the functions that the files of src/cron
  * share
  *
- * The parsers make the sets, the search and the two printers (format.c, words.c) read them. */
+ * The parsers (parse.c, quick.c) make the sets. The search (search.c) and the two printers (format.c,
+ * words.c) read them. */
 #ifndef HORA_CRON_CRON_H
 #define HORA_CRON_CRON_H
 
@@ -10,8 +11,8 @@
 
 #include "sys/atomic.h"
 
-/* Complete sets. */
-#define HORA__ALL_DAYS UINT32_C(0xfffffffe) /* 1-31 */
+/* The complete sets: days 1 to 31, months 1 to 12, weekdays 0 to 6. */
+#define HORA__ALL_DAYS UINT32_C(0xfffffffe)
 enum { HORA__ALL_MONTHS = 0x1ffe, HORA__ALL_WEEKDAYS = 0x7f };
 
 /* A parsed expression; immutable. Bit n of a set stands for the number n. Weekdays are 0 (Sunday) to 6
@@ -22,14 +23,18 @@ enum { HORA__ALL_MONTHS = 0x1ffe, HORA__ALL_WEEKDAYS = 0x7f };
  *                   nothing else.
  *                   C3 unless is_either_day, both day fields must match. */
 struct hora_cron {
+    /* The number of references; 0 in drafts and copies on the stack. */
     hora__atomic refs;
     hora_cron_dialect dialect;
     hora_dst dst;
-    bool is_reboot; /* @reboot; the sets are unused */
-    /* second, minute or hour was written with *, a range or a step; matters for HORA_DST_ONCE */
+    /* The expression is @reboot; the sets are unused. */
+    bool is_reboot;
+    /* Second, minute or hour was written with *, a range or a step. HORA_DST_ONCE then works like
+     * HORA_DST_LITERAL: a task that runs every few minutes keeps doing so when the clocks change. */
     bool is_interval;
-    bool is_either_day; /* crontab: both day fields are restricted, and one match is enough */
-    uint64_t seconds;   /* 0-59 */
+    /* Crontab: both day fields are restricted, and a match of one of them is enough. */
+    bool is_either_day;
+    uint64_t seconds; /* 0-59 */
     uint64_t minutes;
     uint32_t hours;  /* 0-23 */
     uint32_t months; /* 1-12 */
@@ -46,7 +51,7 @@ struct hora_cron {
     uint8_t nth_of[7]; /* [d], bit n: d#n, 1-5 */
 };
 
-/* Whether the weekday field has dL or d#n. */
+/* Returns whether the weekday field has an item of the form dL or d#n. */
 static inline bool hora__cron_has_special_weekdays(const hora_cron *cron)
 {
     bool has = cron->last_of != 0;
@@ -57,7 +62,7 @@ static inline bool hora__cron_has_special_weekdays(const hora_cron *cron)
 
 /* ---- parse.c, quick.c ---- */
 
-/* The values that a field can have. */
+/* The values that a field can have, and what messages call them. */
 struct hora__cron_values {
     const char *name;    /* of the field, for messages */
     const char *allowed; /* the values as text, for messages */
@@ -67,9 +72,10 @@ struct hora__cron_values {
     const char *names; /* three letters each, the first stands for 1; NULL: no names */
 };
 
+/* Indexed by hora_cron_field. */
 extern const struct hora__cron_values hora__cron_values[HORA_CRON_FIELD_WEEKDAY + 1];
 
-/* The largest n of L-n and of d#n. */
+/* The largest n of L-n, and of d#n. */
 enum { HORA__MOST_BEFORE_LAST = 30, HORA__MOST_NTH = 5 };
 
 /* parse.c: reads an expression into *draft, whose dialect is set and whose other fields are zero. Returns 0,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* local.c - instants, local times, offsets and their texts
  *
- * From an instant to a local time is simple: find the span and add its offset. The other direction is
- * harder. A local time may lie in any span whose offset puts it there. Compared with a local time, each
- * span answers "before me", "in me" or "after me". The first span never answers "before me", the last
- * never "after me". So if none answers "in me", somewhere an "after" is followed by a "before": there the
- * clocks were set forward over the time. Offsets lie between -26 and 26 hours (S4), so only spans close to
- * the time need to be asked. */
+ * From an instant to a local time is simple: find the span and add its offset.
+ *
+ * The other direction is harder, because a local time may lie in any span whose offset puts it there. For a
+ * given local time, each span is either too early, too late, or shows it. The last span is never too early,
+ * and the first is never too late. So if no span shows the time, somewhere a span that is too early is
+ * followed by one that is too late: there the clocks were set forward over the time. Offsets lie between -26
+ * and 26 hours (S4), so only spans close to the time need to be examined. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,13 +19,13 @@
 #include "cron/civil.h"
 #include "cron/zone.h"
 
-/* The second that contains an instant. */
+/* Returns the second that contains an instant. */
 static int64_t second_of(hora_instant instant)
 {
     return hora__floor_div(instant.ns, HORA__SECOND);
 }
 
-/* The nanoseconds since the start of that second. */
+/* Returns the nanoseconds since the start of that second. */
 static int32_t nanosecond_of(hora_instant instant)
 {
     int64_t rest = instant.ns % HORA__SECOND;
@@ -46,10 +47,12 @@ static bool make_instant(int64_t second, int32_t nanosecond, hora_instant *ret_i
     return true;
 }
 
+/* How far, in seconds, local time and UTC can lie apart. */
 enum { NEARBY = HORA__OFFSET_MAX };
 
 /* ---- to local time ---- */
 
+/* Returns the day of the year, from 1. `days` is the same date, counted from 1970. */
 static int day_of_year(const struct hora__date *date, int64_t days)
 {
     assert(date->month >= 1 && date->month <= 12);
@@ -87,6 +90,7 @@ int hora_zone_to_local(const hora_zone *zone, hora_instant instant, hora_local *
 
 /* ---- from local time ---- */
 
+/* Returns whether all fields are in range and the date exists. */
 static bool is_date_and_time(const hora_local *l)
 {
     return l->month >= 1 && l->month <= 12 && l->day >= 1 && l->day <= hora__month_days(l->year, l->month) &&
@@ -94,8 +98,8 @@ static bool is_date_and_time(const hora_local *l)
            l->second <= 59 && l->nanosecond >= 0 && l->nanosecond < HORA__SECOND;
 }
 
-/* A local time in seconds, as if it were UTC. Returns 0, HORA_EINVAL (no such date or time) or HORA_ERANGE
- * (not from 1677 to 2262). */
+/* Converts a local time to seconds since 1970-01-01T00:00:00 by the same clock, as if it were UTC. Returns
+ * 0, HORA_EINVAL (no such date or time) or HORA_ERANGE (not from 1677 to 2262). */
 static int local_second(const hora_local *local, int64_t *ret_second)
 {
     if (!is_date_and_time(local))
@@ -108,18 +112,21 @@ static int local_second(const hora_local *local, int64_t *ret_second)
     return 0;
 }
 
-/* What a zone knows about a local time. */
+/* How a zone shows a local time: never, once or twice. */
 struct answer {
     hora_local_kind kind;
-    size_t before; /* span of the moment, of the earlier of two, or before a gap */
-    size_t after;  /* span of the later moment, or after the gap */
+    /* The span of the only or the earlier moment; for a gap, the span before it. */
+    size_t before;
+    /* The span of the only or the later moment; for a gap, the span after it. */
+    size_t after;
 };
 
-/* Finds the spans that show this local second. */
+/* Finds the spans that show this local second. If none does, finds the two around the gap. */
 static struct answer find_local(const struct hora__spans *spans, int64_t shown)
 {
     size_t first = hora__spans_find(spans, shown - NEARBY), last = hora__spans_find(spans, shown + NEARBY);
     struct answer answer = {.kind = HORA_LOCAL_GAP};
+    /* The time lies after all that the previous span shows. */
     bool was_after = false;
     for (size_t i = first; i <= last; i++) {
         int64_t second = shown - spans->spans[i].offset;
@@ -153,7 +160,8 @@ int hora_zone_to_instant(const hora_zone *zone, const hora_local *local, hora_lo
         .offset_after = spans->spans[answer.after].offset,
     };
     if (moments.kind == HORA_LOCAL_GAP) {
-        moments.first.ns = spans->begins[answer.after] * HORA__SECOND; /* S2 */
+        /* Cannot overflow, because of S2. A gap has one moment: that of the clock change. */
+        moments.first.ns = spans->begins[answer.after] * HORA__SECOND;
         moments.second = moments.first;
     } else if (!make_instant(shown - moments.offset_before, local->nanosecond, &moments.first) ||
                !make_instant(shown - moments.offset_after, local->nanosecond, &moments.second)) {
@@ -165,7 +173,8 @@ int hora_zone_to_instant(const hora_zone *zone, const hora_local *local, hora_lo
 
 /* ---- transitions ---- */
 
-/* Whether the offset changes where this span begins, and how. */
+/* Returns whether the offset changes where this span begins, and how. A span may also begin with a new
+ * name or is_dst alone. */
 static bool is_transition(const struct hora__spans *spans, size_t index, hora_transition *ret_transition)
 {
     assert(index > 0 && index < spans->count);
@@ -204,8 +213,10 @@ int hora_zone_previous_transition(const hora_zone *zone, hora_instant before, ho
 
 /* ---- fixed offsets as text: "+05:30" ---- */
 
+/* The largest offset that Java's ZoneOffset allows. */
 enum { HOURS_MOST = 18 };
 
+/* Reads two digits. */
 static bool read_pair(const char *text, int *ret_number)
 {
     if (!hora__is_digit(text[0]) || !hora__is_digit(text[1]))
@@ -214,7 +225,8 @@ static bool read_pair(const char *text, int *ret_number)
     return true;
 }
 
-/* Reads the digits behind the sign: hours, and minutes and seconds if present. */
+/* Reads the digits behind the sign: hours, and minutes and seconds if present. Either all parts are
+ * separated by colons, or none is. */
 static bool read_parts(const char *text, size_t length, int parts[3])
 {
     assert(parts[0] == 0 && parts[1] == 0 && parts[2] == 0);
@@ -266,12 +278,14 @@ size_t hora__offset_format(int32_t offset, char text[HORA__OFFSET_TEXT])
  * text names, else the caller's zone. An offset next to a zone must be the zone's offset at that moment. "Z"
  * next to a zone only says that the time is in UTC. */
 
+/* The longest name of a zone in brackets. */
 enum { NAME_MOST = 255 };
 
-/* The parts of a text. */
+/* The parts of a text, before any zone is known. */
 struct parts {
     hora_local local; /* year to nanosecond */
     bool has_offset;
+    /* The offset was written as "Z". */
     bool is_z;
     int32_t offset;
     bool has_name;
@@ -280,6 +294,7 @@ struct parts {
 
 static const char no_instant[] = "this is no instant: it should look like 2026-03-29T01:30:00+01:00";
 
+/* Skips a character if it comes next. Returns whether it did. */
 static bool accept(const char **at, char c)
 {
     bool is_there = **at == c;
@@ -287,6 +302,7 @@ static bool accept(const char **at, char c)
     return is_there;
 }
 
+/* Reads exactly `count` digits. */
 static bool read_digits(const char **at, int count, int *ret_number)
 {
     assert(count > 0 && count <= 9);
@@ -300,6 +316,7 @@ static bool read_digits(const char **at, int count, int *ret_number)
     return true;
 }
 
+/* Reads yyyy-mm-dd. Whether that date exists is checked later. */
 static bool read_date(const char **at, hora_local *local)
 {
     int year = 0;
@@ -309,7 +326,7 @@ static bool read_date(const char **at, hora_local *local)
     return is_date;
 }
 
-/* Reads one to nine digits as nanoseconds. */
+/* Reads one to nine digits as nanoseconds; missing digits count as 0. */
 static bool read_fraction(const char **at, hora_local *local)
 {
     int digits = 0;
@@ -321,6 +338,7 @@ static bool read_fraction(const char **at, hora_local *local)
     return is_fraction;
 }
 
+/* Reads hh:mm, and optionally seconds and a fraction. */
 static bool read_time(const char **at, hora_local *local)
 {
     if (!read_digits(at, 2, &local->hour) || !accept(at, ':') || !read_digits(at, 2, &local->minute))
@@ -330,8 +348,8 @@ static bool read_time(const char **at, hora_local *local)
     return read_digits(at, 2, &local->second) && (!accept(at, '.') || read_fraction(at, local));
 }
 
-/* Reads "Z", or the longest run of a sign, digits and colons, which must be an offset with two-digit
- * hours. */
+/* Reads an optional offset: "Z", or the longest run of a sign, digits and colons, which must be an offset
+ * with two-digit hours. */
 static bool read_offset(const char **at, struct parts *parts)
 {
     parts->is_z = **at == 'Z' || **at == 'z';
@@ -362,7 +380,7 @@ static bool read_name(const char **at, struct parts *parts)
     return true;
 }
 
-/* Splits a text into its parts. Returns false if it has the wrong form. */
+/* Splits a text into its parts. Returns false if it has the wrong form. A date alone means midnight. */
 static bool take_apart(const char *text, struct parts *parts)
 {
     memset(parts, 0, sizeof *parts);
@@ -378,7 +396,8 @@ static bool take_apart(const char *text, struct parts *parts)
 
 /* ---- from parts to an instant ---- */
 
-/* The instant of a local time with an offset, which must be that of the named zone, if any. */
+/* Computes the instant of a local time with an offset, which must be that of the named zone, if any.
+ * HORA_EINVAL, HORA_ERANGE. */
 static int by_offset(const struct parts *parts, const hora_zone *named, hora_instant *ret_instant,
                      hora_error *reason)
 {
@@ -400,7 +419,8 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
     return 0;
 }
 
-/* The instant of a local time in a zone; the earlier one if the clocks show it twice. */
+/* Computes the instant of a local time in a zone; the earlier one if the clocks show it twice. HORA_EINVAL
+ * (also if they never show it), HORA_ERANGE. */
 static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instant *ret_instant,
                    hora_error *reason)
 {
@@ -416,6 +436,8 @@ static int by_zone(const struct parts *parts, const hora_zone *zone, hora_instan
     return 0;
 }
 
+/* Parses an instant. If ret_named is not NULL, it receives the zone that the text names, with a reference,
+ * or NULL. On error the reason is written, unless the code says enough. */
 static int parse(const char *text, const hora_zone *zone, hora_instant *ret_instant, hora_zone **ret_named,
                  hora_error *reason)
 {
@@ -452,7 +474,7 @@ int hora_instant_parse(const char *text, const hora_zone *zone, hora_instant *re
 
 /* ---- from an instant to text ---- */
 
-/* Writes as many digits as needed, in groups of three. */
+/* Writes ".nnn", ".nnnnnn" or ".nnnnnnnnn": as many groups of three digits as needed, and nothing for 0. */
 static void format_fraction(int32_t nanosecond, char text[11])
 {
     assert(nanosecond >= 0 && nanosecond < HORA__SECOND);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - the next and the previous time of a cron expression in a zone
  *
- * A zone is a sequence of spans of constant offset. Within one span it is a plain calendar. So the search
- * walks the spans in order of time and searches the local times of each. Gaps, overlaps, missing days and
- * midnights that occur twice need no special cases.
+ * A zone is a sequence of spans of constant offset. Within one span, local time is a plain calendar. So the
+ * search walks the spans in order of time and searches the local times of each. Gaps, overlaps, missing days
+ * and midnights that occur twice need no special cases.
  *
  * Clock changes     HORA_DST_LITERAL takes an instant if the clocks then show a time that matches.
  *                   HORA_DST_ONCE takes, for every local time that matches, the first instant at which the
@@ -11,11 +11,11 @@
  *                   that counts: the first time that its clocks show, or the first time that no clock has
  *                   shown before. Local times between that and the first time its clocks show were
  *                   skipped, and belong to the instant when the span begins.
- * Jumps             The next match may be far away, and a span is half a year. Knowledge about local times
- *                   holds in all spans: none from `from` to `match` matches. No offset exceeds
- *                   HORA__OFFSET_MAX, so the search skips spans that end more than this before `match`,
- *                   once all their local times are later than `from`. Spans just behind an overlap may
- *                   show earlier times, and are searched.
+ * Jumps             The next match may be far away, and a span is half a year. What is known about local
+ *                   times holds in all spans: none from `from` to just before `match` matches. No offset
+ *                   exceeds HORA__OFFSET_MAX, so the search skips spans that end more than this before
+ *                   `match`, once all their local times are later than `from`. Spans just behind an overlap
+ *                   may show earlier times, and are searched.
  * Termination       Each step goes to a later span or finds a later local match; a match that is not the
  *                   answer fell into a gap. So there are at most as many steps as hora_instant has months,
  *                   plus some for every span.
@@ -44,20 +44,21 @@ static uint32_t bit(int n)
     return UINT32_C(1) << n;
 }
 
-/* Days 1 to n; n <= 31. */
+/* Returns the set of days 1 to n; n <= 31. */
 static uint32_t up_to(int n)
 {
     return (uint32_t)((UINT64_C(2) << n) - 2);
 }
 
+/* Returns the weekday of a day of the month, 0 for Sunday to 6 for Saturday. */
 static int weekday_of(int day, int first_weekday)
 {
     assert(day >= 1 && day <= 31);
     return (first_weekday + day - 1) % 7;
 }
 
-/* All days of a set of weekdays, as if the month had 31 days: one week, rotated to start with the weekday of
- * the first day, repeated five times. */
+/* Returns all days that fall on a set of weekdays, as if the month had 31 days: one week, rotated to start
+ * with the weekday of the first day, and repeated five times by the multiplication. */
 static uint32_t days_of_weekdays(uint32_t weekdays, int first_weekday)
 {
     assert(first_weekday >= 0 && first_weekday <= 6);
@@ -66,8 +67,8 @@ static uint32_t days_of_weekdays(uint32_t weekdays, int first_weekday)
     return (uint32_t)(weeks << 1);
 }
 
-/* nW never leaves its month: if the first is a Saturday it goes to Monday, if the last is a Sunday it goes to
- * Friday. */
+/* Returns the day of nW. It never leaves the month: a first that is a Saturday moves to Monday, and a last
+ * day that is a Sunday moves to Friday. */
 static int nearest_working_day(int day, int first_weekday, int length)
 {
     assert(day >= 1 && day <= length);
@@ -81,13 +82,14 @@ static int nearest_working_day(int day, int first_weekday, int length)
     }
 }
 
+/* Returns the day of LW: the last Monday to Friday of the month. */
 static int last_working_day(int first_weekday, int length)
 {
     int weekday = weekday_of(length, first_weekday);
     return weekday == SATURDAY ? length - 1 : weekday == SUNDAY ? length - 2 : length;
 }
 
-/* The days that match the day-of-month field. */
+/* Returns the days that match the day-of-month field. */
 static uint32_t by_day_of_month(const hora_cron *cron, int first_weekday, int length)
 {
     uint32_t mask = cron->days;
@@ -103,7 +105,7 @@ static uint32_t by_day_of_month(const hora_cron *cron, int first_weekday, int le
     return mask;
 }
 
-/* As if the month had 35 days. */
+/* Returns the days of d#n for a weekday d and a set of numbers n, as if the month had 35 days. */
 static uint32_t nth_days(uint32_t numbers, int weekday, int first_weekday)
 {
     assert(weekday >= 0 && weekday <= 6);
@@ -114,7 +116,7 @@ static uint32_t nth_days(uint32_t numbers, int weekday, int first_weekday)
     return (uint32_t)mask;
 }
 
-/* The days that match the weekday field. */
+/* Returns the days that match the weekday field. The last weekday of a month lies in its last seven days. */
 static uint32_t by_day_of_week(const hora_cron *cron, int first_weekday, int length)
 {
     uint32_t mask = days_of_weekdays(cron->weekdays, first_weekday);
@@ -140,8 +142,10 @@ uint32_t hora__cron_month_mask(const hora_cron *cron, int first_weekday, int len
  * So the search looks at the rest of the first day. If there is no match, it takes the next matching day from
  * the masks of the months, and the first time of that day, which exists because no set is empty (C1). */
 
+/* In seconds. NO_TIME: no time of day matches. */
 enum { MINUTE = 60, HOUR = 3600, NO_TIME = -1 };
 
+/* Returns whether every day matches, as in most expressions, so that no month needs to be examined. */
 static bool is_every_day(const hora_cron *cron)
 {
     return cron->days == HORA__ALL_DAYS && cron->weekdays == HORA__ALL_WEEKDAYS &&
@@ -150,6 +154,7 @@ static bool is_every_day(const hora_cron *cron)
 
 /* Times of day, in seconds since midnight. */
 
+/* Returns the first matching time of a day. */
 static int first_time(const hora_cron *cron)
 {
     assert(cron->hours != 0 && cron->minutes != 0 && cron->seconds != 0); /* C1 */
@@ -157,6 +162,7 @@ static int first_time(const hora_cron *cron)
            hora__set_first(cron->seconds);
 }
 
+/* Returns the last matching time of a day. */
 static int last_time(const hora_cron *cron)
 {
     assert(cron->hours != 0 && cron->minutes != 0 && cron->seconds != 0); /* C1 */
@@ -164,7 +170,8 @@ static int last_time(const hora_cron *cron)
            hora__set_last(cron->seconds);
 }
 
-/* The first matching time of day from `time` on, or NO_TIME. */
+/* Returns the first matching time of day from `time` on, or NO_TIME: in the same minute, else in the same
+ * hour, else in a later hour. */
 static int first_time_from(const hora_cron *cron, int time)
 {
     assert(time >= 0 && time < HORA__DAY);
@@ -186,7 +193,7 @@ static int first_time_from(const hora_cron *cron, int time)
     return NO_TIME;
 }
 
-/* The last matching time of day up to `time`, or NO_TIME. */
+/* Returns the last matching time of day up to `time`, or NO_TIME: first_time_from in the other direction. */
 static int last_time_to(const hora_cron *cron, int time)
 {
     assert(time >= 0 && time < HORA__DAY);
@@ -215,10 +222,13 @@ static int last_time_to(const hora_cron *cron, int time)
 struct month {
     int64_t year;
     int month;
-    int64_t before; /* the day before its first, so that adding a day of the month gives that day */
+    /* The day before its first, counted from 1970, so that adding a day of the month gives that day. */
+    int64_t before;
+    /* Bit n: day n matches. */
     uint32_t days;
 };
 
+/* Returns a month with its matching days, which are none if the month itself does not match. */
 static struct month month_of(const hora_cron *cron, int64_t year, int number, int64_t before)
 {
     assert(number >= 1 && number <= 12);
@@ -228,6 +238,7 @@ static struct month month_of(const hora_cron *cron, int64_t year, int number, in
     return month;
 }
 
+/* Returns the next month that matches; the matching days of a month may still be none. */
 static struct month month_after(const hora_cron *cron, const struct month *month)
 {
     assert(cron->months != 0); /* C1 */
@@ -237,6 +248,7 @@ static struct month month_after(const hora_cron *cron, const struct month *month
     return month_of(cron, year, number, hora__days_from_date(year, number, 1) - 1);
 }
 
+/* Returns the previous month that matches. */
 static struct month month_before(const hora_cron *cron, const struct month *month)
 {
     assert(cron->months != 0); /* C1 */
@@ -246,7 +258,9 @@ static struct month month_before(const hora_cron *cron, const struct month *mont
     return month_of(cron, year, number, hora__days_from_date(year, number, 1) - 1);
 }
 
-/* The first matching day from `from` to `to`. Adds the number of months looked at to *steps. */
+/* Finds the first matching day from `from` on. Gives up in the first month that begins after `to`; the
+ * result may still be a day after `to`, which the caller checks. Adds the number of months examined to
+ * *steps. */
 static bool first_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *ret_day, int *steps)
 {
     struct hora__date date = hora__date_from_days(from);
@@ -264,7 +278,8 @@ static bool first_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *
     return true;
 }
 
-/* The last matching day from `from` to `to`. */
+/* Finds the last matching day up to `to`. Gives up once no earlier month can reach `from`; the result may
+ * still be a day before `from`, which the caller checks. */
 static bool last_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *ret_day, int *steps)
 {
     struct hora__date date = hora__date_from_days(to);
@@ -282,7 +297,7 @@ static bool last_day(const hora_cron *cron, int64_t from, int64_t to, int64_t *r
     return true;
 }
 
-/* The first and the last matching local time from `from` to `to`, both included. */
+/* Finds the first matching local time from `from` to `to`, both included. */
 static bool first_match(const hora_cron *cron, int64_t from, int64_t to, int64_t *ret_local, int *steps)
 {
     int64_t today = hora__floor_div(from, HORA__DAY);
@@ -298,6 +313,7 @@ static bool first_match(const hora_cron *cron, int64_t from, int64_t to, int64_t
     return true;
 }
 
+/* Finds the last matching local time from `from` to `to`, both included. */
 static bool last_match(const hora_cron *cron, int64_t from, int64_t to, int64_t *ret_local, int *steps)
 {
     int64_t today = hora__floor_div(to, HORA__DAY);
@@ -315,15 +331,20 @@ static bool last_match(const hora_cron *cron, int64_t from, int64_t to, int64_t 
 
 /* ---- the spans of a zone ---- */
 
-#define LOCAL_MIN (HORA__SECOND_MIN - HORA__OFFSET_MAX) /* nothing earlier is ever shown */
+/* The earliest and the latest local time that a clock ever shows. */
+#define LOCAL_MIN (HORA__SECOND_MIN - HORA__OFFSET_MAX)
 #define LOCAL_MAX (HORA__SECOND_MAX + HORA__OFFSET_MAX)
 
 /* A span, limited to the time that hora_instant counts. */
 struct span {
+    /* The first second of it. */
     int64_t begin;
-    int64_t end; /* the first second behind it */
+    /* The first second behind it. */
+    int64_t end;
+    /* Seconds ahead of UTC. */
     int64_t offset;
-    int64_t least; /* the smallest local time that counts */
+    /* The smallest local time that counts; see "Clock changes". */
+    int64_t least;
 };
 
 static int64_t min64(int64_t a, int64_t b)
@@ -331,7 +352,8 @@ static int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the first local time that no clock had shown when span `index` began. */
+/* Returns the first local time that no clock had shown when span `index` began. Earlier spans matter, too,
+ * if they ended with a later local time; HORA__OFFSET_MAX tells how far back that is possible. */
 static int64_t never_shown(const struct hora__spans *spans, size_t index)
 {
     assert(index > 0);
@@ -361,7 +383,8 @@ static struct span span_at(const hora_cron *cron, const struct hora__spans *span
     return span;
 }
 
-/* The instant of a local time in a span; if the time was skipped, the instant when the clocks were set. */
+/* Returns the instant of a local time in a span. For a time that was skipped, that is the instant of the
+ * clock change. */
 static int64_t instant_of(const struct span *span, int64_t local)
 {
     return hora__ns_max(local - span->offset, span->begin);
@@ -369,13 +392,15 @@ static int64_t instant_of(const struct span *span, int64_t local)
 
 /* ---- forward ---- */
 
-/* `match` is the first matching local time from `from` on; beyond LOCAL_MAX: there is none. */
+/* What the forward search knows: `match` is the first matching local time from `from` on. Beyond
+ * LOCAL_MAX: there is none. */
 struct ahead {
     int64_t from;
     int64_t match;
 };
 
-/* Extends *ahead to local times from `from` on. Searches only what is not known yet. */
+/* Extends *ahead to local times from `from` on, and searches only the part that is not known yet. An
+ * earlier `from` occurs after a step back of the clocks. */
 static void look_ahead(const hora_cron *cron, struct ahead *ahead, int64_t from, int *steps)
 {
     if (from < ahead->from && HORA__FAULT(CRON_OVERLAP_UNSEEN))
@@ -396,11 +421,14 @@ bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t aft
         return false;
     const struct hora__spans *spans = hora__zone_spans(zone);
     int64_t second = hora__ns_max(after + 1, HORA__SECOND_MIN);
+    /* Nothing is known yet. */
     struct ahead ahead = {.from = LOCAL_MIN, .match = LOCAL_MIN - 1};
     for (size_t index = hora__spans_find(spans, second);; index++) {
         *ret_steps += 1;
         struct span span = span_at(cron, spans, index);
         int64_t local = hora__ns_max(span.least, second + span.offset);
+        /* Where a span begins, skipped times count as well: the search starts at `least`, even if the clocks
+         * show a later time. */
         look_ahead(cron, &ahead, second == span.begin ? span.least : local, ret_steps);
         if (ahead.match < span.end + span.offset + (HORA__FAULT(CRON_SPAN_ENDS_LATE) ? 1 : 0)) {
             *ret_next = instant_of(&span, ahead.match);
@@ -408,8 +436,10 @@ bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t aft
             return true;
         }
         second = span.end;
-        /* when a clock may show the match at the earliest */
+        /* The first second at which a clock may show the match. */
         int64_t earliest = ahead.match - (HORA__FAULT(CRON_JUMPS_TOO_FAR) ? 0 : HORA__OFFSET_MAX);
+        /* No span between here and `earliest` can show a match. Jump to the span that contains `earliest`;
+         * the loop increments the index. */
         if (second - HORA__OFFSET_MAX >= ahead.from && earliest > second) {
             if (earliest > HORA__SECOND_MAX)
                 return false;
@@ -423,13 +453,14 @@ bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t aft
 
 /* ---- backward ---- */
 
-/* `match` is the last matching local time up to `to`; before LOCAL_MIN: there is none. */
+/* What the backward search knows: `match` is the last matching local time up to `to`. Before LOCAL_MIN:
+ * there is none. */
 struct behind {
     int64_t to;
     int64_t match;
 };
 
-/* Extends *behind to local times up to `to`. Searches only what is not known yet. */
+/* Extends *behind to local times up to `to`, and searches only the part that is not known yet. */
 static void look_behind(const hora_cron *cron, struct behind *behind, int64_t to, int *steps)
 {
     if (to > behind->to && HORA__FAULT(CRON_OVERLAP_UNSEEN))
@@ -442,7 +473,7 @@ static void look_behind(const hora_cron *cron, struct behind *behind, int64_t to
     assert(behind->match <= to);
 }
 
-/* Like hora__cron_search, towards the past. */
+/* Does what hora__cron_search does, towards the past. */
 static bool search_back(const hora_cron *cron, const hora_zone *zone, int64_t before, int64_t *ret_previous,
                         int *ret_steps)
 {
@@ -463,6 +494,7 @@ static bool search_back(const hora_cron *cron, const hora_zone *zone, int64_t be
             return true;
         }
         second = span.begin - 1;
+        /* The last second at which a clock may show the match. */
         int64_t latest = behind.match + (HORA__FAULT(CRON_JUMPS_TOO_FAR_BACK) ? 0 : HORA__OFFSET_MAX);
         if (second + HORA__OFFSET_MAX <= behind.to && latest < second) {
             second = latest;
@@ -495,7 +527,9 @@ int hora_cron_previous(const hora_cron *cron, const hora_zone *zone, hora_instan
     int steps;
     if (cron == NULL || ret_previous == NULL)
         return HORA_EINVAL;
-    int64_t second = -hora__floor_div(-hora__ns_max(before.ns, -INT64_MAX), HORA__SECOND); /* rounded up */
+    /* Rounded up, so that the second that contains `before` counts if `before` is not at its start. The
+     * limit avoids the overflow of -INT64_MIN. */
+    int64_t second = -hora__floor_div(-hora__ns_max(before.ns, -INT64_MAX), HORA__SECOND);
     if (!search_back(cron, zone, second, &previous, &steps))
         return 0;
     ret_previous->ns = previous * HORA__SECOND;
@@ -515,6 +549,8 @@ int hora_cron_next_n(const hora_cron *cron, const hora_zone *zone, hora_instant 
     return count;
 }
 
+/* The search is limited to the one local time that the clocks show, or, where a span begins, to the times
+ * that were skipped as well. */
 bool hora_cron_matches(const hora_cron *cron, const hora_zone *zone, hora_instant instant)
 {
     if (cron == NULL || cron->is_reboot || instant.ns % HORA__SECOND != 0)

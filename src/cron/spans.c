@@ -16,11 +16,13 @@
 
 #include "sys/alloc.h"
 
+/* The size of a bucket as a power of two, and the number of buckets that cover all of hora_instant. */
 enum {
     BUCKET_BITS = 24,
     BUCKETS = (int)((HORA__SECOND_MAX - HORA__SECOND_FIRST) >> BUCKET_BITS) + 1,
 };
 
+/* The table of UTC: one span. Its index is all zero, because every second is in span 0. */
 static const int64_t utc_begins[] = {INT64_MIN};
 static const struct hora__span utc_spans[] = {{.offset = 0, .short_name = 0, .is_dst = false}};
 static const uint16_t utc_index[BUCKETS + 1];
@@ -46,6 +48,7 @@ static size_t last_begun(const int64_t *begins, size_t low, size_t high, int64_t
     return low;
 }
 
+/* The entry for the bucket after the last one exists, so index[bucket + 1] is always valid. */
 size_t hora__spans_find(const struct hora__spans *spans, int64_t second)
 {
     if (second < HORA__SECOND_FIRST)
@@ -60,9 +63,10 @@ size_t hora__spans_find(const struct hora__spans *spans, int64_t second)
 
 /* ---- drafts ---- */
 
+/* The limits are those of the types of index and short_name. */
 int hora__draft_init(struct hora__draft *draft, size_t most, size_t names_most)
 {
-    assert(most < UINT16_MAX && names_most <= UINT16_MAX); /* limits of index and short_name */
+    assert(most < UINT16_MAX && names_most <= UINT16_MAX);
     *draft = (struct hora__draft){.most = most, .names_most = names_most};
     draft->begins = hora__alloc(most, sizeof *draft->begins);
     draft->spans = hora__alloc(most, sizeof *draft->spans);
@@ -81,6 +85,7 @@ void hora__draft_destroy(struct hora__draft *draft)
     *draft = (struct hora__draft){0};
 }
 
+/* A zone has few different names, so a linear search is fast enough. */
 uint16_t hora__draft_name(struct hora__draft *draft, const char *name, size_t length)
 {
     assert(name != NULL);
@@ -95,11 +100,14 @@ uint16_t hora__draft_name(struct hora__draft *draft, const char *name, size_t le
     return (uint16_t)at;
 }
 
+/* Returns whether two spans of one draft are equal; equal names have equal offsets there. */
 static bool is_same(const struct hora__span *a, const struct hora__span *b)
 {
     return a->offset == b->offset && a->is_dst == b->is_dst && a->short_name == b->short_name;
 }
 
+/* Drops what the invariants forbid: spans behind the end of time, spans that end before time begins, and
+ * spans equal to their predecessor. */
 void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span span)
 {
     assert(span.offset >= -HORA__OFFSET_MAX && span.offset <= HORA__OFFSET_MAX); /* S4 */
@@ -109,7 +117,8 @@ void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span
         return;
     if (begin <= HORA__SECOND_FIRST) {
         begin = INT64_MIN;
-        draft->count = 0; /* the earlier spans end before time begins */
+        /* All earlier spans end before time begins. */
+        draft->count = 0;
     }
     /* Of two spans that begin at the same second the later one counts. */
     if (draft->count > 0 && draft->begins[draft->count - 1] == begin)
@@ -123,7 +132,7 @@ void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span
     draft->count++;
 }
 
-/* Notes for each bucket the span that contains its first second. */
+/* Notes for each bucket the span that contains its first second, and at the end the last span. */
 static void fill_index(const struct hora__spans *spans, uint16_t *index)
 {
     size_t span = 0;
@@ -136,6 +145,8 @@ static void fill_index(const struct hora__spans *spans, uint16_t *index)
     index[BUCKETS] = (uint16_t)(spans->count - 1);
 }
 
+/* Copies the draft into one block. The parts follow each other in order of falling alignment, so that none
+ * needs padding. */
 int hora__draft_finish(const struct hora__draft *draft, struct hora__spans **ret_spans)
 {
     assert(draft->count > 0);

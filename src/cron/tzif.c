@@ -25,36 +25,46 @@
 /* ---- the footer: a POSIX TZ string with the extensions of RFC 8536 ---- */
 
 enum {
+    /* The longest abbreviation that hora accepts. */
     SHORT_NAME_MOST = 63,
-    FOOTER_NAMES = 2 * (SHORT_NAME_MOST + 1), /* room for its two names */
-    FOOTER_SPANS = 2 * (2264 - 1674),         /* maximum number of spans that apply_footer adds */
+    /* Room for the two names of a footer. */
+    FOOTER_NAMES = 2 * (SHORT_NAME_MOST + 1),
+    /* The maximum number of spans that apply_footer adds. */
+    FOOTER_SPANS = 2 * (2264 - 1674),
 };
 
-/* A kind of time. */
+/* A kind of time, standard or daylight-saving. */
 struct footer_time {
-    const char *name; /* points into the footer; no NUL */
+    /* Points into the footer; no NUL. */
+    const char *name;
     size_t name_length;
-    int32_t offset; /* seconds ahead of UTC */
+    /* Seconds ahead of UTC. */
+    int32_t offset;
 };
 
+/* The forms of a date. */
 enum footer_form {
     FOOTER_MONTH,  /* Mm.w.d: the w-th (5: the last) weekday d of month m */
     FOOTER_JULIAN, /* Jn: day n from 1 of a year without February 29 */
     FOOTER_DAY,    /* n: day n from 0 of the year */
 };
 
-/* When the clocks change in a year: at `time` seconds after midnight, on the clock before the change. */
+/* When the clocks change in a year: at `time` seconds after midnight, by the clock before the change. */
 struct footer_date {
     enum footer_form form;
+    /* Used by FOOTER_MONTH. */
     int month, week, weekday;
+    /* Used by the other two forms. */
     int day;
     int32_t time;
 };
 
+/* A parsed footer. */
 struct footer {
     struct footer_time standard;
     bool has_dst; /* the fields below are set only then */
     struct footer_time dst;
+    /* When daylight-saving time starts and ends in each year. */
     struct footer_date start;
     struct footer_date end;
 };
@@ -68,6 +78,8 @@ struct footer {
  * on, but it is unambiguous in older files. hora refuses daylight-saving time without dates, since no rule
  * would tell when it holds. */
 
+/* The rest of a footer that is being parsed. The functions below move `at` over what they accept. They
+ * return false if the text is wrong; the parser then gives up, so they need not move back. */
 struct text_reader {
     const char *at;
     const char *end;
@@ -83,6 +95,7 @@ static bool peek(const struct text_reader *r, char c)
     return r->at < r->end && *r->at == c;
 }
 
+/* Skips a character if it comes next. Returns whether it did. */
 static bool accept(struct text_reader *r, char c)
 {
     bool is_there = peek(r, c);
@@ -90,7 +103,7 @@ static bool accept(struct text_reader *r, char c)
     return is_there;
 }
 
-/* Reads one to three digits, a number from low to high. */
+/* Reads one to three digits as a number from low to high. */
 static bool read_number(struct text_reader *r, int low, int high, int *ret_number)
 {
     assert(low <= high);
@@ -102,7 +115,7 @@ static bool read_number(struct text_reader *r, int low, int high, int *ret_numbe
     return r->at > first && number >= low && number <= high;
 }
 
-/* Reads the name of a kind of time. */
+/* Reads the name of a kind of time. In brackets it may contain digits and signs. */
 static bool read_name(struct text_reader *r, struct footer_time *time)
 {
     bool is_quoted = accept(r, '<');
@@ -116,7 +129,7 @@ static bool read_name(struct text_reader *r, struct footer_time *time)
     return time->name_length >= 3 && time->name_length <= SHORT_NAME_MOST;
 }
 
-/* Reads [+-]hh[:mm[:ss]] as seconds. */
+/* Reads [+-]hh[:mm[:ss]] as seconds, with up to most_hours hours. */
 static bool read_time(struct text_reader *r, int most_hours, int32_t *ret_seconds)
 {
     bool is_negative = peek(r, '-');
@@ -136,6 +149,7 @@ static bool read_time(struct text_reader *r, int most_hours, int32_t *ret_second
     return true;
 }
 
+/* Reads the offset of a kind of time. POSIX counts westward, hora eastward. */
 static bool read_offset(struct text_reader *r, struct footer_time *time)
 {
     if (!read_time(r, 24, &time->offset))
@@ -160,6 +174,7 @@ static bool read_day(struct text_reader *r, struct footer_date *date)
     return read_number(r, 0, 365, &date->day);
 }
 
+/* Reads a comma, a date, and a time of day, which is 02:00 by default. */
 static bool read_date(struct text_reader *r, struct footer_date *date)
 {
     if (!accept(r, ',') || !read_day(r, date))
@@ -180,6 +195,7 @@ static bool parse_footer(const char *text, size_t length, struct footer *ret_foo
         footer.has_dst = true;
         if (!read_name(&r, &footer.dst))
             return false;
+        /* One hour ahead of standard time, unless the footer says otherwise. */
         footer.dst.offset = footer.standard.offset + 3600;
         if (r.at < r.end && !peek(&r, ',') && !read_offset(&r, &footer.dst))
             return false;
@@ -207,23 +223,25 @@ static bool parse_footer(const char *text, size_t length, struct footer *ret_foo
  * damaged. */
 
 enum {
-    FIRST_YEAR = 1675, /* two years before time begins, so that there is an event before every moment */
+    /* Two years before time begins, so that there is an event before every moment. */
+    FIRST_YEAR = 1675,
     LAST_YEAR = 2263,
     MOST_EVENTS = 2 * (LAST_YEAR - FIRST_YEAR + 1),
 };
 
-/* A moment when the clocks change. */
+/* A moment when the clocks change, and to what. */
 struct event {
     int64_t at;
     bool is_dst;
 };
 
+/* All events of a footer, in order of time. */
 struct events {
     size_t count;
     struct event list[MOST_EVENTS];
 };
 
-/* The day of a date in a year, since 1970-01-01. */
+/* Returns the day of a date in a year, counted from 1970-01-01. */
 static int64_t day_of(const struct footer_date *date, int64_t year)
 {
     int64_t new_year = hora__days_from_date(year, 1, 1);
@@ -233,7 +251,8 @@ static int64_t day_of(const struct footer_date *date, int64_t year)
         return new_year + date->day - 1 + (date->day > 59 && hora__is_leap(year) ? 1 : 0);
     int64_t first = hora__days_from_date(year, date->month, 1);
     int days = (date->weekday - hora__weekday(first) + 7) % 7 + 7 * (date->week - 1);
-    if (days >= hora__month_days(year, date->month)) /* the month has no fifth such weekday */
+    /* Week 5 means the last such weekday, and the month has only four. */
+    if (days >= hora__month_days(year, date->month))
         days -= 7;
     return first + days;
 }
@@ -245,7 +264,8 @@ static int64_t second_of(const struct footer_date *date, int64_t year, int32_t o
     return day_of(date, year) * HORA__DAY + date->time - offset;
 }
 
-/* Inserts in order. Of two events at the same second, that of the later year comes last and so wins. */
+/* Inserts an event in order of time. Of two events at the same second, that of the later year comes last,
+ * and hora__draft_add lets the last one win. The events arrive almost in order, so the loop is short. */
 static void insert(struct events *events, struct event event)
 {
     assert(events->count < MOST_EVENTS);
@@ -259,7 +279,7 @@ static void insert(struct events *events, struct event event)
     events->list[position] = event;
 }
 
-/* Adds the two events of a year. */
+/* Adds the two events of a year, or fewer: see above for years without change. */
 static void add_year(struct events *events, const struct footer *footer, int64_t year)
 {
     assert(footer->has_dst);
@@ -272,6 +292,7 @@ static void add_year(struct events *events, const struct footer *footer, int64_t
         insert(events, (struct event){.at = end, .is_dst = false});
 }
 
+/* Returns the span of one of the footer's kinds of time. */
 static struct hora__span span_of(struct hora__draft *draft, const struct footer *footer, bool is_dst)
 {
     const struct footer_time *time = is_dst ? &footer->dst : &footer->standard;
@@ -280,7 +301,7 @@ static struct hora__span span_of(struct hora__draft *draft, const struct footer 
                                .is_dst = is_dst};
 }
 
-/* Whether daylight-saving time holds when time begins. There are events before that. */
+/* Returns whether daylight-saving time holds when time begins. There are events before that. */
 static bool begins_with_dst(const struct events *events)
 {
     assert(events->count <= MOST_EVENTS);
@@ -290,16 +311,19 @@ static bool begins_with_dst(const struct events *events)
     return is_dst;
 }
 
+/* Returns whether an offset is one of the footer's two. */
 static bool knows_offset(const struct footer *footer, int32_t offset)
 {
     return offset == footer->standard.offset || (footer->has_dst && offset == footer->dst.offset);
 }
 
-/* Adds a span for each event behind `last`. */
+/* Adds a span for each event behind `last`. HORA_EBADMSG: the table ends with an offset that the footer
+ * does not have. */
 static int add_spans(const struct footer *footer, const struct events *events, struct hora__draft *draft,
                      int64_t last)
 {
-    if (last <= HORA__SECOND_FIRST) /* no table, or a table that ends before time begins */
+    /* No table, or a table that ends before time begins: the footer decides what comes first. */
+    if (last <= HORA__SECOND_FIRST)
         hora__draft_add(draft, INT64_MIN, span_of(draft, footer, begins_with_dst(events)));
     else if (!knows_offset(footer, draft->spans[draft->count - 1].offset))
         return HORA_EBADMSG;
@@ -315,8 +339,9 @@ static int apply_footer(const struct footer *footer, struct hora__draft *draft, 
                         const char **ret_reason)
 {
     static_assert((int)MOST_EVENTS + 1 <= (int)FOOTER_SPANS, "");
+    /* The footer would hold only beyond the end of time. */
     if (last > HORA__SECOND_MAX)
-        return 0; /* the footer holds only beyond the end of time */
+        return 0;
     struct events *events = hora__alloc(1, sizeof *events);
     if (events == NULL)
         return HORA_ENOMEM;
@@ -334,35 +359,45 @@ static int apply_footer(const struct footer *footer, struct hora__draft *draft, 
 
 enum {
     HEADER_SIZE = 44,
-    MOST_TRANSITIONS = 20000, /* the longest real tables have 250 */
-    MOST_TYPES = 256,         /* a type index is one byte */
+    /* The longest real tables have 250. */
+    MOST_TRANSITIONS = 20000,
+    /* The index of a type is one byte. */
+    MOST_TYPES = 256,
 };
 
+/* The rest of a file that is being read. */
 struct reader {
     const unsigned char *at;
     size_t left;
 };
 
+/* The header of a block: the version of the file, and the counts in the order of the file. */
 struct header {
     char version;
     uint32_t utc_flags, standard_flags, leaps, transitions, types, characters;
 };
 
-/* A block whose parts all lie within the file. */
+/* A block of a file. read_block has checked that all parts lie within the file. */
 struct block {
     struct header counts;
+    /* The transition times, of 4 or 8 bytes each. */
     const unsigned char *times;
+    /* For each transition, the index of its type in one byte. */
     const unsigned char *indices;
+    /* The types, of 6 bytes each: offset, is_dst, position of the name. */
     const unsigned char *types;
+    /* The names, each with a terminating NUL. */
     const char *characters;
 };
 
+/* A type of the file, that is, a kind of time. Before name_types, span.short_name is a position in the
+ * file. */
 struct type {
     struct hora__span span;
     size_t name_length;
 };
 
-/* Takes `size` bytes; NULL: there are not that many left. */
+/* Takes the next `size` bytes; NULL if there are not that many left. */
 static const unsigned char *take(struct reader *r, uint64_t size)
 {
     if (size > r->left)
@@ -373,6 +408,7 @@ static const unsigned char *take(struct reader *r, uint64_t size)
     return taken;
 }
 
+/* Return a big-endian number. */
 static uint32_t number32(const unsigned char *b)
 {
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
@@ -383,6 +419,7 @@ static int64_t number64(const unsigned char *b)
     return (int64_t)((uint64_t)number32(b) << 32 | number32(b + 4));
 }
 
+/* Reads a header. Returns false if the file is too short, has another format or an invalid version. */
 static bool read_header(struct reader *r, struct header *header)
 {
     const unsigned char *b = take(r, HEADER_SIZE);
@@ -400,6 +437,7 @@ static bool read_header(struct reader *r, struct header *header)
     return header->version == '\0' || header->version >= '2';
 }
 
+/* Skips a block of version 1, with times of 4 bytes. */
 static bool skip_block(struct reader *r, const struct header *header)
 {
     uint64_t size = (uint64_t)header->transitions * (4 + 1) + (uint64_t)header->types * 6 +
@@ -408,7 +446,7 @@ static bool skip_block(struct reader *r, const struct header *header)
     return take(r, size) != NULL;
 }
 
-/* Takes the parts of a block and checks its counts. */
+/* Takes the parts of a block and checks its counts. The caller has checked that there are no leap seconds. */
 static bool read_block(struct reader *r, const struct header *header, size_t time_size, struct block *block)
 {
     if (header->types == 0 || header->types > MOST_TYPES || header->transitions > MOST_TRANSITIONS ||
@@ -427,7 +465,7 @@ static bool read_block(struct reader *r, const struct header *header, size_t tim
            block->characters != NULL && take(r, (uint64_t)header->standard_flags + header->utc_flags) != NULL;
 }
 
-/* Returns the length of the name that starts there; 0: no name, or one with unprintable characters. */
+/* Returns the length of the name that starts there; 0 if it is missing, too long or not printable. */
 static size_t name_length(const struct block *block, size_t start)
 {
     assert(start <= UINT8_MAX);
@@ -441,8 +479,8 @@ static size_t name_length(const struct block *block, size_t start)
     return 0;
 }
 
-/* Reads all types, with the positions of their names in the file, and the room that the names need, including
- * the NUL of each. */
+/* Reads all types, with the positions of their names in the file. *ret_names_size is the room that the
+ * names need, including the NUL of each. Returns false if a type is invalid. */
 static bool read_types(const struct block *block, struct type types[MOST_TYPES], size_t *ret_names_size)
 {
     *ret_names_size = 0;
@@ -461,6 +499,7 @@ static bool read_types(const struct block *block, struct type types[MOST_TYPES],
     return true;
 }
 
+/* Returns the time of a transition. */
 static int64_t time_at(const struct block *block, size_t i, size_t time_size)
 {
     assert(i < block->counts.transitions && (time_size == 4 || time_size == 8));
@@ -469,7 +508,7 @@ static int64_t time_at(const struct block *block, size_t i, size_t time_size)
     return (int64_t)(int32_t)number32(block->times + i * 4);
 }
 
-/* Whether the times rise and every type exists. */
+/* Returns whether the times rise strictly and every type exists. */
 static bool has_sound_transitions(const struct block *block, size_t time_size)
 {
     for (size_t i = 0; i < block->counts.transitions; i++) {
@@ -481,7 +520,7 @@ static bool has_sound_transitions(const struct block *block, size_t time_size)
     return true;
 }
 
-/* Moves the names of the types from the file into the draft. */
+/* Copies the names of the types from the file into the draft. */
 static void name_types(const struct block *block, struct hora__draft *draft, struct type *types)
 {
     for (size_t i = 0; i < block->counts.types; i++) {
@@ -490,7 +529,8 @@ static void name_types(const struct block *block, struct hora__draft *draft, str
     }
 }
 
-/* Adds the transitions of the file, and then the spans of the footer. */
+/* Adds the transitions of the file and then the spans of the footer, if there is one. Type 0 holds before
+ * the first transition. */
 static int fill(const struct block *block, size_t time_size, struct type *types, const struct footer *footer,
                 struct hora__draft *draft, const char **ret_reason)
 {
@@ -505,7 +545,7 @@ static int fill(const struct block *block, size_t time_size, struct type *types,
                         ret_reason);
 }
 
-/* footer is NULL if the file has none. */
+/* Makes the table of a block whose counts are checked. `footer` is NULL if the file has none. */
 static int make_spans(const struct block *block, size_t time_size, const struct footer *footer,
                       struct hora__spans **ret_spans, const char **ret_reason)
 {
@@ -527,7 +567,7 @@ static int make_spans(const struct block *block, size_t time_size, const struct 
     return error;
 }
 
-/* Takes the text between the two line feeds. */
+/* Takes the text between the two line feeds. Returns false if one of them is missing. */
 static bool take_footer(struct reader *r, const char **ret_text, size_t *ret_length)
 {
     const unsigned char *first = take(r, 1);
@@ -541,6 +581,7 @@ static bool take_footer(struct reader *r, const char **ret_text, size_t *ret_len
     return true;
 }
 
+/* Returns whether the footer's offsets satisfy S4. */
 static bool has_offsets_in_range(const struct footer *footer)
 {
     int32_t least = footer->standard.offset, most = least;
@@ -551,7 +592,7 @@ static bool has_offsets_in_range(const struct footer *footer)
     return least >= -HORA__OFFSET_MAX && most <= HORA__OFFSET_MAX;
 }
 
-/* Version 2 or later: 64-bit times and a footer. */
+/* Reads the second block and the footer of a file of version 2 or later. */
 static int read_new(struct reader *r, struct hora__spans **ret_spans, const char **ret_reason)
 {
     struct header header;
@@ -572,7 +613,7 @@ static int read_new(struct reader *r, struct hora__spans **ret_spans, const char
     return make_spans(&block, 8, &footer, ret_spans, ret_reason);
 }
 
-/* Version 1: 32-bit times, no footer. */
+/* Reads the block of a file of version 1, which has 32-bit times and no footer. */
 static int read_old(struct reader *r, const struct header *header, struct hora__spans **ret_spans,
                     const char **ret_reason)
 {
@@ -584,6 +625,8 @@ static int read_old(struct reader *r, const struct header *header, struct hora__
     return make_spans(&block, 4, NULL, ret_spans, ret_reason);
 }
 
+/* The reasons are set before each step that may fail, and overwritten by a more precise one if there is
+ * one. */
 int hora__tzif_read(const void *data, size_t size, struct hora__spans **ret_spans, const char **ret_reason)
 {
     assert(data != NULL || size == 0);

@@ -5,10 +5,10 @@
  *                   offset; any other name is a file of the database. The allowed characters keep a name
  *                   inside the database's folder.
  * Refreshing        The rules are one pointer, which a refresh replaces. hora cannot know which threads
- *                   read the old rules, so they stay until the zone is freed; a database changes a few
- *                   times a year. A refresh loads the pointer, reads the file and replaces the pointer if
- *                   it has not changed since; else it starts again. So older contents never replace newer
- *                   ones.
+ *                   still read the old rules, so they stay until the zone is freed; that costs little, since
+ *                   a database changes a few times a year. A refresh loads the pointer, reads the file and
+ *                   replaces the pointer if it has not changed since; else it starts again. So older
+ *                   contents never replace newer ones.
  * Invariants        Z1 the rules of a zone with a path come from that file, or, for "local" without a
  *                   file, are UTC's. */
 #include "cron/zone.h"
@@ -23,8 +23,10 @@
 #include "sys/alloc.h"
 #include "sys/file.h"
 
+/* The longest name, in bytes. */
 enum { MOST_NAME = 255 };
 
+/* The file of the zone "local". */
 static const char local_path[] = "/etc/localtime";
 
 static const char no_name[] = "this is no name of a zone";
@@ -36,6 +38,7 @@ const struct hora__spans *hora__zone_spans(const hora_zone *zone)
 
 /* ---- the object ---- */
 
+/* Returns a copy of a string, which the caller frees; NULL: no memory. */
 static char *copy_text(const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -43,6 +46,7 @@ static char *copy_text(const char *text)
     return copy == NULL ? NULL : memcpy(copy, text, size);
 }
 
+/* Frees rules and all older rules that they have replaced. */
 static void free_spans(struct hora__spans *spans)
 {
     while (spans != NULL) {
@@ -60,7 +64,8 @@ static void free_zone(hora_zone *zone)
     hora__free(zone);
 }
 
-/* Takes over the spans, even if it fails. The path may be NULL. */
+/* Makes a zone with one reference. Takes over the spans, even if it fails. The path may be NULL.
+ * HORA_ENOMEM. */
 static int make_zone(const char *name, const char *path, struct hora__spans *spans, hora_zone **ret_zone)
 {
     assert(name != NULL && spans != NULL);
@@ -114,6 +119,7 @@ bool hora_zone_is_fixed(const hora_zone *zone)
 
 /* ---- files ---- */
 
+/* Reads and parses a zone file. Returns 0 or an error; for a bad file *ret_reason says why. */
 static int load_file(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
 {
     void *data;
@@ -126,7 +132,7 @@ static int load_file(const char *path, struct hora__spans **ret_spans, const cha
     return error;
 }
 
-/* Reads the current rules of the file. */
+/* Reads the rules of a zone from its file. A machine without /etc/localtime is on UTC (Z1). */
 static int load(const char *path, struct hora__spans **ret_spans, const char **ret_reason)
 {
     assert(path != NULL);
@@ -136,6 +142,7 @@ static int load(const char *path, struct hora__spans **ret_spans, const char **r
     return error;
 }
 
+/* Makes a zone from a file. */
 static int load_zone(const char *name, const char *path, hora_zone **ret_zone, const char **ret_reason)
 {
     struct hora__spans *spans;
@@ -143,6 +150,7 @@ static int load_zone(const char *name, const char *path, hora_zone **ret_zone, c
     return error < 0 ? error : make_zone(name, path, spans, ret_zone);
 }
 
+/* Makes a zone from the file of this name in a folder. HORA_ENOENT: the folder has no such file. */
 static int load_from(const char *folder, const char *name, hora_zone **ret_zone, const char **ret_reason)
 {
     size_t size = strlen(folder) + 1 + strlen(name) + 1;
@@ -155,7 +163,7 @@ static int load_from(const char *folder, const char *name, hora_zone **ret_zone,
     return error;
 }
 
-/* Uses the first of the usual folders that has the file. */
+/* Makes a zone from the first of the usual folders that has the file. */
 static int load_from_system(const char *name, hora_zone **ret_zone, const char **ret_reason)
 {
     static const char *const folders[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo",
@@ -174,7 +182,7 @@ static bool is_name_character(char c)
            (c != '\0' && strchr("_+-./~", c) != NULL);
 }
 
-/* Whether a name can be a file inside the database's folder. */
+/* Returns whether a name can be a file inside the database's folder. */
 static bool is_file_name(const char *name)
 {
     char before = '/';
@@ -183,13 +191,15 @@ static bool is_file_name(const char *name)
         char c = name[length];
         if (length == MOST_NAME || !is_name_character(c))
             return false;
-        if (before == '/' && (c == '/' || c == '.')) /* an empty or hidden part, or one that goes up */
+        /* An empty part, a hidden one, or one that leads out of the folder. */
+        if (before == '/' && (c == '/' || c == '.'))
             return false;
         before = c;
     }
     return length > 0 && before != '/';
 }
 
+/* Makes a zone with a fixed offset. */
 static int make_fixed(const char *name, int32_t offset, hora_zone **ret_zone)
 {
     assert(name[0] != '\0');
@@ -215,8 +225,9 @@ static size_t prefix_length(const char *name)
     return 0;
 }
 
-/* Whether a name is a fixed offset, or tries to be one. Then it sets *ret_error, and makes the zone if the
- * name is valid. */
+/* Returns whether a name is meant as a fixed offset: "Z", or one that starts with a sign or a prefix. If
+ * so, *ret_error is the result of making the zone, HORA_EINVAL if the offset is invalid. The zone gets its
+ * name in normal form: "Z" for +00:00, "UTC" for UTC+0, "+05:30" for +0530. */
 static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_error)
 {
     size_t prefix = prefix_length(name);
@@ -237,7 +248,8 @@ static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_erro
     return true;
 }
 
-/* Makes a zone by its name; *ret_reason explains an error. */
+/* Makes a zone by its name. On error, *ret_reason is a static sentence, or stays NULL if the code says
+ * enough. */
 static int new_zone(const char *name, const hora_zone_options *given, hora_zone **ret_zone,
                     const char **ret_reason)
 {
@@ -263,7 +275,7 @@ static int new_zone(const char *name, const hora_zone_options *given, hora_zone 
     return error;
 }
 
-/* Writes the reason. `what` is a static sentence, or NULL. */
+/* Writes the reason for an error and returns the error. `what` is a static sentence, or NULL. */
 static int finish(int error, const char *name, const char *what, hora_error *reason)
 {
     if (error < 0 && error != HORA_ENOMEM && what != NULL)
@@ -299,6 +311,7 @@ int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zo
     return finish(error, name, what, reason);
 }
 
+/* The loop runs again only if another thread has refreshed the zone at the same time. */
 int hora_zone_refresh(hora_zone *zone)
 {
     if (zone == NULL)
@@ -317,6 +330,7 @@ int hora_zone_refresh(hora_zone *zone)
             hora__free(new);
             return 0;
         }
+        /* Keeps the old rules reachable, to be freed with the zone: a reader may still be using them. */
         new->older = old;
         if (hora__atomic_pointer_cas(&zone->spans, old, new))
             return 1;

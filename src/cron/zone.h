@@ -30,21 +30,29 @@ struct hora__span {
     bool is_dst;
 };
 
+/* The rules of a zone: one allocation, never changed once other threads can see it. */
 struct hora__spans {
     struct hora__spans *older; /* rules that hora_zone_refresh replaced; freed with the zone */
     size_t count;
     const int64_t *begins; /* seconds since 1970; a span ends where the next one begins */
     const struct hora__span *spans;
     const uint16_t *index; /* speeds up hora__spans_find, see spans.c */
-    const char *names;     /* each ends with a NUL */
+    /* The texts of short_name, each with a terminating NUL. */
+    const char *names;
 };
 
+/* A zone. Only the count and the pointer to the rules change. */
 struct hora_zone {
     hora__atomic refs;
-    hora__atomic_pointer spans; /* struct hora__spans; hora_zone_refresh replaces it */
-    char *path;                 /* of the zone's file; NULL: none */
+    /* The current rules, a struct hora__spans. hora_zone_refresh replaces them; readers load the pointer
+     * once per operation and need no lock. */
+    hora__atomic_pointer spans;
+    /* The zone's file, which a refresh reads again; NULL: the rules never change. */
+    char *path;
     char *name;
-    bool is_offset; /* made from UTC or an offset, so the name tells nothing but the offset */
+    /* Made from UTC or an offset, so the name says nothing but the offset, and formatted instants leave it
+     * out. */
+    bool is_offset;
 };
 
 /* Returns the current rules of the zone, which stay valid as long as the zone. NULL: UTC. */
@@ -52,10 +60,10 @@ const struct hora__spans *hora__zone_spans(const hora_zone *zone);
 
 /* ---- spans.c ---- */
 
-/* Returns the index of the span that contains a second. */
+/* Returns the index of the span that contains a second. Any int64_t is allowed. */
 size_t hora__spans_find(const struct hora__spans *spans, int64_t second);
 
-/* The first second behind a span; INT64_MAX for the last one. */
+/* Returns the first second behind a span; INT64_MAX for the last one. */
 static inline int64_t hora__spans_end(const struct hora__spans *spans, size_t index)
 {
     assert(index < spans->count);
@@ -72,15 +80,16 @@ static inline int64_t hora__spans_end(const struct hora__spans *spans, size_t in
 /* The second that contains INT64_MIN nanoseconds, where time begins. */
 #define HORA__SECOND_FIRST (HORA__SECOND_MIN - 1)
 
+/* A table in the making. */
 struct hora__draft {
     size_t count; /* at least 1 once a span was added */
-    /* room for spans */
+    /* Room for spans. */
     size_t most;
     int64_t *begins;
     struct hora__span *spans;
     char *names;
     size_t names_size;
-    /* room for names */
+    /* Room for names, in bytes. */
     size_t names_most;
 };
 
@@ -89,7 +98,7 @@ __attribute__((warn_unused_result)) int hora__draft_init(struct hora__draft *dra
                                                          size_t names_most);
 void hora__draft_destroy(struct hora__draft *draft);
 
-/* Returns the offset of a name; adds the name if it is new. */
+/* Returns the offset of a name in `names`; adds the name if it is new. There must be room for it. */
 uint16_t hora__draft_name(struct hora__draft *draft, const char *name, size_t length);
 
 /* Adds the span that begins at this second, which must not be before the last one. The first span begins at
@@ -104,16 +113,16 @@ __attribute__((warn_unused_result)) int hora__draft_finish(const struct hora__dr
 __attribute__((warn_unused_result)) int hora__spans_fixed(int32_t offset, const char *name,
                                                           struct hora__spans **ret_spans);
 
-/* The table of UTC. */
+/* Returns the table of UTC, which is static. */
 const struct hora__spans *hora__spans_utc(void);
 
-/* Whether two tables have the same rules. */
+/* Returns whether two tables have the same rules. */
 bool hora__spans_equal(const struct hora__spans *a, const struct hora__spans *b);
 
-/* Whether the offset never changes. */
+/* Returns whether the offset never changes. Name and is_dst may. */
 bool hora__spans_is_fixed(const struct hora__spans *spans);
 
-/* Whether S1 to S4 hold; for assertions and tests. */
+/* Returns whether S1 to S4 hold; for assertions and tests. */
 bool hora__spans_is_sound(const struct hora__spans *spans);
 
 /* ---- tzif.c: zone files ---- */
@@ -130,9 +139,10 @@ __attribute__((warn_unused_result)) int hora__tzif_read(const void *data, size_t
 /* ---- local.c: fixed offsets ---- */
 
 /* Parses an offset in the forms of Java's ZoneOffset.of except "Z": +h, +hh, +hhmm, +hh:mm, +hhmmss,
- * +hh:mm:ss, up to 18 hours. */
+ * +hh:mm:ss, up to 18 hours. Returns false if the text is no such offset. */
 bool hora__offset_parse(const char *text, size_t length, int32_t *ret_offset);
 
+/* More than enough for "-hh:mm:ss" and its NUL. */
 enum { HORA__OFFSET_TEXT = 16 };
 
 /* Writes "+05:30" or "-00:44:30", or "Z" for zero. Returns the length. */
