@@ -20,30 +20,36 @@
 #include "cron/cron.h"
 #include "cron/set.h"
 
+/* SHORTEST_RANGE: fewer neighbours are written as a list, which is as short. */
 enum { WEEK = 7, SHORTEST_RANGE = 3 };
 
 /* How to write a set. */
 struct style {
-    bool is_list;        /* only single values */
-    bool has_star;       /* a step that starts at the minimum may be written with * */
-    bool has_open_step;  /* a step up to the maximum may be written without it: a/n */
-    bool is_first_range; /* write the first value as a-a */
+    /* Only single values. */
+    bool is_list;
+    /* A step that starts at the minimum may be written with *. */
+    bool has_star;
+    /* A step up to the maximum may be written without it: a/n. */
+    bool has_open_step;
+    /* The first value must be written as a range: a-a. */
+    bool is_first_range;
 };
 
+/* Returns whether a set has all values of the field. */
 static bool is_full(hora_cron_field field, uint64_t set)
 {
     return set == hora__set_every(hora__cron_values[field].min, hora__cron_values[field].max, 1);
 }
 
-/* Returns the distance between values if it is the same for all and at least 2, and there are three or more
- * values; else 0. */
+/* Returns the distance between values if it is the same for all and at least 2, and there are three or
+ * more values; else 0. */
 static int step_of(uint64_t set)
 {
     int step = hora__set_step(set);
     return step > 1 && hora__set_count(set) >= SHORTEST_RANGE ? step : 0;
 }
 
-/* Whether the set is written as a list of single values. */
+/* Returns whether the set is written as a list of single values: not as *, a step, or with a range. */
 static bool is_listed(hora_cron_field field, uint64_t set)
 {
     return !is_full(field, set) && step_of(set) == 0 && (set & set >> 1 & set >> 2) == 0;
@@ -70,6 +76,7 @@ static void add_range(struct hora__text *out, hora_cron_field field, int first, 
     add_value(out, field, last);
 }
 
+/* Writes a comma before each item but the first. */
 static void add_comma(struct hora__text *out, bool *is_first)
 {
     if (!*is_first)
@@ -129,7 +136,8 @@ static void add_set(struct hora__text *out, hora_cron_field field, uint64_t set,
         add_list(out, field, set, style, &is_first);
 }
 
-/* Writes the fields for second, minute and hour, such that is_interval can be read back. */
+/* Writes the fields for second, minute and hour, such that is_interval can be read back. Only
+ * HORA_DST_ONCE depends on it; otherwise the shortest form will do. */
 static void add_times(struct hora__text *out, const hora_cron *cron, struct style style)
 {
     bool is_exact = cron->dst == HORA_DST_ONCE;
@@ -185,14 +193,15 @@ static void add_special_weekdays(struct hora__text *out, const hora_cron *cron, 
     }
 }
 
+/* Writes weekdays by name, with Sunday as the last day of the week. */
 static void add_weekday_list(struct hora__text *out, uint64_t weekdays, bool *is_first)
 {
     uint64_t from_monday = (weekdays & 0x7e) | (weekdays & 1) << WEEK;
     add_list(out, HORA_CRON_FIELD_WEEKDAY, from_monday, (struct style){0}, is_first);
 }
 
-/* Writes the part of the set that * with a step covers, the largest possible. The set contains the minimum.
- * Returns the rest of the set. */
+/* Writes a step of *, with the smallest distance that covers only values of the set, which must contain
+ * the minimum. Returns the rest of the set. */
 static uint64_t add_starred(struct hora__text *out, uint64_t set, int min, int max, bool *is_first)
 {
     int step = 2;
@@ -205,6 +214,7 @@ static uint64_t add_starred(struct hora__text *out, uint64_t set, int min, int m
     return set & ~hora__set_every(min, max, step);
 }
 
+/* Writes the day field. is_starred: it must start with *. */
 static void add_days(struct hora__text *out, const hora_cron *cron, struct style style, bool is_starred)
 {
     bool is_first = true;
@@ -215,6 +225,7 @@ static void add_days(struct hora__text *out, const hora_cron *cron, struct style
     add_special_days(out, cron, cron->days == 0);
 }
 
+/* Writes the weekday field. is_starred: it must start with *. */
 static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_starred)
 {
     bool is_first = true;
@@ -226,14 +237,16 @@ static void add_weekdays(struct hora__text *out, const hora_cron *cron, bool is_
     add_special_weekdays(out, cron, cron->weekdays == 0);
 }
 
-/* Crontab: both fields are restricted and both must match. One of them contains its minimum then, because it
- * was written with *. */
+/* Returns whether one day field must start with *: in crontab, if both fields are restricted and both must
+ * match. One of them contains its minimum then, because it was written with *. */
 static bool needs_star(const hora_cron *cron)
 {
     return cron->dialect == HORA_CRON_UNIX && !cron->is_either_day && cron->days != HORA__ALL_DAYS &&
            cron->weekdays != HORA__ALL_WEEKDAYS;
 }
 
+/* Writes all fields. If one day field must start with *, that is the day of the month if possible, else
+ * the weekday. If one match is enough, neither may start with *. */
 static void add_expression(struct hora__text *out, const hora_cron *cron)
 {
     assert(!cron->is_reboot);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* normal.c - the normal form of day fields: fields with the same meaning become equal
  *
- * A day field is a union of items: 15, L-3, LW, 15W; FRI, FRIL, FRI#2. Other items may cover an item: L
- * covers 31, FRI covers FRIL. The meaning of a field is known once its days are known in each of the 28 kinds
- * of months (four lengths, seven weekdays for the first day). Normalizing first adds every item that the
- * meaning covers; the result depends on the meaning alone. Then it removes, in a fixed order from the rarest
- * item, every item that the others make redundant. */
+ * A day field is a union of items: 15, L-3, LW, 15W; FRI, FRIL, FRI#2. One item may cover another: FRI covers
+ * FRIL, and L covers 31. The meaning of a field is known once its days are known in each of the 28 kinds of
+ * months (four lengths, seven weekdays for the first day). Normalizing first adds every item that the meaning
+ * covers; the result depends on the meaning alone. Then it removes, in a fixed order from the rarest item,
+ * every item that the others make redundant. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "cron/cron.h"
 
+/* Months have 28 to 31 days, so there are four lengths. */
 enum { LENGTHS = 4, SHORTEST = 28, WEEK = 7 };
 
-/* Adds or removes item `number`, where 0 is the rarest. Returns false if there is no such item. */
+/* Adds or removes item `number` of a day field, where 0 is the rarest. Returns false if there is no item
+ * with that number. */
 typedef bool change_item(hora_cron *cron, int number, bool is_added);
 
+/* Adds or removes one bit of a set. */
 static void change_bit(uint32_t *set, int bit, bool is_added)
 {
     assert(bit >= 0 && bit < 32);
@@ -31,7 +34,7 @@ static void change_bit8(uint8_t *set, int bit, bool is_added)
     *set = (uint8_t)wide;
 }
 
-/* 31W to 1W, LW, L-30 to L, 31 to 1 */
+/* The items of the day field, in this order: 31W to 1W, LW, L-30 to L, 31 to 1. */
 static bool change_day(hora_cron *cron, int number, bool is_added)
 {
     assert(number >= 0);
@@ -46,7 +49,7 @@ static bool change_day(hora_cron *cron, int number, bool is_added)
     return number < 94;
 }
 
-/* for each weekday d: dL, d#5 to d#1, d */
+/* The items of the weekday field, each for all weekdays d: dL, d#5 to d#1, d. */
 static bool change_weekday(hora_cron *cron, int number, bool is_added)
 {
     assert(number >= 0);
@@ -61,7 +64,7 @@ static bool change_weekday(hora_cron *cron, int number, bool is_added)
     return word <= 6;
 }
 
-/* Whether every day of `inner` is a day of `outer`, in every kind of month. */
+/* Returns whether every day of `inner` is a day of `outer`, in every kind of month. */
 static bool is_within(const hora_cron *inner, const hora_cron *outer)
 {
     for (int kind = 0; kind < LENGTHS * WEEK; kind++) {
@@ -73,17 +76,19 @@ static bool is_within(const hora_cron *inner, const hora_cron *outer)
     return true;
 }
 
-/* `field` is an expression with one of the two day fields, the other being *. `empty` is the same without any
- * item. */
+/* Normalizes one day field. `field` is an expression with this field, in which the other day field is *;
+ * `empty` is the same without any item. */
 static void normalize_field(hora_cron *field, const hora_cron *empty, change_item *change)
 {
     const hora_cron meaning = *field;
+    /* First pass: try each item alone, and add those whose days all belong to the field. */
     hora_cron word = *empty;
     for (int i = 0; change(&word, i, true); i++) {
         if (is_within(&word, &meaning))
             (void)change(field, i, true);
         (void)change(&word, i, false);
     }
+    /* Second pass: remove each item whose days the remaining ones still cover. */
     hora_cron less = *field;
     for (int i = 0; change(&less, i, false); i++) {
         if (is_within(&meaning, &less))
@@ -93,7 +98,7 @@ static void normalize_field(hora_cron *field, const hora_cron *empty, change_ite
     }
 }
 
-/* Normalizes the day of the month. */
+/* Normalizes the day-of-month field. */
 static void normalize_days(hora_cron *cron)
 {
     const hora_cron empty = {.weekdays = HORA__ALL_WEEKDAYS};
@@ -109,7 +114,7 @@ static void normalize_days(hora_cron *cron)
     cron->last_working_day = field.last_working_day;
 }
 
-/* Normalizes the weekday. */
+/* Normalizes the weekday field. */
 static void normalize_weekdays(hora_cron *cron)
 {
     const hora_cron empty = {.days = HORA__ALL_DAYS};
@@ -125,8 +130,8 @@ static void normalize_weekdays(hora_cron *cron)
         cron->nth_of[day] = field.nth_of[day];
 }
 
-/* Fields with plain days only are already normal. So are crontab's, unless one of two fields of which one
- * match is enough has all days. */
+/* Fields with plain days only are already normal, so most expressions need no work. A crontab in which a
+ * match of either day field is enough matches every day if one of the fields has all days. */
 void hora__cron_normalize(hora_cron *cron)
 {
     if (cron->before_last != 0 || cron->nearest != 0 || cron->last_working_day)
@@ -140,9 +145,10 @@ void hora__cron_normalize(hora_cron *cron)
     }
 }
 
+/* Copies everything but the count, which other threads may be changing. All other fields are immutable. */
 hora_cron hora__cron_normal(const hora_cron *cron)
 {
-    const size_t constant = offsetof(hora_cron, dialect); /* the fields from here on never change */
+    const size_t constant = offsetof(hora_cron, dialect);
     hora_cron normal;
     hora__atomic_init(&normal.refs, 0);
     memcpy((char *)&normal + constant, (const char *)cron + constant, sizeof normal - constant);
@@ -150,6 +156,7 @@ hora_cron hora__cron_normal(const hora_cron *cron)
     return normal;
 }
 
+/* Returns whether the day fields of two expressions are equal, item by item. */
 static bool equal_days(const hora_cron *a, const hora_cron *b)
 {
     for (int day = 0; day < WEEK; day++)
@@ -160,6 +167,7 @@ static bool equal_days(const hora_cron *a, const hora_cron *b)
            a->weekdays == b->weekdays && a->last_of == b->last_of;
 }
 
+/* is_interval makes a difference only with HORA_DST_ONCE. Normalizing is slow, so it comes last. */
 bool hora_cron_equal(const hora_cron *a, const hora_cron *b)
 {
     if (a == NULL || b == NULL)

@@ -5,7 +5,10 @@
  * fields from left to right, and the parser reports the first mistake with its position. Memory is allocated
  * only after that.
  *
- * Most expressions are correct and take the faster way of quick.c. This parser decides on the rest. */
+ * Most expressions are correct and written in a common way; quick.c reads these faster. This parser decides
+ * about the rest, and its messages are the only ones.
+ *
+ * The read_ functions return 0 or HORA_EINVAL, with the reason written. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -19,10 +22,11 @@
 #include "cron/set.h"
 #include "sys/alloc.h"
 
-/* A value for refuse(): the whole expression instead of one field. */
+/* The field that refuse() gets if a message is about the whole expression. */
 #define WHOLE ((hora_cron_field)0)
 
-/* A part of the expression's text. */
+/* A part of the expression's text, in bytes. Pieces refer to the text instead of copying it, so that
+ * messages can name the position of a mistake. */
 struct piece {
     size_t begin;
     size_t length;
@@ -31,31 +35,40 @@ struct piece {
 /* The state of the parser. */
 struct reading {
     const char *text;
-    hora_cron *cron;    /* the sets read so far */
-    hora_error *reason; /* may be NULL */
+    /* The sets read so far. */
+    hora_cron *cron;
+    /* May be NULL. */
+    hora_error *reason;
 };
 
 /* How a dialect reads an ordinary list item: *, a, a-b, with or without a step. */
 struct item_rules {
-    /* where * with a step starts to count */
+    /* The value at which * with a step starts to count. */
     int star;
-    bool is_open_step; /* a/n is allowed: from a to the maximum */
+    /* a/n is allowed, and means from a to the maximum. */
+    bool is_open_step;
 };
 
 /* The fields of a dialect and the messages about them. */
 struct dialect {
-    hora_cron_field first; /* the first of its fields */
-    int other;             /* number of fields of the other dialect */
+    /* The first of its fields; the last is always the weekday. */
+    hora_cron_field first;
+    /* The number of fields of the other dialect, and the message for an expression with that many. */
+    int other;
     const char *other_why; /* messages for that many, for too few and for too many fields */
+    /* The messages for any other number of fields. */
     const char *few;
     const char *many;
+    /* @reboot is allowed. */
     bool has_reboot;
+    /* Adds the values of one field to the sets. */
     int (*read_field)(const struct reading *reading, hora_cron_field field, struct piece piece);
 };
 
+/* The set of all values from min to max, as a constant expression. */
 #define ALL(min, max) ((UINT64_C(2) << (max)) - (UINT64_C(1) << (min)))
 
-/* Indexed by field. */
+/* Indexed by field. Sunday may be written as 0 or 7, so the values of the weekday field go up to 7. */
 const struct hora__cron_values hora__cron_values[] = {
     [WHOLE] = {"cron", "", 0, 0, 0, NULL},
     [HORA_CRON_FIELD_SECOND] = {"second", "0-59", 0, 59, ALL(0, 59), NULL},
@@ -72,8 +85,10 @@ const struct hora__cron_values hora__cron_values[] = {
  * A message contains the offending piece and the expression around it. Both may be long and hold any bytes,
  * so the message shortens them and writes bytes that are not printable ASCII as \xNN. */
 
+/* How much of the piece and of the expression a message shows, in bytes. */
 enum { PIECE_SHOWN = 32, EXPRESSION_SHOWN = 80 };
 
+/* Adds a byte, escaped if it is not printable ASCII. */
 static void add_byte(struct hora__text *out, char byte)
 {
     static const char digits[] = "0123456789abcdef";
@@ -99,7 +114,8 @@ static void add_piece(struct hora__text *out, const char *text, struct piece pie
         hora__text_add(out, "...");
 }
 
-/* Adds the expression; of a long one, the part around the piece. */
+/* Adds the expression, so that the reader sees the context of a mistake; of a long one, the part around
+ * `position`. */
 static void add_expression(struct hora__text *out, const char *text, size_t position)
 {
     struct piece shown = {0, strlen(text)};
@@ -132,6 +148,7 @@ static int refuse(const struct reading *reading, hora_cron_field field, struct p
     if (reason == NULL)
         return HORA_EINVAL;
     const struct hora__cron_values *values = &hora__cron_values[field];
+    /* Sets code, field and position; the message is written piece by piece below. */
     (void)hora__refuse_at(reason, HORA_EINVAL, piece.begin, piece.length, values->name, "%s", "");
     struct hora__text out = hora__text_begin(reason->message, sizeof reason->message);
     if (field != WHOLE) {
@@ -150,6 +167,7 @@ static int refuse(const struct reading *reading, hora_cron_field field, struct p
 
 /* ---- pieces and items: values, ranges and steps ---- */
 
+/* SUNDAY is 7 while a field is read; add_values turns it into 0. DAYS: the longest month. */
 enum { MONDAY = 1, SUNDAY = 7, DAYS = 31 };
 #define LARGEST_STEP INT64_C(0x7fffffff)
 
@@ -165,6 +183,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Returns whether two texts of this length are equal, ignoring case. */
 static bool is_word(const char *text, const char *word, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -173,13 +192,13 @@ static bool is_word(const char *text, const char *word, size_t length)
     return true;
 }
 
-/* Whether a piece is this text, ignoring case. */
+/* Returns whether a piece is this text, ignoring case. */
 static bool piece_is(const struct reading *reading, struct piece piece, const char *text)
 {
     return piece.length == strlen(text) && is_word(reading->text + piece.begin, text, piece.length);
 }
 
-/* Whether a piece contains one of these bytes. */
+/* Returns whether a piece contains one of these bytes. */
 static bool piece_has_any(const struct reading *reading, struct piece piece, const char *any_of)
 {
     for (size_t i = 0; i < piece.length; i++)
@@ -188,7 +207,7 @@ static bool piece_has_any(const struct reading *reading, struct piece piece, con
     return false;
 }
 
-/* The last byte of a piece in upper case; NUL if the piece is empty. */
+/* Returns the last byte of a piece in upper case; NUL if the piece is empty. */
 static char piece_last(const struct reading *reading, struct piece piece)
 {
     if (piece.length == 0)
@@ -196,6 +215,7 @@ static char piece_last(const struct reading *reading, struct piece piece)
     return capital(reading->text[piece.begin + piece.length - 1]);
 }
 
+/* Returns a piece without blanks at its ends. */
 static struct piece piece_trim(const struct reading *reading, struct piece piece)
 {
     while (piece.length > 0 && is_blank(reading->text[piece.begin])) {
@@ -207,8 +227,8 @@ static struct piece piece_trim(const struct reading *reading, struct piece piece
     return piece;
 }
 
-/* Cuts off the part before the first `separator`, or everything if there is none. Returns whether there was
- * one. */
+/* Splits *rest at the first `separator`: *ret_head is the part before it, *rest the part behind it.
+ * Without a separator, everything is head, and the result is false. ' ' stands for any blank. */
 static bool piece_cut(const struct reading *reading, struct piece *rest, char separator,
                       struct piece *ret_head)
 {
@@ -223,7 +243,8 @@ static bool piece_cut(const struct reading *reading, struct piece *rest, char se
     return found;
 }
 
-/* The value of a piece of digits, at most LARGEST_STEP + 1; -1: the piece is not a number. */
+/* Returns the value of a piece of digits, at most LARGEST_STEP + 1, so that long numbers do not overflow;
+ * -1 if the piece is not a number. */
 static int64_t piece_number(const struct reading *reading, struct piece piece)
 {
     int64_t number = piece.length > 0 ? 0 : -1;
@@ -238,7 +259,8 @@ static int64_t piece_number(const struct reading *reading, struct piece piece)
     return number;
 }
 
-/* Returns the position of a name in the list, from 1; 0: not found. */
+/* Returns the position of a three-letter name in a list, from 1; 0 if it is not in it. `names` may be
+ * NULL. */
 static int number_of_name(const struct reading *reading, const char *names, struct piece piece)
 {
     if (piece.length != 3)
@@ -266,6 +288,7 @@ static int read_value(const struct reading *reading, hora_cron_field field, stru
     return 0;
 }
 
+/* Reads the number behind a slash. */
 static int read_step(const struct reading *reading, hora_cron_field field, struct piece piece, int *ret_step)
 {
     int64_t step = piece_number(reading, piece);
@@ -277,20 +300,23 @@ static int read_step(const struct reading *reading, hora_cron_field field, struc
     return 0;
 }
 
+/* The values of an item before its step: first to last. */
 struct range {
     int first;
     int last;
+    /* Written as one value, without a hyphen. */
     bool is_single;
 };
 
-/* Reads a-b or a. A range of weekdays that starts with 7 starts with 0. */
+/* Reads a-b or a. A range of weekdays that starts with 7 and ends earlier starts with 0, since both are
+ * Sunday. */
 static int read_range(const struct reading *reading, hora_cron_field field, struct piece piece,
                       struct range *ret_range)
 {
     assert(ret_range != NULL);
     struct piece first;
     struct piece last = piece;
-    /* a negative number, not a range without a start */
+    /* A negative number, not a range without a start. */
     if (piece.length > 0 && reading->text[piece.begin] == '-')
         return refuse(reading, field, piece, "is not in %");
     bool is_single = !piece_cut(reading, &last, '-', &first);
@@ -309,14 +335,15 @@ static int read_range(const struct reading *reading, hora_cron_field field, stru
     return 0;
 }
 
-/* An item with *, a range or a step counts time instead of naming times of day. */
+/* Notes that an item of a time field has *, a range or a step: it counts time instead of naming times of
+ * day. */
 static void note_interval(const struct reading *reading, hora_cron_field field)
 {
     if (field <= HORA_CRON_FIELD_HOUR)
         reading->cron->is_interval = true;
 }
 
-/* Adds the values of an ordinary item to *set, with Sunday as 0 or 7. */
+/* Reads an ordinary item and adds its values to *set, with Sunday as 0 or 7. */
 static int read_item(const struct reading *reading, hora_cron_field field, struct piece piece,
                      struct item_rules rules, uint64_t *set)
 {
@@ -373,7 +400,7 @@ static void add_values(hora_cron *cron, hora_cron_field field, uint64_t values)
     }
 }
 
-/* Reads the items of a list one by one. */
+/* Reads the items of a list one by one with read_member. */
 static int read_list(const struct reading *reading, hora_cron_field field, struct piece list,
                      int (*read_member)(const struct reading *reading, hora_cron_field field,
                                         struct piece piece))
@@ -395,19 +422,20 @@ static int read_list(const struct reading *reading, hora_cron_field field, struc
  * scripts, a ? in a list, L-31 and more, #6 and more. 7-7 is Sunday, not every day. Leading zeros are
  * allowed. */
 
+/* Returns a piece without its last byte. */
 static struct piece without_last(struct piece piece)
 {
     assert(piece.length > 0);
     return (struct piece){piece.begin, piece.length - 1};
 }
 
-/* In the day field L and W must be upper case. */
+/* Returns whether a piece is this text, in the same case: in the day field L and W must be upper case. */
 static bool is_exactly(const struct reading *reading, struct piece piece, const char *text)
 {
     return piece.length == strlen(text) && memcmp(reading->text + piece.begin, text, piece.length) == 0;
 }
 
-/* L, LW, L-n, nW. */
+/* Reads an item of the day field with L or W: L, LW, L-n or nW. */
 static int read_special_day(const struct reading *reading, struct piece piece)
 {
     hora_cron *cron = reading->cron;
@@ -415,6 +443,7 @@ static int read_special_day(const struct reading *reading, struct piece piece)
     struct piece rest = piece;
     bool has_hyphen = piece_cut(reading, &rest, '-', &head);
     int64_t before = has_hyphen && is_exactly(reading, head, "L") ? piece_number(reading, rest) : 0;
+    /* -1 for a piece that is no number, which none of the cases below accepts. */
     int64_t near = piece_last(reading, piece) == 'W' ? piece_number(reading, without_last(piece)) : 0;
     if (is_exactly(reading, piece, "L"))
         cron->before_last |= 1;
@@ -429,7 +458,7 @@ static int read_special_day(const struct reading *reading, struct piece piece)
     return 0;
 }
 
-/* dL, d#n. */
+/* Reads an item of the weekday field with L or #: dL or d#n. */
 static int read_special_weekday(const struct reading *reading, struct piece piece)
 {
     hora_cron *cron = reading->cron;
@@ -442,6 +471,7 @@ static int read_special_weekday(const struct reading *reading, struct piece piec
         return refuse(reading, HORA_CRON_FIELD_WEEKDAY, piece,
                       "lacks the day before it, % (as in FRIL, MON#2)");
     int value;
+    /* Replaces the message of read_value by one that fits a special day. */
     if (read_value(reading, HORA_CRON_FIELD_WEEKDAY, day, &value) < 0)
         return refuse(reading, HORA_CRON_FIELD_WEEKDAY, day, "is no single day: %");
     assert(value >= 0 && value <= 7);
@@ -458,7 +488,7 @@ static int read_special_weekday(const struct reading *reading, struct piece piec
     return 0;
 }
 
-/* Reads one list item of the Spring dialect. */
+/* Reads one list item of the Spring dialect. * with a step counts weekdays from Monday, as in Spring. */
 static int read_spring_member(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     bool is_day_field = field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY;
@@ -482,6 +512,7 @@ static int read_spring_member(const struct reading *reading, hora_cron_field fie
     return error;
 }
 
+/* Reads one field of the Spring dialect. ? is allowed for an entire day field, and means all days. */
 static int read_spring_field(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     bool is_question = piece_is(reading, piece, "?");
@@ -508,7 +539,7 @@ static const struct dialect spring = {
  * A day field is restricted unless its text starts with *. So 1-31 is restricted, and every second day
  * written as a step of * is not. If both fields are restricted, one match is enough. */
 
-/* Reads one list item of a crontab. */
+/* Reads one list item of a crontab, which has no special days. */
 static int read_unix_member(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     if ((field == HORA_CRON_FIELD_DAY && piece_has_any(reading, piece, "?LW#")) ||
@@ -523,6 +554,8 @@ static int read_unix_member(const struct reading *reading, hora_cron_field field
     return error;
 }
 
+/* Reads one field of a crontab. The day field is read before the weekday field, so is_either_day is final
+ * after the latter. */
 static int read_unix_field(const struct reading *reading, hora_cron_field field, struct piece piece)
 {
     bool is_restricted = reading->text[piece.begin] != '*';
@@ -547,7 +580,7 @@ static const struct dialect crontab = {
 
 static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole);
 
-/* A macro stands for an expression of six fields. Crontab's lacks the first. */
+/* A macro stands for an expression of six fields. For crontab, the first one is left out. */
 static const struct {
     const char *name;
     const char *six_fields;
@@ -557,6 +590,7 @@ static const struct {
     {"@hourly", "0 0 * * * *"},
 };
 
+/* Returns the six fields of a macro; NULL if there is no such macro. */
 static const char *fields_of_macro(const struct reading *reading, struct piece name)
 {
     for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
@@ -565,7 +599,8 @@ static const char *fields_of_macro(const struct reading *reading, struct piece n
     return NULL;
 }
 
-/* Reads @daily and the like: parses the fields that the macro stands for. */
+/* Reads an expression that starts with @: parses the fields that the macro stands for. These are correct,
+ * so a message never refers to their text. */
 static int read_macro(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
     assert(reading->text[whole.begin] == '@');
@@ -584,11 +619,13 @@ static int read_macro(const struct reading *reading, const struct dialect *diale
     reading->cron->is_reboot = is_reboot;
     if (is_reboot)
         return 0;
+    /* Two bytes: the field for seconds and the blank behind it. */
     fields += dialect->first == HORA_CRON_FIELD_SECOND ? 0 : 2;
     struct reading macro = {fields, reading->cron, reading->reason};
     return read_fields(&macro, dialect, (struct piece){0, strlen(fields)});
 }
 
+/* Cuts the next field off *rest, together with the blanks behind it. */
 static struct piece next_field(const struct reading *reading, struct piece *rest)
 {
     assert(rest->length > 0);
@@ -598,8 +635,8 @@ static struct piece next_field(const struct reading *reading, struct piece *rest
     return field;
 }
 
-/* Checks the number of fields. If there are too many, the error covers the text from the first surplus field
- * on. */
+/* Checks the number of fields. If there are too many, the error covers the text from the first surplus
+ * field on. An expression of the other dialect gets a message of its own. */
 static int check_count(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
     int needed = HORA_CRON_FIELD_WEEKDAY - (int)dialect->first + 1;
@@ -613,11 +650,13 @@ static int check_count(const struct reading *reading, const struct dialect *dial
     }
     if (count == needed)
         return 0;
-    if (count == dialect->other) /* the first field is missing or surplus */
+    /* The position of the error is the start, where the first field is missing or surplus. */
+    if (count == dialect->other)
         return refuse(reading, WHOLE, (struct piece){whole.begin, 0}, dialect->other_why);
     return refuse(reading, WHOLE, extra, count > needed ? dialect->many : dialect->few);
 }
 
+/* Checks the number of fields and reads each of them. */
 static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole)
 {
     assert(dialect->read_field != NULL);
@@ -627,6 +666,7 @@ static int read_fields(const struct reading *reading, const struct dialect *dial
     return error;
 }
 
+/* Reads the whole text, without blanks at its ends. */
 static int read_expression(const struct reading *reading, const struct dialect *dialect)
 {
     struct piece whole = piece_trim(reading, (struct piece){0, strlen(reading->text)});
@@ -637,6 +677,7 @@ static int read_expression(const struct reading *reading, const struct dialect *
     return read_fields(reading, dialect, whole);
 }
 
+/* A crontab has no seconds; its times are at second 0. */
 int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason)
 {
     assert(text != NULL && draft->minutes == 0);
@@ -646,7 +687,7 @@ int hora__cron_read(const char *text, hora_cron *draft, hora_error *reason)
     return read_expression(&reading, is_unix ? &crontab : &spring);
 }
 
-/* C1 and C2 of cron.h. */
+/* Asserts C1 of cron.h, and that no set has bits outside its range. */
 static void check_sets(const hora_cron *cron)
 {
     assert(cron->is_reboot ||
@@ -673,6 +714,7 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
         return refuse(&reading, WHOLE, nothing, "the options are none that hora knows");
     draft.dialect = own.dialect;
     draft.dst = own.dst;
+    /* The quick parser may have changed the draft before it gave up, so start anew. */
     if (!hora__cron_quick(text, &draft)) {
         draft = (hora_cron){.dialect = own.dialect, .dst = own.dst};
         int error = hora__cron_read(text, &draft, reason);
@@ -696,10 +738,11 @@ hora_cron *hora_cron_ref(hora_cron *cron)
     return cron;
 }
 
+/* With one reference left, no other thread can add one, so the load alone decides and saves the addition. */
 hora_cron *hora_cron_unref(hora_cron *cron)
 {
     if (cron != NULL && (hora__atomic_load(&cron->refs) == 1 || hora__atomic_add(&cron->refs, -1) == 1))
-        hora__free(cron); /* with one reference left, no other thread can add one */
+        hora__free(cron);
     return NULL;
 }
 

@@ -3,20 +3,26 @@
  *
  * It reads the text once from left to right and keeps nothing for error messages. Anything unexpected, such
  * as a macro, a three-digit number or a mistake, makes it give up, and parse.c decides. So it must accept
- * nothing that parse.c refuses, and must agree with parse.c on the meaning. Tests compare the two. */
+ * nothing that parse.c refuses, and must agree with parse.c on the meaning. Tests compare the two.
+ *
+ * The read_ functions that return a bool return false to give up; those that return a number, GIVES_UP. */
 #include <assert.h>
 
 #include "base/text.h"
 #include "cron/cron.h"
 #include "cron/set.h"
 
+/* SUNDAY is 7 while the fields are read; finish() turns it into 0. */
 enum { SUNDAY = 7, GIVES_UP = -1, FIELDS = HORA_CRON_FIELD_WEEKDAY + 1 };
 
+/* Three letters as one number. */
 #define NAME(a, b, c) ((a) << 16 | (b) << 8 | (c))
 
 /* The state of the parser. */
 struct quick {
+    /* The next byte to read. */
     const char *at;
+    /* Receives the special days at once, and the sets in finish(). */
     hora_cron *cron;
     bool is_unix;
 };
@@ -26,17 +32,19 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* Returns whether a byte ends a field. */
 static bool is_end_of_field(char c)
 {
     return is_blank(c) || c == '\0';
 }
 
+/* Returns whether a byte ends an item of a list. */
 static bool is_end_of_item(char c)
 {
     return is_end_of_field(c) || c == ',';
 }
 
-/* Reads one or two digits. */
+/* Reads one or two digits. Gives up on three. */
 static int read_number(struct quick *quick)
 {
     const char *at = quick->at;
@@ -51,12 +59,13 @@ static int read_number(struct quick *quick)
     return hora__is_digit(at[2]) ? GIVES_UP : number * 10 + (at[1] - '0');
 }
 
+/* An element of a hash table of names. */
 struct name {
     int letters;
     int number;
 };
 
-/* The slot of a name in its table; no two names share one. */
+/* The slot of a name in its table, from its second and third letter. No two names of a table share one. */
 #define SLOT(b, c)            (((b) + 17 * (c)) & 31)
 #define ENTRY(a, b, c, value) [SLOT(b, c)] = {NAME(a, b, c), (value)}
 
@@ -71,13 +80,14 @@ static const struct name weekdays[32] = {
     ENTRY('f', 'r', 'i', 5), ENTRY('s', 'a', 't', 6), ENTRY('s', 'u', 'n', SUNDAY),
 };
 
-/* This bit makes a letter lower case, and turns nothing else into a lower-case letter. */
+/* Returns a byte with the bit set that makes a letter lower case. It turns nothing else into a lower-case
+ * letter. */
 static int lower(char c)
 {
     return (unsigned char)c | 0x20;
 }
 
-/* Reads a three-letter name. */
+/* Reads a three-letter name of a month or weekday. The check for NUL keeps the reader inside the text. */
 static int read_name(struct quick *quick, hora_cron_field field)
 {
     const char *at = quick->at;
@@ -89,6 +99,7 @@ static int read_name(struct quick *quick, hora_cron_field field)
     return name->letters == NAME(lower(at[0]), b, c) ? name->number : GIVES_UP;
 }
 
+/* Reads one value, a number or a name, and checks its range. */
 static int read_value(struct quick *quick, hora_cron_field field)
 {
     int value = hora__is_digit(*quick->at) ? read_number(quick) : read_name(quick, field);
@@ -117,7 +128,8 @@ static bool read_last_day(struct quick *quick)
     return true;
 }
 
-/* Reads a suffix of a day: nW, dL, d#n. Returns whether there was one; *ret_ok: and it is correct. */
+/* Reads the suffix of a special day: the W of nW, the L of dL, the #n of d#n. Returns whether there was
+ * one; *ret_ok tells whether it is correct. */
 static bool read_special(struct quick *quick, hora_cron_field field, int value, bool *ret_ok)
 {
     hora_cron *cron = quick->cron;
@@ -141,7 +153,8 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
     return true;
 }
 
-/* Reads the optional step behind a, a-b or *, and adds the values to *set. */
+/* Reads the optional step behind a, a-b or *, and adds the values to *set. A step behind a single value
+ * goes up to the maximum; crontab does not have that. */
 static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single,
                       uint64_t *set)
 {
@@ -158,6 +171,7 @@ static bool read_step(struct quick *quick, hora_cron_field field, int first, int
     return true;
 }
 
+/* Reads * and its optional step. In the Spring dialect, weekdays count from Monday. */
 static bool read_star(struct quick *quick, hora_cron_field field, uint64_t *set)
 {
     assert(*quick->at == '*');
@@ -187,6 +201,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
     if (*quick->at == '-') {
         quick->at++;
         last = read_value(quick, field);
+        /* 7-3 means 0-3. GIVES_UP is less than any value, so the next test catches it as well. */
         if (field == HORA_CRON_FIELD_WEEKDAY && first == SUNDAY && last < SUNDAY)
             first = 0;
         if (last < first)
@@ -197,7 +212,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
     return read_step(quick, field, first, last, is_single, set);
 }
 
-/* Reads all items; *set is the union of the ordinary ones. */
+/* Reads all items of a field; *set becomes the union of the ordinary ones. */
 static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
 {
     for (;;) {
@@ -209,7 +224,7 @@ static bool read_list(struct quick *quick, hora_cron_field field, uint64_t *set,
     }
 }
 
-/* Whether the field is ? alone. */
+/* Returns whether the field is ? alone. */
 static bool is_question(const struct quick *quick, hora_cron_field field)
 {
     return *quick->at == '?' && !quick->is_unix &&
@@ -217,7 +232,8 @@ static bool is_question(const struct quick *quick, hora_cron_field field)
            is_end_of_field(quick->at[1]);
 }
 
-/* Reads the most common fields: * alone, or a number alone. Reads nothing if the field is something else. */
+/* Reads the most common fields: * alone, or a number alone. Returns false, having read nothing, if the
+ * field is something else. */
 static bool read_common(struct quick *quick, const struct hora__cron_values *values, uint64_t *set,
                         bool *counts)
 {
@@ -241,6 +257,7 @@ static bool read_common(struct quick *quick, const struct hora__cron_values *val
     return true;
 }
 
+/* Reads one field. Sets *counts if an item has a *, a range or a step. */
 static bool read_field(struct quick *quick, hora_cron_field field, uint64_t *set, bool *counts)
 {
     const struct hora__cron_values *values = &hora__cron_values[field];
@@ -253,6 +270,7 @@ static bool read_field(struct quick *quick, hora_cron_field field, uint64_t *set
     return true;
 }
 
+/* Skips the blanks between fields. A missing field is found when its first value cannot be read. */
 static void skip_blanks(struct quick *quick)
 {
     while (is_blank(*quick->at))
@@ -273,6 +291,7 @@ static void finish(hora_cron *cron, const uint64_t sets[FIELDS], bool is_interva
     cron->is_either_day = is_either_day;
 }
 
+/* A crontab matches either day field unless one of them starts with *. */
 bool hora__cron_quick(const char *text, hora_cron *cron)
 {
     assert(text != NULL);
@@ -290,6 +309,7 @@ bool hora__cron_quick(const char *text, hora_cron *cron)
         is_interval |= counts && field <= HORA_CRON_FIELD_HOUR;
         skip_blanks(&quick);
     }
+    /* More than the needed fields. */
     if (*quick.at != '\0')
         return false;
     finish(cron, sets, is_interval, is_either_day);

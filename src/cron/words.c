@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.c - a cron expression in words */
+/* words.c - a cron expression in words
+ *
+ * hora_cron_describe writes one phrase for the times of day and one for the dates. The text should read as if
+ * a person had written it, so there are many forms; the comments give examples of each. Every form is
+ * complete: it leaves no time out.
+ *
+ * The add_ functions append to `out`. The sets are in normal form (normal.c), so expressions with the same
+ * meaning get the same text. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -9,15 +16,22 @@
 #include "cron/cron.h"
 #include "cron/set.h"
 
+/* FEW_TIMES: up to this many times of day are always listed one by one. SOME_TIMES: up to this many,
+ * unless they have a pattern. FEW_SPANS: up to this many spans of hours are listed. PATTERN: the least
+ * number of values that make a pattern. MONDAY_TO_FRIDAY: a set of weekdays. */
 enum { FEW_TIMES = 3, SOME_TIMES = 6, FEW_SPANS = 3, PATTERN = 3, WEEK = 7, MONDAY_TO_FRIDAY = 0x3e };
 
-/* Writes lists like "1, 3 and 5": call add_separator before each member. */
+/* Writes lists like "1, 3 and 5". The caller calls add_separator before each member. */
 struct enumeration {
-    int count;        /* number of members */
-    int begun;        /* members so far */
-    const char *last; /* the last separator: " and " */
+    /* The number of members. */
+    int count;
+    /* The members so far. */
+    int begun;
+    /* The last separator, for example " and ". */
+    const char *last;
 };
 
+/* Writes what stands between the previous member and the next one. */
 static void add_separator(struct hora__text *out, struct enumeration *enumeration)
 {
     assert(enumeration->begun < enumeration->count);
@@ -34,7 +48,7 @@ static void add_separator(struct hora__text *out, struct enumeration *enumeratio
  *   minutes, then hours            every 15 minutes between 09:00 and 17:59
  *   seconds, minutes, then hours   every 10 seconds of minute 5 past every hour */
 
-/* The pattern of a field's values. */
+/* The pattern of the values of a field. */
 enum shape {
     ALL,
     EVEN,   /* the same distance everywhere, also from the last to the first of the next round: "every n" */
@@ -43,10 +57,11 @@ enum shape {
     LIST,
 };
 
+/* What a time field counts. */
 struct unit {
-    const char *name;
-    const char *names;
-    int count; /* number of its values, from 0 */
+    const char *name;  /* singular */
+    const char *names; /* plural */
+    int count;         /* number of its values, which start at 0 */
 };
 
 static const struct unit units[] = {
@@ -55,7 +70,8 @@ static const struct unit units[] = {
     [HORA_CRON_FIELD_HOUR] = {"hour", "hours", 24},
 };
 
-/* Classifies the values of a field. */
+/* Classifies the values of a time field. Two values at half the range, such as minutes 0 and 30, are EVEN
+ * only if they start at 0; "at minutes 15 and 45" reads better than a pattern. */
 static enum shape shape_of(hora_cron_field field, uint64_t set)
 {
     assert(field <= HORA_CRON_FIELD_HOUR && set != 0);
@@ -77,6 +93,7 @@ static void add_number(struct hora__text *out, int number)
     hora__text_add_number(out, (uint64_t)number, 1);
 }
 
+/* Writes "1, 3 and 5". */
 static void add_numbers(struct hora__text *out, uint64_t set)
 {
     struct enumeration members = {hora__set_count(set), 0, " and "};
@@ -86,7 +103,7 @@ static void add_numbers(struct hora__text *out, uint64_t set)
     }
 }
 
-/* "every minute", "every 15 minutes" */
+/* Writes "every minute", "every 15 minutes". */
 static void add_every(struct hora__text *out, const struct unit *unit, int step)
 {
     assert(step > 0);
@@ -98,7 +115,8 @@ static void add_every(struct hora__text *out, const struct unit *unit, int step)
     hora__text_add(out, step > 1 ? unit->names : unit->name);
 }
 
-/* "every 7 minutes from minute 0 to 56"; a pattern that never ends is written without its end */
+/* Writes "every 7 minutes from minute 0 to 56". The start is left out if it is 0 and the pattern is even, the end
+ * if the pattern continues into the next round. */
 static void add_pattern(struct hora__text *out, hora_cron_field field, uint64_t set, enum shape shape)
 {
     const struct unit *unit = &units[field];
@@ -115,7 +133,7 @@ static void add_pattern(struct hora__text *out, hora_cron_field field, uint64_t 
     }
 }
 
-/* "minute 5", "minutes 5 and 20" */
+/* Writes "minute 5", "minutes 5 and 20". */
 static void add_members(struct hora__text *out, hora_cron_field field, uint64_t set)
 {
     assert(set != 0);
@@ -124,15 +142,17 @@ static void add_members(struct hora__text *out, hora_cron_field field, uint64_t 
     add_numbers(out, set);
 }
 
+/* Returns whether the values can be written as "every n". */
 static bool has_pattern(enum shape shape)
 {
     return shape == ALL || shape == EVEN || shape == STEPS;
 }
 
-/* "9 to 17 o'clock", "every 2 hours from 1 to 23 o'clock", "1, 3 and 5 o'clock" */
+/* Writes "9 to 17 o'clock", "every 2 hours from 1 to 23 o'clock", "1, 3 and 5 o'clock". */
 static void add_hour_field(struct hora__text *out, uint64_t set, enum shape shape)
 {
     int step = hora__set_step(set);
+    /* Few hours, or hours without a pattern, are listed one by one. */
     bool is_named = !has_pattern(shape) || (step > 1 && hora__set_count(set) <= FEW_TIMES);
     if (is_named) {
         add_numbers(out, set);
@@ -148,10 +168,11 @@ static void add_hour_field(struct hora__text *out, uint64_t set, enum shape shap
     hora__text_add(out, " o'clock");
 }
 
-/* One of the three fields alone: "every 15 minutes", "1, 3 and 5 o'clock". */
+/* Writes one of the three time fields alone: "every 15 minutes", "1, 3 and 5 o'clock". */
 static void add_time_field(struct hora__text *out, hora_cron_field field, uint64_t set)
 {
     enum shape shape = shape_of(field, set);
+    /* No first or last value has to be named. */
     bool is_ever = shape == ALL || (shape == EVEN && hora__set_has(set, 0));
     if (field == HORA_CRON_FIELD_HOUR && !is_ever)
         add_hour_field(out, set, shape);
@@ -174,17 +195,19 @@ static void add_clock(struct hora__text *out, int hour, int minute, int second, 
     }
 }
 
+/* Returns whether the only second is 0, so that times are written without seconds. */
 static bool is_on_the_minute(const hora_cron *cron)
 {
     return cron->seconds == 1;
 }
 
+/* Returns the number of matching times of a day. */
 static int count_times(const hora_cron *cron)
 {
     return hora__set_count(cron->hours) * hora__set_count(cron->minutes) * hora__set_count(cron->seconds);
 }
 
-/* "at 09:00, 12:00 and 18:00" */
+/* Writes "at 09:00, 12:00 and 18:00": each combination of hour, minute and second. */
 static void add_all_times(struct hora__text *out, const hora_cron *cron)
 {
     struct enumeration times = {count_times(cron), 0, " and "};
@@ -198,13 +221,14 @@ static void add_all_times(struct hora__text *out, const hora_cron *cron)
             }
 }
 
-/* "every 2 hours from 09:05 to 17:05": one minute and second of many hours at the same distance */
+/* Writes "every 2 hours from 09:05 to 17:05": one minute and second of many hours at the same distance. */
 static void add_hour_pattern(struct hora__text *out, const hora_cron *cron, enum shape hours)
 {
     int minute = hora__set_first(cron->minutes);
     int second = hora__set_first(cron->seconds);
     bool is_round = minute == 0 && second == 0;
     add_every(out, &units[HORA_CRON_FIELD_HOUR], hora__set_step(cron->hours));
+    /* "every 2 hours" alone means from midnight on. */
     if (hours != STEPS && is_round && hora__set_has(cron->hours, 0))
         return;
     hora__text_add(out, " from ");
@@ -215,12 +239,13 @@ static void add_hour_pattern(struct hora__text *out, const hora_cron *cron, enum
     add_clock(out, hora__set_last(cron->hours), minute, second, !is_on_the_minute(cron));
 }
 
+/* Returns the number of runs of neighbouring hours: each hour whose predecessor is missing starts one. */
 static int count_spans(uint32_t hours)
 {
     return hora__set_count(hours & ~(hours << 1));
 }
 
-/* "between 09:00 and 12:59 and between 14:00 and 17:59" */
+/* Writes "between 09:00 and 12:59 and between 14:00 and 17:59". */
 static void add_spans(struct hora__text *out, uint64_t hours)
 {
     assert(hours != 0);
@@ -237,7 +262,8 @@ static void add_spans(struct hora__text *out, uint64_t hours)
     }
 }
 
-/* "every 2nd hour from 09:00 to 17:00" */
+/* Writes "every 2nd hour from 09:00 to 17:00": the hours of minutes that were named before. The start is left out
+ * if it is midnight and the pattern even, the end if the pattern continues into the next day. */
 static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape shape)
 {
     assert(hora__set_step(hours) > 1);
@@ -254,12 +280,14 @@ static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape sha
     add_clock(out, hora__set_last(hours), 0, 0, false);
 }
 
-/* The hours of the minutes written before: " between 09:00 and 17:59", or " past every hour". */
+/* Writes the hours after a phrase for the minutes: " between 09:00 and 17:59", or " past every hour".
+ * is_past: the minutes are named by number, so "past" has to follow. */
 static void add_hours(struct hora__text *out, uint32_t hours, bool is_past)
 {
     enum shape shape = shape_of(HORA_CRON_FIELD_HOUR, hours);
     int spans = count_spans(hours);
-    bool is_apart = spans == hora__set_count(hours); /* no two hours are neighbours */
+    /* No two hours are neighbours. */
+    bool is_apart = spans == hora__set_count(hours);
     if (shape == ALL) {
         hora__text_add(out, is_past ? " past every hour" : "");
     } else if (is_apart && has_pattern(shape) && spans > FEW_SPANS) {
@@ -275,11 +303,12 @@ static void add_hours(struct hora__text *out, uint32_t hours, bool is_past)
     }
 }
 
-/* The seconds are those of whole minutes. */
+/* Writes minutes and hours of an expression whose only second is 0. */
 static void add_minutes(struct hora__text *out, const hora_cron *cron)
 {
     enum shape shape = shape_of(HORA_CRON_FIELD_MINUTE, cron->minutes);
-    if (shape == STEPS && hora__set_count(cron->hours) == 1) { /* "every 5 minutes from 09:05 to 09:20" */
+    /* "every 5 minutes from 09:05 to 09:20" */
+    if (shape == STEPS && hora__set_count(cron->hours) == 1) {
         int hour = hora__set_first(cron->hours);
         add_every(out, &units[HORA_CRON_FIELD_MINUTE], hora__set_step(cron->minutes));
         hora__text_add(out, " from ");
@@ -297,7 +326,7 @@ static void add_minutes(struct hora__text *out, const hora_cron *cron)
     add_hours(out, cron->hours, shape != ALL && shape != EVEN);
 }
 
-/* The minutes of the seconds written before: " of every 15th minute", " of minutes 5 and 20". */
+/* Writes the minutes after a phrase for the seconds: " of every 15th minute", " of minutes 5 and 20". */
 static void add_minutes_of_seconds(struct hora__text *out, const hora_cron *cron, enum shape minutes)
 {
     hora__text_add(out, " of ");
@@ -315,6 +344,7 @@ static void add_minutes_of_seconds(struct hora__text *out, const hora_cron *cron
     }
 }
 
+/* Writes seconds, minutes and hours, for example "every 10 seconds of minute 5 past every hour". */
 static void add_seconds(struct hora__text *out, const hora_cron *cron)
 {
     enum shape seconds = shape_of(HORA_CRON_FIELD_SECOND, cron->seconds);
@@ -332,13 +362,14 @@ static void add_seconds(struct hora__text *out, const hora_cron *cron)
     add_hours(out, cron->hours, minutes != ALL && (minutes != EVEN || !hora__set_has(cron->minutes, 0)));
 }
 
-/* "every 15 minutes between 09:00 and 17:59", "at 03:00". Returns whether the text only names times of a day,
- * so that the days must follow. */
+/* Writes the times of day: "every 15 minutes between 09:00 and 17:59", "at 03:00". Returns whether the
+ * text only names times of a day, so that the days must follow even if they are all days. */
 static bool add_times(struct hora__text *out, const hora_cron *cron)
 {
     enum shape hours = shape_of(HORA_CRON_FIELD_HOUR, cron->hours);
     bool is_once_an_hour = hora__set_count(cron->minutes) == 1 && hora__set_count(cron->seconds) == 1;
     bool is_round = cron->minutes == 1 && is_on_the_minute(cron);
+    /* The forms in order of preference; see the list above. */
     if (count_times(cron) <= FEW_TIMES) {
         add_all_times(out, cron);
         return true;
@@ -347,6 +378,7 @@ static bool add_times(struct hora__text *out, const hora_cron *cron)
         add_hour_pattern(out, cron, hours);
         return false;
     }
+    /* A pattern within one hour reads better than a list: "every 10 minutes between 09:00 and 09:59". */
     bool is_regular =
         hora__set_count(cron->hours) == 1 && (has_pattern(shape_of(HORA_CRON_FIELD_MINUTE, cron->minutes)) ||
                                               has_pattern(shape_of(HORA_CRON_FIELD_SECOND, cron->seconds)));
@@ -365,6 +397,7 @@ static bool add_times(struct hora__text *out, const hora_cron *cron)
  *
  * "Weekday" in the text always means Monday to Friday, as in LW. */
 
+/* Indexed by number; day_names has Sunday both as 0 and as 7, nth_names those of d#n. */
 static const char *const month_names[] = {"",        "January",  "February", "March",  "April",
                                           "May",     "June",     "July",     "August", "September",
                                           "October", "November", "December"};
@@ -372,15 +405,16 @@ static const char *const day_names[] = {"Sunday",   "Monday", "Tuesday",  "Wedne
                                         "Thursday", "Friday", "Saturday", "Sunday"};
 static const char *const nth_names[] = {"", "first ", "second ", "third ", "fourth ", "fifth "};
 
-/* Days of the month. */
+/* Days of the month: "the 1st", "the last weekday". */
 
+/* Returns the number of members of the list of days. is_pattern: all plain days are one member. */
 static int count_day_words(const hora_cron *cron, bool is_pattern)
 {
     return (is_pattern ? 1 : hora__set_count(cron->days)) + hora__set_count(cron->before_last) +
            hora__set_count(cron->nearest) + (cron->last_working_day ? 1 : 0);
 }
 
-/* "the 1st to 7th", "every 2nd day from the 1st to the 31st" */
+/* Writes "the 1st to 7th", "every 2nd day from the 1st to the 31st". */
 static void add_day_pattern(struct hora__text *out, const hora_cron *cron)
 {
     assert(hora__set_step(cron->days) > 0);
@@ -396,6 +430,7 @@ static void add_day_pattern(struct hora__text *out, const hora_cron *cron)
     hora__text_add_ordinal(out, hora__set_last(cron->days));
 }
 
+/* Writes "the 1st, 15th and 20th". If special days follow, each member gets its own "the". */
 static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool is_pattern,
                            struct enumeration *words)
 {
@@ -405,6 +440,7 @@ static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool i
         return;
     }
     for (uint32_t rest = cron->days; rest != 0; rest &= rest - 1) {
+        /* Special days follow, and each of them starts with "the". */
         bool is_mixed = words->count > hora__set_count(cron->days);
         add_separator(out, words);
         hora__text_add(out, words->begun == 1 || is_mixed ? "the " : "");
@@ -412,6 +448,7 @@ static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool i
     }
 }
 
+/* Writes "the last day", "the 3rd day before the last", "the last weekday", "the weekday nearest to the 15th". */
 static void add_special_days(struct hora__text *out, const hora_cron *cron, struct enumeration *words)
 {
     for (uint32_t rest = cron->before_last; rest != 0; rest &= rest - 1) {
@@ -436,6 +473,7 @@ static void add_special_days(struct hora__text *out, const hora_cron *cron, stru
     }
 }
 
+/* Writes the day of the month: "every day", "the 1st and the last day". */
 static void add_days(struct hora__text *out, const hora_cron *cron)
 {
     if (cron->days == HORA__ALL_DAYS) {
@@ -448,13 +486,15 @@ static void add_days(struct hora__text *out, const hora_cron *cron)
     add_special_days(out, cron, &words);
 }
 
-/* Months. */
+/* Months: "June", "March to May". */
 
+/* Returns whether the months are an unbroken run of three or more. */
 static bool is_month_span(const hora_cron *cron)
 {
     return hora__set_count(cron->months) >= PATTERN && hora__set_step(cron->months) == 1;
 }
 
+/* Writes "every month", "March to May", "January and July". */
 static void add_month_names(struct hora__text *out, const hora_cron *cron)
 {
     if (cron->months == HORA__ALL_MONTHS) {
@@ -472,7 +512,7 @@ static void add_month_names(struct hora__text *out, const hora_cron *cron)
     }
 }
 
-/* Follows "of" or "in". */
+/* Writes the months after "of" or "in": "the month", "the months from March to May", "June". */
 static void add_which_months(struct hora__text *out, const hora_cron *cron)
 {
     if (cron->months == HORA__ALL_MONTHS) {
@@ -483,8 +523,9 @@ static void add_which_months(struct hora__text *out, const hora_cron *cron)
     add_month_names(out, cron);
 }
 
-/* Weekdays. */
+/* Weekdays: "Monday to Friday", "the last Friday". */
 
+/* Returns the number of members of the list of weekdays. */
 static int count_weekday_words(const hora_cron *cron)
 {
     int count = hora__set_count(cron->weekdays) + hora__set_count(cron->last_of);
@@ -493,7 +534,8 @@ static int count_weekday_words(const hora_cron *cron)
     return count;
 }
 
-/* Each plain day with `before` or `after` around its name, then the special ones. */
+/* Writes a list of weekdays: plain ones first, with `before` in front of the first name and `after` behind
+ * each, then "the second Monday", "the last Friday". `last` is the last separator. */
 static void add_weekday_words(struct hora__text *out, const hora_cron *cron, const char *before,
                               const char *after, const char *last)
 {
@@ -521,7 +563,8 @@ static void add_weekday_words(struct hora__text *out, const hora_cron *cron, con
     }
 }
 
-/* "Monday to Friday": weekdays without a gap; Sunday is the last day of the week. */
+/* Writes `before` and "Monday to Friday" if the weekdays are an unbroken run of three or more; Sunday is
+ * the last day of the week. Returns false, having written nothing, if they are not. */
 static bool add_weekday_span(struct hora__text *out, const hora_cron *cron, const char *before)
 {
     uint64_t days = (cron->weekdays & 0x7eu) | (cron->weekdays & 1u) << WEEK;
@@ -534,6 +577,7 @@ static bool add_weekday_span(struct hora__text *out, const hora_cron *cron, cons
     return true;
 }
 
+/* Writes the weekday field alone: "every day", "Monday to Friday", "Monday and the last Friday". */
 static void add_weekdays(struct hora__text *out, const hora_cron *cron)
 {
     if (cron->weekdays == HORA__ALL_WEEKDAYS)
@@ -542,22 +586,23 @@ static void add_weekdays(struct hora__text *out, const hora_cron *cron)
         add_weekday_words(out, cron, "", "", " and ");
 }
 
-/* All of them. */
+/* Dates: days, months and weekdays together. */
 
+/* Writes " of June", ", in the months from March to May". */
 static void add_months(struct hora__text *out, const hora_cron *cron, const char *before)
 {
     hora__text_add(out, before);
     add_which_months(out, cron);
 }
 
-/* " on the 13th" */
+/* Writes " on the 13th". */
 static void add_on_days(struct hora__text *out, const hora_cron *cron)
 {
     hora__text_add(out, " on ");
     add_days(out, cron);
 }
 
-/* " on Fridays", ", Monday to Friday" */
+/* Writes " on Fridays", ", Monday to Friday". */
 static void add_on_weekdays(struct hora__text *out, const hora_cron *cron)
 {
     if (add_weekday_span(out, cron, cron->is_either_day ? " from " : ", "))
@@ -566,7 +611,7 @@ static void add_on_weekdays(struct hora__text *out, const hora_cron *cron)
     add_weekday_words(out, cron, "", "s", " and ");
 }
 
-/* ", if that is a Friday" */
+/* Writes a condition after the day of the month: ", if that is a Friday". */
 static void add_condition(struct hora__text *out, const hora_cron *cron)
 {
     hora__text_add(out, ", if that is ");
@@ -576,12 +621,15 @@ static void add_condition(struct hora__text *out, const hora_cron *cron)
         add_weekday_words(out, cron, "a ", "", " or ");
 }
 
-/* " on the last weekday of the month", " on Mondays in June", nothing for all days. */
+/* Writes the dates: " on the last weekday of the month", " on Mondays in June". Days that are all days are
+ * written as " every day" after names_times, and not at all otherwise. */
 static void add_dates(struct hora__text *out, const hora_cron *cron, bool names_times)
 {
     bool is_any_day = cron->days == HORA__ALL_DAYS;
     bool is_any_weekday = cron->weekdays == HORA__ALL_WEEKDAYS;
     bool is_any_month = cron->months == HORA__ALL_MONTHS;
+    /* The either-day rule of crontab joins both fields with "or"; all other expressions with a day of the
+     * month add the weekday as a condition. */
     if (is_any_day && is_any_weekday) {
         hora__text_add(out, names_times ? " every day" : "");
     } else if (cron->is_either_day) {
