@@ -111,6 +111,7 @@ static void add_step(struct hora__text *out, hora_cron_field field, uint64_t set
     int first = hora__set_first(set);
     int last = hora__set_last(set);
     int step = step_of(set);
+    /* The next step would exceed the maximum, so the end need not be written. */
     bool is_open = last + step > values->max;
     if (is_open && style.has_star && first == values->min)
         hora__text_add_char(out, '*');
@@ -151,6 +152,7 @@ static void add_times(struct hora__text *out, const hora_cron *cron, struct styl
     }
     add_set(out, HORA_CRON_FIELD_MINUTE, cron->minutes, style);
     hora__text_add_char(out, ' ');
+    /* The hour carries the mark, because every dialect has that field. */
     style.is_first_range = is_exact && cron->is_interval && looks_listed;
     add_set(out, HORA_CRON_FIELD_HOUR, cron->hours, style);
 }
@@ -263,6 +265,7 @@ static void add_expression(struct hora__text *out, const hora_cron *cron)
     add_weekdays(out, cron, needs_star(cron) && !has_starred_day);
 }
 
+/* Returns the length of the whole text, even if the buffer was too small for it. */
 int hora_cron_format(const hora_cron *cron, char *text, size_t size)
 {
     if (cron == NULL || (text == NULL && size > 0))

@@ -59,6 +59,7 @@ static int day_of_year(const struct hora__date *date, int64_t days)
     return (int)(days - hora__days_from_date(date->year, 1, 1)) + 1;
 }
 
+/* The offset is that of the span. It is a whole number of seconds, so the nanoseconds stay as they are. */
 int hora_zone_to_local(const hora_zone *zone, hora_instant instant, hora_local *ret_local)
 {
     if (ret_local == NULL)
@@ -144,6 +145,7 @@ static struct answer find_local(const struct hora__spans *spans, int64_t shown)
     return answer;
 }
 
+/* Both moments are set in every case: they are equal unless the clocks show the time twice. */
 int hora_zone_to_instant(const hora_zone *zone, const hora_local *local, hora_local_moments *ret_moments)
 {
     if (local == NULL || ret_moments == NULL)
@@ -186,6 +188,7 @@ static bool is_transition(const struct hora__spans *spans, size_t index, hora_tr
     return true;
 }
 
+/* Skips spans that change only the name or is_dst. */
 int hora_zone_next_transition(const hora_zone *zone, hora_instant after, hora_transition *ret_transition)
 {
     if (ret_transition == NULL)
@@ -197,6 +200,8 @@ int hora_zone_next_transition(const hora_zone *zone, hora_instant after, hora_tr
     return 0;
 }
 
+/* The transition must be strictly before `before`, so the search starts in the span one nanosecond
+ * earlier. */
 int hora_zone_previous_transition(const hora_zone *zone, hora_instant before, hora_transition *ret_transition)
 {
     if (ret_transition == NULL)
@@ -234,6 +239,7 @@ static bool read_parts(const char *text, size_t length, int parts[3])
         parts[0] = text[0] - '0';
         return true;
     }
+    /* Parts of two digits each, with or without a colon between them. */
     bool has_colons = length > 2 && text[2] == ':';
     size_t step = has_colons ? 3 : 2, count = (length + step - 2) / step;
     if (count < 1 || count > 3 || length != (count - 1) * step + 2)
@@ -316,7 +322,7 @@ static bool read_digits(const char **at, int count, int *ret_number)
     return true;
 }
 
-/* Reads yyyy-mm-dd. Whether that date exists is checked later. */
+/* Reads yyyy-mm-dd. local_second checks later whether that date exists. */
 static bool read_date(const char **at, hora_local *local)
 {
     int year = 0;
@@ -358,6 +364,7 @@ static bool read_offset(const char **at, struct parts *parts)
         ++*at;
     else if (parts->has_offset) {
         size_t length = 1 + strspn(*at + 1, "0123456789:");
+        /* hora__offset_parse accepts one-digit hours, ISO 8601 does not. */
         if (length < 3 || !hora__offset_parse(*at, length, &parts->offset))
             return false;
         *at += length;
@@ -410,6 +417,7 @@ static int by_offset(const struct parts *parts, const hora_zone *named, hora_ins
     hora_instant instant;
     if (!make_instant(second, parts->local.nanosecond, &instant))
         return HORA_ERANGE;
+    /* "Z" only says that the time is in UTC, so it need not be the zone's offset. */
     if (named != NULL && !parts->is_z) {
         const struct hora__spans *spans = hora__zone_spans(named);
         if (spans->spans[hora__spans_find(spans, second)].offset != parts->offset)
@@ -486,6 +494,7 @@ static void format_fraction(int32_t nanosecond, char text[11])
         text[end - 3] = '\0';
 }
 
+/* An instant can always be converted, so the result of hora_zone_to_local needs no check. */
 int hora_instant_format(hora_instant instant, const hora_zone *zone, bool with_name, char *text, size_t size)
 {
     if (text == NULL && size != 0)

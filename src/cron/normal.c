@@ -67,6 +67,7 @@ static bool change_weekday(hora_cron *cron, int number, bool is_added)
 /* Returns whether every day of `inner` is a day of `outer`, in every kind of month. */
 static bool is_within(const hora_cron *inner, const hora_cron *outer)
 {
+    /* Each length of a month with each weekday of its first day. */
     for (int kind = 0; kind < LENGTHS * WEEK; kind++) {
         int length = SHORTEST + kind % LENGTHS;
         uint32_t days = hora__cron_month_mask(inner, kind / LENGTHS, length);

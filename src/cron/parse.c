@@ -699,6 +699,7 @@ static void check_sets(const hora_cron *cron)
     (void)cron;
 }
 
+/* Reads into a draft on the stack, so that an invalid expression allocates nothing. */
 int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cron **ret_cron,
                     hora_error *reason)
 {

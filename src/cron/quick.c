@@ -154,7 +154,7 @@ static bool read_special(struct quick *quick, hora_cron_field field, int value, 
 }
 
 /* Reads the optional step behind a, a-b or *, and adds the values to *set. A step behind a single value
- * goes up to the maximum; crontab does not have that. */
+ * extends to the maximum; crontab does not have that. */
 static bool read_step(struct quick *quick, hora_cron_field field, int first, int last, bool is_single,
                       uint64_t *set)
 {
@@ -296,6 +296,7 @@ bool hora__cron_quick(const char *text, hora_cron *cron)
 {
     assert(text != NULL);
     struct quick quick = {text, cron, cron->dialect == HORA_CRON_UNIX};
+    /* A crontab has no seconds; its times are at second 0. */
     uint64_t sets[FIELDS] = {[HORA_CRON_FIELD_SECOND] = quick.is_unix ? 1 : 0};
     bool is_interval = false, is_either_day = quick.is_unix;
     skip_blanks(&quick);

@@ -139,7 +139,7 @@ uint32_t hora__cron_month_mask(const hora_cron *cron, int first_weekday, int len
 /* ---- a plain calendar: no zone, every day has 86,400 seconds ----
  *
  * Local times are seconds since 1970-01-01T00:00:00 of this calendar. Times of day and days are independent.
- * So the search looks at the rest of the first day. If there is no match, it takes the next matching day from
+ * So the search examines the rest of the first day. If there is no match, it takes the next matching day from
  * the masks of the months, and the first time of that day, which exists because no set is empty (C1). */
 
 /* In seconds. NO_TIME: no time of day matches. */
@@ -353,7 +353,7 @@ static int64_t min64(int64_t a, int64_t b)
 }
 
 /* Returns the first local time that no clock had shown when span `index` began. Earlier spans matter, too,
- * if they ended with a later local time; HORA__OFFSET_MAX tells how far back that is possible. */
+ * if they ended with a later local time; HORA__OFFSET_MAX limits how far back that is possible. */
 static int64_t never_shown(const struct hora__spans *spans, size_t index)
 {
     assert(index > 0);

@@ -51,8 +51,9 @@ static size_t last_begun(const int64_t *begins, size_t low, size_t high, int64_t
 /* The entry for the bucket after the last one exists, so index[bucket + 1] is always valid. */
 size_t hora__spans_find(const struct hora__spans *spans, int64_t second)
 {
+    /* All spans but the first begin later (S2). */
     if (second < HORA__SECOND_FIRST)
-        return 0; /* S2 */
+        return 0;
     int64_t counted = second < HORA__SECOND_MAX ? second : HORA__SECOND_MAX;
     size_t bucket = (size_t)((counted - HORA__SECOND_FIRST) >> BUCKET_BITS);
     size_t found = last_begun(spans->begins, spans->index[bucket], spans->index[bucket + 1], second);
@@ -188,6 +189,7 @@ int hora__spans_fixed(int32_t offset, const char *name, struct hora__spans **ret
 
 /* ---- reading a table ---- */
 
+/* Compares the texts of short names, not their positions, which may differ between two files. */
 bool hora__spans_equal(const struct hora__spans *a, const struct hora__spans *b)
 {
     assert(a->count > 0 && b->count > 0); /* S1 */

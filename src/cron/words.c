@@ -82,6 +82,7 @@ static enum shape shape_of(hora_cron_field field, uint64_t set)
         return SINGLE;
     if (members == count)
         return ALL;
+    /* The distance from the last value to the first one of the next round is the same, too. */
     bool is_even = step > 0 && members * step == count;
     if (is_even && (members >= PATTERN || hora__set_has(set, 0)))
         return EVEN;
@@ -115,8 +116,8 @@ static void add_every(struct hora__text *out, const struct unit *unit, int step)
     hora__text_add(out, step > 1 ? unit->names : unit->name);
 }
 
-/* Writes "every 7 minutes from minute 0 to 56". The start is left out if it is 0 and the pattern is even, the end
- * if the pattern continues into the next round. */
+/* Writes "every 7 minutes from minute 0 to 56". The start is left out if it is 0 and the pattern is even,
+ * the end if the pattern continues into the next round. */
 static void add_pattern(struct hora__text *out, hora_cron_field field, uint64_t set, enum shape shape)
 {
     const struct unit *unit = &units[field];
@@ -262,8 +263,8 @@ static void add_spans(struct hora__text *out, uint64_t hours)
     }
 }
 
-/* Writes "every 2nd hour from 09:00 to 17:00": the hours of minutes that were named before. The start is left out
- * if it is midnight and the pattern even, the end if the pattern continues into the next day. */
+/* Writes "every 2nd hour from 09:00 to 17:00": the hours of minutes that were named before. The start is
+ * left out if it is midnight and the pattern even, the end if the pattern continues into the next day. */
 static void add_nth_hours(struct hora__text *out, uint64_t hours, enum shape shape)
 {
     assert(hora__set_step(hours) > 1);
@@ -448,7 +449,8 @@ static void add_plain_days(struct hora__text *out, const hora_cron *cron, bool i
     }
 }
 
-/* Writes "the last day", "the 3rd day before the last", "the last weekday", "the weekday nearest to the 15th". */
+/* Writes "the last day", "the 3rd day before the last", "the last weekday", "the weekday nearest to the
+ * 15th". */
 static void add_special_days(struct hora__text *out, const hora_cron *cron, struct enumeration *words)
 {
     for (uint32_t rest = cron->before_last; rest != 0; rest &= rest - 1) {
@@ -655,6 +657,7 @@ static void add_dates(struct hora__text *out, const hora_cron *cron, bool names_
 
 /* ---- the whole expression ---- */
 
+/* A NULL zone is UTC, which the text does not mention. */
 int hora_cron_describe(const hora_cron *cron, const hora_zone *zone, char *text, size_t size)
 {
     if (cron == NULL || (text == NULL && size > 0))
@@ -674,6 +677,7 @@ int hora_cron_describe(const hora_cron *cron, const hora_zone *zone, char *text,
     return hora__text_end(&out);
 }
 
+/* Normalizing changes only the day fields, so the times of day are taken from the expression itself. */
 int hora_cron_describe_field(const hora_cron *cron, hora_cron_field field, char *text, size_t size)
 {
     if (cron == NULL || (text == NULL && size > 0) || cron->is_reboot)

@@ -96,6 +96,7 @@ hora_zone *hora_zone_ref(hora_zone *zone)
     return zone;
 }
 
+/* The last reference frees the zone with all rules that it ever had. */
 hora_zone *hora_zone_unref(hora_zone *zone)
 {
     if (zone == NULL)
@@ -257,6 +258,7 @@ static int new_zone(const char *name, const hora_zone_options *given, hora_zone 
     int error = HORA__TAKE(hora_zone_options, &options, given);
     if (error < 0)
         return error;
+    /* Java's order: an offset, then "local", which is hora's own, then the database. */
     if (is_offset_name(name, ret_zone, &error)) {
         if (error == HORA_EINVAL)
             *ret_reason = "this is no offset: it should look like +05:30, and be 18 hours at most";
@@ -294,6 +296,7 @@ int hora_zone_new(const char *name, const hora_zone_options *options, hora_zone 
     return finish(error, name, what, reason);
 }
 
+/* The zone has no path, so refreshing it never changes its rules. */
 int hora_zone_from_data(const char *name, const void *data, size_t size, hora_zone **ret_zone,
                         hora_error *reason)
 {
@@ -326,6 +329,7 @@ int hora_zone_refresh(hora_zone *zone)
             return error;
         if (HORA__FAULT(ZONE_GOES_BACK))
             old = hora__atomic_pointer_load(&zone->spans);
+        /* The file has not changed. Comparing the rules avoids keeping equal tables. */
         if (hora__spans_equal(old, new)) {
             hora__free(new);
             return 0;

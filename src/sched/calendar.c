@@ -65,6 +65,7 @@ static bool excludes_day(const hora_calendar *calendar, int64_t day)
     struct hora__date date = hora__date_from_days(day);
     for (size_t i = 0; i < calendar->date_count; i++) {
         const hora_date *other = &calendar->dates[i];
+        /* Year 0 stands for every year. */
         if (other->day == date.day && other->month == date.month &&
             (other->year == 0 || other->year == date.year))
             return true;
@@ -93,6 +94,7 @@ static int64_t leave_window(const hora_calendar_window *window, int64_t second)
 {
     assert(window != NULL);
     int64_t today = hora__floor_div(second, HORA__DAY);
+    /* A window lasts at most a day, so it began today or yesterday. */
     for (int64_t day = today - 1; day <= today; day++)
         if (begins_on(window, day) && second >= day * HORA__DAY + window->from &&
             second < window_end(window, day))
@@ -126,6 +128,7 @@ hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
         size_t span = hora__spans_find(spans, now);
         int64_t offset = spans->spans[span].offset;
         int64_t end = leave(calendar, now + offset) - offset;
+        /* Nothing excludes this second. */
         if (end == now)
             return now == second ? from : now * HORA__SECOND;
         assert(end > now);
@@ -163,6 +166,7 @@ void hora__calendar_describe(const hora_calendar *calendar, struct hora__text *t
 {
     assert(calendar != NULL && text != NULL);
     static const char *const names[] = {"", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+    /* The separator before the next item; still empty if nothing was written. */
     const char *before = "";
     for (int i = 1; i <= WEEK_DAYS; i++)
         if ((calendar->weekdays >> i & 1) != 0) {
@@ -226,6 +230,7 @@ static int check(const hora_calendar_options *given, hora_error *reason)
  * test uses the seven days from 1970-01-01. Dates are left out: they do not recur every week. */
 static bool excludes_every_week(const hora_calendar *calendar)
 {
+    /* A calendar with weekdays only, for leave(); the windows follow below. */
     struct hora_calendar week = {.weekdays = calendar->weekdays};
     int64_t second = 0;
     while (second < WEEK_DAYS * HORA__DAY) {
@@ -279,6 +284,7 @@ int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hor
     calendar->weekdays = given.weekdays;
     calendar->date_count = given.date_count;
     calendar->window_count = given.window_count;
+    /* The dates follow the windows. Both structs are made of int32_t and int, so the alignment is right. */
     calendar->dates = (hora_date *)(void *)(calendar->windows + given.window_count);
     if (given.window_count > 0)
         memcpy(calendar->windows, given.windows, given.window_count * sizeof(hora_calendar_window));

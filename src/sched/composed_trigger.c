@@ -62,6 +62,7 @@ static int compose(hora_trigger *const *triggers, size_t count, const struct hor
                    hora_trigger **ret_trigger)
 {
     assert(count > 0 && kind != NULL);
+    /* The size of the allocation would overflow. */
     if (count > (SIZE_MAX - sizeof(struct composed_trigger)) / sizeof(hora_trigger *))
         return HORA_ENOMEM;
     struct composed_trigger *own = hora__alloc(1, sizeof *own + count * sizeof(hora_trigger *));
@@ -129,6 +130,7 @@ static hora_ns next_of_all(const hora_trigger *trigger, const hora_trigger_conte
 {
     const struct composed_trigger *own = (const struct composed_trigger *)trigger;
     assert(own->count > 0 && trigger->names_moments);
+    /* No common time can be before the latest of the first answers. */
     hora_ns candidate = own->parts[0]->kind->next(own->parts[0], context);
     for (size_t i = 1; i < own->count; i++) {
         hora_ns next = own->parts[i]->kind->next(own->parts[i], context);
@@ -159,6 +161,8 @@ static void describe_all(const hora_trigger *trigger, struct hora__text *text)
 static const struct hora__trigger_kind all_kind = {
     .next = next_of_all, .free = free_composed, .refresh = refresh_composed, .describe = describe_all};
 
+/* Refuses triggers that cannot be asked for their times after an arbitrary moment, since the search needs
+ * that. */
 int hora_trigger_new_all_of(hora_trigger *const *triggers, size_t count, hora_trigger **ret_trigger)
 {
     if (!are_there(triggers, count) || ret_trigger == NULL)
@@ -187,6 +191,7 @@ static hora_ns next_of_excluding(const hora_trigger *trigger, const hora_trigger
     assert(own->inner != NULL && own->calendar != NULL);
     hora_ns next = own->inner->kind->next(own->inner, context);
     for (int tries = 0; tries < HORA__TRIGGER_TRIES; tries++) {
+        /* HORA_FOREVER as an answer comes back unchanged. */
         hora_ns free_from = hora__calendar_free_from(own->calendar, next);
         if (free_from == next || free_from == HORA_FOREVER)
             return free_from;

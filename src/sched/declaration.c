@@ -76,6 +76,7 @@ static int append(struct replacement *replacement, char c)
 static const char *find(struct span span, char stop)
 {
     assert(span.first <= span.end);
+    /* The number of nested placeholders that are open. */
     int inside = 0;
     for (const char *at = span.first; at < span.end; at++) {
         if (starts_placeholder(at, span.end)) {
@@ -97,6 +98,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
 static int look_up(struct replacement *replacement, struct span name, int depth, const char **ret_value)
 {
     assert(replacement->resolver->resolve != NULL);
+    /* The expanded name is put behind the result so far, and removed by restoring the length. */
     size_t before = replacement->length;
     int error = replace(replacement, name, depth + 1);
     if (error == 0)
@@ -154,6 +156,7 @@ static int replace_placeholders(const struct hora__resolver *resolver, const cha
 {
     assert(text != NULL && ret_text != NULL && reterr_reason != NULL);
     *ret_text = NULL;
+    /* The common case: nothing to replace, and nothing to allocate. */
     if (strstr(text, "${") == NULL)
         return 0;
     if (resolver->resolve == NULL) {
@@ -200,7 +203,8 @@ struct reading {
     const char *texts[TEXTS];
     /* Those of them that were allocated here, to be freed at the end. */
     char *owned[TEXTS];
-    /* The declaration itself has a name, which goes before that of the schedule and that of the task. */
+    /* The declaration itself has a name, which takes precedence over that of the schedule and that of the
+     * task. */
     bool is_named;
     /* An initial delay is given, if only the text "0". */
     bool has_initial_delay;
@@ -324,6 +328,7 @@ static int read_durations(struct reading *reading)
         error = read_duration(reading, DELAY, &given->fixed_delay, 1);
     if (error == 0)
         error = read_duration(reading, INITIAL, &given->initial_delay, 0);
+    /* The text "0" asks for one run at once, which the number 0, the default, cannot express. */
     reading->has_initial_delay = reading->texts[INITIAL] != NULL || given->initial_delay != 0;
     return error;
 }
@@ -362,13 +367,15 @@ static bool says_when(const hora_schedule *rules)
            rules->dialect != HORA_CRON_SPRING || rules->dst != HORA_DST_LITERAL;
 }
 
-/* Read the `schedule` of the declaration. If the declaration has no name, the schedule's name goes before
- * that of the task. It is then removed from the rules, since the registration gives the task its name. */
+/* Read the `schedule` of the declaration. If the declaration has no name, the schedule's name takes
+ * precedence over that of the task. It is then removed from the rules, since the registration gives the
+ * task its name. */
 static int read_rules(struct reading *reading)
 {
     hora_schedule *rules = &reading->rules;
     if (HORA__TAKE(hora_schedule, rules, reading->given.schedule) < 0)
         return refuse(reading, "schedule: struct_size is wrong: start from HORA_INIT(hora_schedule)");
+    /* The copy is of this library's version of the struct. */
     rules->struct_size = sizeof *rules;
     if (says_when(rules))
         return refuse(reading, "schedule: it says when to run, which the declaration does");
@@ -405,6 +412,7 @@ static int read_cron(const struct reading *reading, hora_cron **ret_cron)
         ret_cron, &wrong);
     if (error < 0) {
         (void)refuse_text(reading, error, "cron", NULL, wrong.message);
+        /* refuse_text has reset the range. */
         if (reading->reason != NULL) {
             reading->reason->offset = wrong.offset;
             reading->reason->length = wrong.length;

@@ -89,8 +89,10 @@ static void sift_down(hora_ns *moments, size_t at, size_t count)
 /* Sorts the moments in rising order. */
 static void sort(hora_ns *moments, size_t count)
 {
+    /* Make a heap of all moments. */
     for (size_t i = count / 2; i > 0; i--)
         sift_down(moments, i - 1, count);
+    /* Move the latest of the remaining moments to the end. */
     for (size_t left = count; left > 1; left--) {
         hora_ns moment = moments[0];
         moments[0] = moments[left - 1];
@@ -110,10 +112,12 @@ static size_t drop_twins(hora_ns *moments, size_t count)
     return kept;
 }
 
+/* Copies, sorts and removes duplicates, so that the caller may give the instants in any order. */
 int hora_trigger_new_instants(const hora_instant *instants, size_t count, hora_trigger **ret_trigger)
 {
     if (instants == NULL || count == 0 || ret_trigger == NULL)
         return HORA_EINVAL;
+    /* The size of the allocation would overflow. */
     if (count > (SIZE_MAX - sizeof(struct instants_trigger)) / sizeof(hora_ns))
         return HORA_ENOMEM;
     struct instants_trigger *own = hora__alloc(1, sizeof *own + count * sizeof(hora_ns));

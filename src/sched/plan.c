@@ -133,7 +133,7 @@ static hora_ns jump(const hora_schedule *spec, const hora_trigger_context *conte
     return planned;
 }
 
-/* Returns whether the grace period of a planned time is over. A grace of 0 means that there is no limit. */
+/* Returns whether the grace period of a planned time has ended. A grace of 0 means that there is no limit. */
 static bool is_too_late(const hora_schedule *spec, hora_ns planned, hora_ns now)
 {
     return spec->grace > 0 && hora__ns_sub(now, planned) > spec->grace;
@@ -167,7 +167,7 @@ struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_tri
         last = count_asked(spec, context, planned, most);
     }
     int64_t aim = aim_of(spec, last);
-    /* Walk from time to time past those that the rule skips and those whose grace period is over. */
+    /* Walk from time to time past those that the rule skips and those whose grace period has ended. */
     for (int64_t k = 0; planned <= context->now && (k < aim || is_too_late(spec, planned, context->now));
          k++) {
         hora_ns next = ask(spec, context, planned);
@@ -207,7 +207,7 @@ int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora
         late = hora__plan_asked(&rules, context, decision->planned);
     else
         late = hora__plan_single(&rules, decision->planned, context->now);
-    /* A delay has no times of its own to continue with; it starts anew from now. */
+    /* A delay has no further planned times to continue with; it starts anew from now. */
     if (spec->fixed_delay > 0 && !late.runs)
         late.planned = hora__ns_add(context->now, every);
     decision->runs = late.runs;

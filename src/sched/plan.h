@@ -35,8 +35,8 @@ bool hora__plan_asks_for_moments(const hora_schedule *spec);
 struct hora__decision hora__plan_asked(const hora_schedule *spec, const hora_trigger_context *context,
                                        hora_ns planned);
 
-/* For a task that runs once, or after a fixed delay: no other planned time can have passed, so the only
- * question is whether the grace period is over. */
+/* For a task that runs once, or after a fixed delay: no other planned time can have passed, so only the
+ * grace period decides. */
 struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns planned, hora_ns now);
 
 /* Applies the start_within limit of a task's options, which is not part of its schedule, to a decision to

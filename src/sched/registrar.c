@@ -65,6 +65,7 @@ int hora_registrar_new(const hora_registrar_options *options, hora_registrar **r
     hora_registrar *registrar = hora__alloc(1, sizeof *registrar);
     if (registrar == NULL)
         return hora__reason_end(reason, HORA_ENOMEM);
+    /* No thread waits on a registrar, so it does not matter which clock it has. */
     error = hora__object_init(&registrar->object, NULL, destroy);
     if (error < 0) {
         hora__free(registrar);
@@ -191,6 +192,7 @@ static int hold_batch(hora_registrar *registrar, hora_registration **batch, int 
     return error;
 }
 
+/* Disabled tasks are ended and held ones resumed without the lock, because both may call user code. */
 int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch, int count,
                            hora_error *reason)
 {
@@ -203,6 +205,7 @@ int hora__registrar_enlist(hora_registrar *registrar, hora_registration **batch,
         result = hold_batch(registrar, batch, count, scheduler, reason);
         if (result == 0)
             result = try_append(registrar, batch, count, true, &scheduler);
+        /* Nothing of the batch was appended, so all of it can be undone. */
         for (int i = 0; i < count && result < 0; i++)
             hora__registration_let_go(batch[i]);
         hora__object_leave(&scheduler->object);
@@ -272,6 +275,7 @@ static hora_registration *next_to_hold(hora_registrar *registrar, enum hora__dec
     assert(*index >= 0);
     hora_registration *found = NULL;
     lock(registrar);
+    /* A task that was cancelled in the meantime is ENDED, and is left out. */
     for (; *index < registrar->count && found == NULL; (*index)++) {
         hora_registration *registration = registrar->registrations[*index];
         if (registration->declared.kind == kind && registration->state == HORA__DECLARED &&
@@ -370,6 +374,8 @@ static int bind_to(hora_registrar *registrar, hora_scheduler *scheduler, hora_sc
     assert(scheduler != NULL);
     int result, count = 0;
     do {
+        /* commit returns 1 if tasks were declared in the meantime. They are held in the next round; those
+         * that are held already are not tried again. */
         result = hold_all(registrar, scheduler, reason);
         if (result == 0)
             result = commit(registrar, scheduler, own, &count);
@@ -398,6 +404,7 @@ static int bind_registrar(hora_registrar *registrar, hora_scheduler *scheduler, 
         return error;
     if (scheduler == NULL)
         error = hora_scheduler_new_single(NULL, &own, reason);
+    /* take_back also ends the BINDING state if no scheduler could be created. */
     error = error < 0 ? take_back(registrar, error)
                       : bind_to(registrar, scheduler != NULL ? scheduler : own, own, reason);
     if (error < 0)
@@ -504,6 +511,8 @@ hora_registration *hora_registrar_get(hora_registrar *registrar, int index)
     return hora__registrar_check(registrar) < 0 ? NULL : at(registrar, index);
 }
 
+/* Names need not be unique; the first task with this name is returned. A task without a name has the empty
+ * one. */
 hora_registration *hora_registrar_find(hora_registrar *registrar, const char *name)
 {
     hora_registration *found = NULL;
@@ -612,6 +621,7 @@ int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_e
     int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);
     if (error < 0)
         return complain(reason, error);
+    /* The library exports this symbol with the bounds of its section. */
     const hora_scheduled_functions *functions = hora__library_find(library, "hora_scheduled_exported");
     if (functions == NULL)
         return complain(reason, HORA_ENOENT);

@@ -37,7 +37,7 @@ struct hora_registrar {
     int capacity;
 };
 
-/* States of a registration, which tell who owns the arg of its task. */
+/* The states of a registration. They determine the owner of its task's arg. */
 enum hora__registration_state {
     HORA__DECLARED,  /* not scheduled yet; the registration owns arg */
     HORA__SCHEDULED, /* its future owns arg */

@@ -88,6 +88,7 @@ void hora__registration_forget(hora_registration *registration)
     unref(registration);
 }
 
+/* The registrar is closed, so no thread schedules the task any more, and no tie is undecided. */
 void hora__registration_release(hora_registration *registration)
 {
     assert(registration->tie == NULL);
@@ -162,6 +163,7 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
     struct hora__tie *tie = tie_new(registration);
     if (tie == NULL)
         return HORA_ENOMEM;
+    /* The scheduler sees the user's task, with its name and place, but runs and drops the tie. */
     hora_task task = registration->task;
     task.run = run_tied;
     task.drop = drop_tied;
@@ -170,6 +172,7 @@ int hora__registration_hold(hora_registration *registration, hora_scheduler *sch
         hora__schedule_paused(scheduler, &task, &registration->declared.spec, &registration->held, reason);
     if (error < 0)
         cut(tie);
+    /* A schedule without any time is a valid declaration; its task ends as soon as it is committed. */
     if (error < 0 && error != HORA_EEMPTY)
         return error;
     registration->attempt = error == 0 ? HORA__HELD : HORA__NEVER_DUE;
@@ -318,6 +321,8 @@ static int look(hora_registration *registration, struct look *ret_look)
         return 0;
     *ret_look = (struct look){.info = HORA_INIT(hora_schedule_info)};
     error = hora_future_get_schedule_info(future, &ret_look->info);
+    /* The future has a counted reference to its timer queue, so the queue exists even if the scheduler
+     * does not. */
     const hora_queue *queue = hora__scheduled_of(future)->queue;
     ret_look->now = hora__timer_queue_now(queue, hora__timeline_of(ret_look->info.clock));
     ret_look->wall = hora__timer_queue_now(queue, HORA__WALL);
@@ -361,6 +366,7 @@ int hora_registration_get_outcome(hora_registration *registration, hora_outcome 
         return found;
     hora_outcome outcome = HORA_INIT(hora_outcome);
     if (found > 0 && seen.info.runs > 0) {
+        /* While a run is under way, the code is that of an earlier run and says nothing about this one. */
         bool runs = seen.info.running > 0;
         outcome.start = moment_of(&seen, seen.info.last_start);
         outcome.runs = seen.info.runs;

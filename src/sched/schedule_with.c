@@ -61,8 +61,7 @@ static int check_times(const hora_schedule *spec, hora_error *reason)
     return 0;
 }
 
-/* Checks cron and the fields that qualify it. Whether the expression is valid is found out by
- * make_trigger. */
+/* Checks cron and the fields that qualify it. make_trigger finds out whether the expression is valid. */
 static int check_cron(const hora_schedule *spec, hora_error *reason)
 {
     if (spec->cron == NULL && spec->zone != NULL)
@@ -83,6 +82,7 @@ static int check_clock(const hora_schedule *spec, hora_error *reason)
 {
     if ((int)spec->clock < 0 || spec->clock > HORA_CLOCK_WALL)
         return hora__refuse(reason, HORA_EINVAL, "clock", "clock is none of the HORA_CLOCK_ values");
+    /* Both suit moments: without a clock, line_of chooses the wall clock for them. */
     if (spec->clock == HORA_CLOCK_DEFAULT || spec->clock == HORA_CLOCK_WALL)
         return 0;
     if (spec->at.ns != 0)
@@ -109,6 +109,7 @@ static int check_missed(const hora_schedule *spec, hora_error *reason)
     if (spec->missed != HORA_MISSED_AT_MOST && spec->missed_max != 0)
         return hora__refuse(reason, HORA_EINVAL, "missed_max",
                             "missed_max has no effect without HORA_MISSED_AT_MOST");
+    /* HORA_MISSED_ONCE is the default, so it does not count as given. */
     if (spec->missed != HORA_MISSED_ONCE && spec->fixed_rate == 0 && !is_asked(spec))
         return hora__refuse(reason, HORA_EINVAL, "missed",
                             "missed has no effect without fixed_rate, next, trigger or cron");
@@ -177,6 +178,7 @@ static int check_terms(const hora_schedule *spec, hora_error *reason)
     if (HORA__TAKE(hora_task_options, &terms, spec->options) < 0)
         return hora__refuse(reason, HORA_EINVAL, "options",
                             "options: struct_size is wrong: start from HORA_INIT(hora_task_options)");
+    /* A series has no one end that a limit could refer to. */
     if (terms.finish_within != 0 && count_series(spec) > 0)
         return hora__refuse(
             reason, HORA_EINVAL, "finish_within",
@@ -259,6 +261,8 @@ static int read_spec(const hora_schedule *spec, hora_queue *queue, hora_schedule
     return 0;
 }
 
+/* Checks everything that does not depend on a scheduler, including the expression and its zone. The
+ * trigger that this makes is released at once. */
 int hora_schedule_check(const hora_schedule *schedule, hora_error *reason)
 {
     hora_schedule own;
@@ -290,6 +294,7 @@ static hora_ns first_of(const hora_schedule *spec, enum hora__timeline line, hor
     assert(spec->cron == NULL);
     if (spec->at.ns != 0)
         return spec->at.ns;
+    /* An explicit first time wins. The trigger is asked only if there is none. */
     bool asks = spec->next != NULL || spec->trigger != NULL;
     if (!asks || spec->initial_delay > 0)
         return hora__ns_add(now, spec->initial_delay > 0 ? spec->initial_delay : 0);
@@ -323,6 +328,7 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     hora_task own = *task;
     if (spec->name != NULL)
         own.name = spec->name;
+    /* The offset of a spread is derived from the name. */
     if (spec->spread > 0 && own.name == NULL)
         return hora__refuse(reason, HORA_EINVAL, "spread",
                             "spread needs a name, from which it takes the offset");
@@ -330,12 +336,14 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     hora_ns now = hora__timer_queue_now(pool->queue, line);
     struct hora__scheduled_plan plan = *start;
     plan.rules = spec;
+    /* The caller's schedule may not outlive the call. */
     plan.copies_rules = true;
     plan.trigger = trigger_of(spec);
     plan.line = line;
     plan.planned = first_of(spec, line, now);
     plan.every = spec->fixed_rate > 0 ? spec->fixed_rate : spec->fixed_delay;
     plan.offset = hora__plan_offset(own.name, spec->spread);
+    /* A time that was given explicitly, and not found by the trigger, stays when a zone gets new rules. */
     plan.is_given = spec->at.ns != 0 || spec->initial_delay > 0;
     /* A one-shot task may be planned for HORA_FOREVER; a trigger that returns it has no time at all. */
     bool never = plan.trigger == HORA__ASKED && plan.planned == HORA_FOREVER;
@@ -345,8 +353,8 @@ static int schedule_by(hora_pool *pool, const hora_task *task, const hora_schedu
     return hora__scheduler_schedule(pool, &own, &plan, ret_future);
 }
 
-/* Implements both calls below. `paused` tells whether the task starts paused. The copy that the first
- * HORA__TAKE makes is only used to find out which fields are set; read_spec makes the one that is used. */
+/* Implements both calls below. `paused`: the task starts paused. The copy that the first HORA__TAKE makes
+ * is only used to find out which fields are set; read_spec makes the one that is used. */
 static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
                          bool paused, hora_future **ret_future, hora_error *reason)
 {
@@ -372,6 +380,8 @@ static int schedule_with(hora_scheduler *scheduler, const hora_task *task, const
     return error;
 }
 
+/* A schedule without any time is an error here. The registrar, which calls hora__schedule_paused, accepts
+ * it. */
 int hora_scheduler_schedule_with(hora_scheduler *scheduler, const hora_task *task, const hora_schedule *spec,
                                  hora_future **ret_future, hora_error *reason)
 {

@@ -307,6 +307,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
 {
     assert(ret_future != NULL);
     struct hora__scheduled *scheduled = hora__scheduled_of(future);
+    /* With admission, the queue decides which task may run; it may have to be another one. */
     if (pool->admission != NULL) {
         hora_ns from = hora__timer_queue_help(pool->queue, future, ret_future);
         if (from == INT64_MIN)
@@ -315,6 +316,7 @@ static hora_ns take_out(hora_pool *pool, hora_future *future, hora_future **ret_
     }
     *ret_future = future;
     if (scheduled == NULL)
+        /* A foreign future is always due. */
         return hora__pool_withdraw(pool, future) ? INT64_MIN : HORA_FOREVER;
     if (scheduled->entry.comes_back)
         return HORA_FOREVER;
@@ -357,6 +359,7 @@ static void timer_ran(hora_pool *pool, struct hora__taken *taken)
     hora__wakes_init(&wakes);
     hora__mutex_lock(&pool->queue->object.lock);
     hora__timer_queue_ran(pool->queue, taken, &wakes);
+    /* The end of the run may let another task begin, if there is admission. */
     hora__queue_serve(pool->queue, NULL, &wakes);
     hora__queue_exit(pool->queue, &wakes);
 }
@@ -591,6 +594,7 @@ static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret
     if (error == 0)
         init((struct hora__scheduler *)*ret_scheduler, own, &rest);
     else
+        /* hora__pool_make takes over the queue only if it succeeds. */
         (void)hora_queue_free(queue);
     return error;
 }
@@ -609,6 +613,7 @@ int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **r
     return hora__reason_end(reason, error);
 }
 
+/* A scheduler with one core thread whose settings cannot be changed. The other options are passed on. */
 int hora_scheduler_new_single(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
                               hora_error *reason)
 {
@@ -619,6 +624,7 @@ int hora_scheduler_new_single(const hora_scheduler_options *options, hora_schedu
     if (own.core_threads < 0 || own.core_threads > 1)
         return hora__refuse(reason, HORA_EINVAL, "core_threads",
                             "core_threads is %d, but this scheduler has one thread", own.core_threads);
+    /* The copy is of this library's version of the struct, whatever the caller's was. */
     own.struct_size = sizeof own;
     own.core_threads = 1;
     /* As in the JDK, the number of threads of this scheduler cannot be changed later. */
@@ -646,6 +652,8 @@ static int prepare_series(hora_pool *pool, struct hora__scheduled *scheduled,
         error = hora__extra_prepare(&scheduled->future);
     if (error < 0)
         return error;
+    /* The leader sleeps by the scheduler's own clock, so it must notice when another clock moves against
+     * that one. */
     if (plan->line != hora__clock_timeline(pool->object.clock))
         hora__clocks_watch(pool);
     hora__zones_follow(scheduled, plan->zones_seen, plan->zone_is_known);
@@ -668,6 +676,8 @@ static inline int make_and_place(hora_pool *pool, const hora_task *task,
     if (error == 0)
         error = insert_or_place(pool, scheduled, plan->now);
     if (error < 0) {
+        /* The overlap has taken over the task. It must give the task back before the future is forgotten,
+         * so that the caller still owns arg. */
         hora__overlap_forget(scheduled);
         hora__future_forget(&scheduled->future);
         return error;
@@ -762,6 +772,7 @@ static int schedule_as_jdk(hora_pool *pool, const hora_task *task, hora_ns now, 
     return hora__scheduler_schedule(pool, task, &plan, ret_future);
 }
 
+/* Reads the clock once. All paths count from that reading. */
 int hora_scheduler_schedule(hora_scheduler *scheduler, const hora_task *task, hora_ns delay,
                             hora_future **ret_future)
 {

@@ -20,6 +20,7 @@ void hora__trigger_init(hora_trigger *trigger, const struct hora__trigger_kind *
     trigger->kind = kind;
 }
 
+/* The assertion finds a caller that uses a trigger without owning a reference. */
 hora_trigger *hora_trigger_ref(hora_trigger *trigger)
 {
     if (trigger != NULL) {
@@ -91,6 +92,7 @@ hora_ns hora__trigger_next_from(const hora_trigger *trigger, const hora_trigger_
     return trigger->kind->next(trigger, &then);
 }
 
+/* The assertions check the two invariants of trigger.h. */
 bool hora_trigger_is_wall(const hora_trigger *trigger)
 {
     assert(trigger == NULL || trigger->is_wall || !trigger->needs_wall);       /* T1 */
@@ -123,6 +125,7 @@ void hora__text_add_number(struct hora__text *text, long long number)
     text->length += (size_t)snprintf(rest, size, "%lld", number);
 }
 
+/* Returns the length of the whole text, even if the buffer was too small for it. */
 int hora_trigger_describe(const hora_trigger *trigger, char *text, size_t size)
 {
     if (trigger == NULL || (text == NULL && size != 0))
@@ -160,6 +163,7 @@ static void free_function(hora_trigger *trigger)
     hora__free(own);
 }
 
+/* The member `describe`. The library knows nothing about the function. */
 static void describe_function(const hora_trigger *trigger, struct hora__text *text)
 {
     (void)trigger;

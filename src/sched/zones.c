@@ -88,6 +88,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     hora__mutex_lock(&queue->object.lock);
     hora_zone *other = find_locked(queue, hora_zone_name(zone)); /* Z1 */
     if (other == NULL) {
+        /* One reference for the list, one for the caller. */
         known->zone = hora_zone_ref(zone);
         hora__list_add_last(&timer_queue_of(queue)->zones, &known->link);
     }
@@ -109,6 +110,8 @@ int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, h
         *ret_zone = zone;
         return 0;
     }
+    /* Reads a file, so the lock has been released. Another thread may read the same one; remember()
+     * decides which copy stays. */
     int error = hora_zone_new(name, NULL, &zone, reason);
     if (error < 0)
         return error;
