@@ -68,6 +68,7 @@ static void add_value(struct hora__text *out, hora_cron_field field, int value)
         hora__text_add_char(out, names[3 * (value - 1) + i]);
 }
 
+/* Writes a-b. */
 static void add_range(struct hora__text *out, hora_cron_field field, int first, int last)
 {
     assert(first <= last);

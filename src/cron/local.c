@@ -241,6 +241,7 @@ static bool read_parts(const char *text, size_t length, int parts[3])
     }
     /* Parts of two digits each, with or without a colon between them. */
     bool has_colons = length > 2 && text[2] == ':';
+    /* The number of parts follows from the length; a length that fits no number of parts is refused. */
     size_t step = has_colons ? 3 : 2, count = (length + step - 2) / step;
     if (count < 1 || count > 3 || length != (count - 1) * step + 2)
         return false;
@@ -253,6 +254,7 @@ static bool read_parts(const char *text, size_t length, int parts[3])
     return true;
 }
 
+/* *ret_offset may be written even if the result is false, because the range is checked last. */
 bool hora__offset_parse(const char *text, size_t length, int32_t *ret_offset)
 {
     int parts[3] = {0, 0, 0};
@@ -265,6 +267,7 @@ bool hora__offset_parse(const char *text, size_t length, int32_t *ret_offset)
     return sum <= HOURS_MOST * 3600;
 }
 
+/* Seconds are written only if they are not 0; some historical offsets have them. */
 size_t hora__offset_format(int32_t offset, char text[HORA__OFFSET_TEXT])
 {
     assert(offset >= -HORA__OFFSET_MAX && offset <= HORA__OFFSET_MAX);
@@ -452,6 +455,7 @@ static int parse(const char *text, const hora_zone *zone, hora_instant *ret_inst
     struct parts parts;
     if (!take_apart(text, &parts))
         return hora__refuse_at(reason, HORA_EINVAL, 0, strlen(text), NULL, "%s", no_instant);
+    /* The zone in brackets is needed in both cases: to check the offset, or to find it. */
     hora_zone *named = NULL;
     if (parts.has_name) {
         int error = hora_zone_new(parts.name, NULL, &named, reason);

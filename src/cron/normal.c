@@ -26,6 +26,7 @@ static void change_bit(uint32_t *set, int bit, bool is_added)
     *set = is_added ? *set | UINT32_C(1) << bit : *set & ~(UINT32_C(1) << bit);
 }
 
+/* Adds or removes one bit of a set of 8. */
 static void change_bit8(uint8_t *set, int bit, bool is_added)
 {
     assert(bit >= 0 && bit < 8);

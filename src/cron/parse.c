@@ -279,6 +279,7 @@ static int read_value(const struct reading *reading, hora_cron_field field, stru
     const struct hora__cron_values *values = &hora__cron_values[field];
     if (piece.length == 0)
         return refuse(reading, field, piece, "a value is missing: %");
+    /* Only months and weekdays have names. */
     int64_t number = number_of_name(reading, values->names, piece);
     if (number == 0)
         number = piece_number(reading, piece);
@@ -351,6 +352,7 @@ static int read_item(const struct reading *reading, hora_cron_field field, struc
     const struct hora__cron_values *values = &hora__cron_values[field];
     struct piece span;
     struct piece rest = piece;
+    /* The part before the slash first, then the step. */
     bool has_step = piece_cut(reading, &rest, '/', &span);
     bool is_star = piece_is(reading, span, "*");
     struct range range = {rules.star, values->max, false};
@@ -580,7 +582,8 @@ static const struct dialect crontab = {
 
 static int read_fields(const struct reading *reading, const struct dialect *dialect, struct piece whole);
 
-/* A macro stands for an expression of six fields. For crontab, the first one is left out. */
+/* A macro stands for an expression of six fields. For crontab, the first one is left out. @reboot has no
+ * fields, so read_macro handles it. */
 static const struct {
     const char *name;
     const char *six_fields;
@@ -642,6 +645,7 @@ static int check_count(const struct reading *reading, const struct dialect *dial
     int needed = HORA_CRON_FIELD_WEEKDAY - (int)dialect->first + 1;
     int count = 0;
     struct piece rest = whole;
+    /* The place of the error: the end of the text if fields are missing, else the first surplus field. */
     struct piece extra = {whole.begin + whole.length, 0};
     for (; rest.length > 0; count++) {
         if (count == needed)
@@ -706,6 +710,7 @@ int hora_cron_parse(const char *text, const hora_cron_options *options, hora_cro
     hora_cron_options own = {0};
     hora_cron draft = {0};
     hora__reason_begin(reason);
+    /* refuse() needs a text to show, even if the caller gave none. */
     const struct reading reading = {text != NULL ? text : "", &draft, reason};
     const struct piece nothing = {0, 0};
     if (text == NULL || ret_cron == NULL)

@@ -69,6 +69,7 @@ struct name {
 #define SLOT(b, c)            (((b) + 17 * (c)) & 31)
 #define ENTRY(a, b, c, value) [SLOT(b, c)] = {NAME(a, b, c), (value)}
 
+/* Unused slots have 0 for letters, which no name has. */
 static const struct name months[32] = {
     ENTRY('j', 'a', 'n', 1), ENTRY('f', 'e', 'b', 2),  ENTRY('m', 'a', 'r', 3),  ENTRY('a', 'p', 'r', 4),
     ENTRY('m', 'a', 'y', 5), ENTRY('j', 'u', 'n', 6),  ENTRY('j', 'u', 'l', 7),  ENTRY('a', 'u', 'g', 8),
@@ -189,6 +190,7 @@ static bool read_item(struct quick *quick, hora_cron_field field, uint64_t *set,
         *counts = true;
         return read_star(quick, field, set);
     }
+    /* Special days belong to the Spring dialect. A crontab with them is a mistake, which parse.c reports. */
     if (*quick->at == 'L' && field == HORA_CRON_FIELD_DAY && !quick->is_unix)
         return read_last_day(quick);
     int first = read_value(quick, field);
@@ -303,10 +305,12 @@ bool hora__cron_quick(const char *text, hora_cron *cron)
     for (hora_cron_field field = quick.is_unix ? HORA_CRON_FIELD_MINUTE : HORA_CRON_FIELD_SECOND;
          field <= HORA_CRON_FIELD_WEEKDAY; field++) {
         bool counts = false;
+        /* A day field that starts with * is not restricted; see parse.c. */
         if (*quick.at == '*' && (field == HORA_CRON_FIELD_DAY || field == HORA_CRON_FIELD_WEEKDAY))
             is_either_day = false;
         if (!read_field(&quick, field, &sets[field], &counts))
             return false;
+        /* Only the time fields matter; see is_interval in cron.h. */
         is_interval |= counts && field <= HORA_CRON_FIELD_HOUR;
         skip_blanks(&quick);
     }

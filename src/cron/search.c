@@ -128,6 +128,7 @@ static uint32_t by_day_of_week(const hora_cron *cron, int first_weekday, int len
     return mask;
 }
 
+/* Bits beyond the end of the month are cut off last, so the helpers above may set them. */
 uint32_t hora__cron_month_mask(const hora_cron *cron, int first_weekday, int length)
 {
     assert(first_weekday >= 0 && first_weekday <= 6 && length >= 28 && length <= 31);
@@ -413,6 +414,7 @@ static void look_ahead(const hora_cron *cron, struct ahead *ahead, int64_t from,
     assert(ahead->match >= from || from > LOCAL_MAX);
 }
 
+/* `second` is the first second that may be the answer. Each round searches one span, from `second` on. */
 bool hora__cron_search(const hora_cron *cron, const hora_zone *zone, int64_t after, int64_t *ret_next,
                        int *ret_steps)
 {
@@ -508,6 +510,8 @@ static bool search_back(const hora_cron *cron, const hora_zone *zone, int64_t be
 
 /* ---- the public calls ---- */
 
+/* Rounding `after` down is right: the answer is a whole second, so it is later than `after` exactly if it
+ * is later than the second that contains `after`. */
 int hora_cron_next(const hora_cron *cron, const hora_zone *zone, hora_instant after, hora_instant *ret_next)
 {
     int64_t next;
@@ -536,6 +540,7 @@ int hora_cron_previous(const hora_cron *cron, const hora_zone *zone, hora_instan
     return 1;
 }
 
+/* Each search continues from the previous answer. Returns how many were found. */
 int hora_cron_next_n(const hora_cron *cron, const hora_zone *zone, hora_instant after,
                      hora_instant *ret_times, int count)
 {

@@ -39,6 +39,7 @@ static size_t last_begun(const int64_t *begins, size_t low, size_t high, int64_t
 {
     assert(low <= high && begins[low] <= second);
     while (low < high) {
+        /* Rounded up, so that low always grows when it is set to middle. */
         size_t middle = high - (high - low) / 2;
         if (begins[middle] <= second)
             low = middle;
@@ -56,6 +57,7 @@ size_t hora__spans_find(const struct hora__spans *spans, int64_t second)
         return 0;
     int64_t counted = second < HORA__SECOND_MAX ? second : HORA__SECOND_MAX;
     size_t bucket = (size_t)((counted - HORA__SECOND_FIRST) >> BUCKET_BITS);
+    /* The second lies in one of these spans, because the next bucket begins after it. */
     size_t found = last_begun(spans->begins, spans->index[bucket], spans->index[bucket + 1], second);
     assert(spans->begins[found] <= second);
     assert(found + 1 == spans->count || spans->begins[found + 1] > second);
@@ -112,6 +114,7 @@ static bool is_same(const struct hora__span *a, const struct hora__span *b)
 void hora__draft_add(struct hora__draft *draft, int64_t begin, struct hora__span span)
 {
     assert(span.offset >= -HORA__OFFSET_MAX && span.offset <= HORA__OFFSET_MAX); /* S4 */
+    /* The first span begins with time itself (S1). */
     if (draft->count == 0)
         begin = INT64_MIN;
     else if (begin > HORA__SECOND_MAX)
@@ -172,6 +175,7 @@ int hora__draft_finish(const struct hora__draft *draft, struct hora__spans **ret
     return 0;
 }
 
+/* A draft with one span gets its index and invariants from the same code as all others. */
 int hora__spans_fixed(int32_t offset, const char *name, struct hora__spans **ret_spans)
 {
     assert(offset >= -HORA__OFFSET_MAX && offset <= HORA__OFFSET_MAX); /* S4 */

@@ -375,6 +375,7 @@ static bool add_times(struct hora__text *out, const hora_cron *cron)
         add_all_times(out, cron);
         return true;
     }
+    /* "every hour" does not name the minute, so if all hours match, this form is only for round times. */
     if (is_once_an_hour && has_pattern(hours) && (hours != ALL || is_round)) {
         add_hour_pattern(out, cron, hours);
         return false;

@@ -56,6 +56,7 @@ static void free_spans(struct hora__spans *spans)
     }
 }
 
+/* Frees a zone, which may lack its name or path if making it has failed. */
 static void free_zone(hora_zone *zone)
 {
     free_spans(hora__atomic_pointer_load(&zone->spans));
@@ -76,6 +77,7 @@ static int make_zone(const char *name, const char *path, struct hora__spans *spa
     }
     hora__atomic_init(&zone->refs, 1);
     hora__atomic_pointer_init(&zone->spans, spans);
+    /* From here on free_zone cleans up, also after a partial failure. */
     zone->name = copy_text(name);
     zone->path = path == NULL ? NULL : copy_text(path);
     if (zone->name == NULL || (path != NULL && zone->path == NULL)) {
@@ -177,6 +179,7 @@ static int load_from_system(const char *name, hora_zone **ret_zone, const char *
 
 /* ---- names ---- */
 
+/* Returns whether a byte may occur in the name of a file of the database. */
 static bool is_name_character(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
@@ -186,6 +189,7 @@ static bool is_name_character(char c)
 /* Returns whether a name can be a file inside the database's folder. */
 static bool is_file_name(const char *name)
 {
+    /* The start of the name counts as the start of a part. */
     char before = '/';
     size_t length = 0;
     for (; name[length] != '\0'; length++) {
@@ -241,6 +245,7 @@ static bool is_offset_name(const char *name, hora_zone **ret_zone, int *ret_erro
     *ret_error = HORA_EINVAL;
     if (!is_z && rest[0] != '\0' && !hora__offset_parse(rest, strlen(rest), &offset))
         return true;
+    /* The prefix stays; the offset behind it is written in normal form, and left out if it is 0. */
     memcpy(normal, name, prefix);
     normal[prefix] = '\0';
     if (prefix == 0 || offset != 0)

@@ -115,9 +115,10 @@ static int64_t leave(const hora_calendar *calendar, int64_t second)
     return end;
 }
 
-/* Leaves one exclusion after another, but never beyond the current span: what is local time beyond it
- * depends on the next offset. The number of steps is bounded, because exclusions may follow each other
- * closely. The sub-second part of `from` survives only if `from` itself is free. */
+/* Leaves one exclusion after another, but never beyond the current span, because the local time behind it
+ * depends on the next offset. The number of steps is limited, so that exclusions that follow each other
+ * for very long do not keep the caller. The sub-second part of `from` survives only if `from` itself is
+ * free. */
 hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
 {
     assert(calendar != NULL);
@@ -138,6 +139,7 @@ hora_ns hora__calendar_free_from(const hora_calendar *calendar, hora_ns from)
     return HORA_FOREVER;
 }
 
+/* An instant is excluded if its local second is. */
 bool hora_calendar_excludes(const hora_calendar *calendar, hora_instant instant)
 {
     if (calendar == NULL)
@@ -265,6 +267,7 @@ static size_t size_of(const hora_calendar_options *given)
            given->date_count * sizeof(hora_date);
 }
 
+/* Copies the arrays into the one allocation, checks I2 on the copy, and takes a reference to the zone. */
 int hora_calendar_new(hora_zone *zone, const hora_calendar_options *options, hora_calendar **ret_calendar,
                       hora_error *reason)
 {
@@ -310,6 +313,7 @@ hora_calendar *hora_calendar_ref(hora_calendar *calendar)
     return calendar;
 }
 
+/* The last reference frees the calendar and releases its zone. */
 hora_calendar *hora_calendar_unref(hora_calendar *calendar)
 {
     if (calendar != NULL) {

@@ -221,6 +221,7 @@ static int refresh_excluding(hora_trigger *trigger)
     return hora__trigger_join(hora_trigger_refresh(own->inner), hora__calendar_refresh(own->calendar));
 }
 
+/* The member `describe`, for example "every 5 s, except: Sat, Sun". */
 static void describe_excluding(const hora_trigger *trigger, struct hora__text *text)
 {
     assert(text != NULL);

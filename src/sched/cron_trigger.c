@@ -63,6 +63,7 @@ static hora_ns next_of_cron(const hora_trigger *trigger, const hora_trigger_cont
     return found > 0 ? next.ns : HORA_FOREVER;
 }
 
+/* The member `free`: releases expression and zone. */
 static void free_cron(hora_trigger *trigger)
 {
     struct cron_trigger *own = (struct cron_trigger *)trigger;
@@ -72,6 +73,7 @@ static void free_cron(hora_trigger *trigger)
     hora__free(own);
 }
 
+/* The member `refresh`. The zone may be shared with other triggers, which then see the new rules as well. */
 static int refresh_cron(hora_trigger *trigger)
 {
     assert(trigger->has_zone || ((struct cron_trigger *)trigger)->zone == NULL);
@@ -100,6 +102,7 @@ const hora_zone *hora__zones_of(const hora_trigger *trigger)
                                                           : NULL;
 }
 
+/* Takes its own references to expression and zone, so the caller may release them at once. */
 int hora_trigger_new_cron(hora_cron *cron, hora_zone *zone, const hora_cron_trigger_options *options,
                           hora_trigger **ret_trigger, hora_error *reason)
 {

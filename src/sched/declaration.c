@@ -113,6 +113,7 @@ static int look_up(struct replacement *replacement, struct span name, int depth,
 /* Append the value or default of one placeholder, given without "${" and "}". */
 static int replace_placeholder(struct replacement *replacement, struct span inner, int depth)
 {
+    /* A colon inside a nested placeholder belongs to that one. */
     const char *colon = find(inner, ':');
     const char *value = NULL;
     struct span name = {inner.first, colon != NULL ? colon : inner.end};
@@ -143,6 +144,7 @@ static int replace(struct replacement *replacement, struct span span, int depth)
         if (inner.end == NULL)
             return fail(replacement, "a placeholder has no \"}\"");
         error = replace_placeholder(replacement, inner, depth);
+        /* The loop steps over the closing brace. */
         at = inner.end;
     }
     return error;
@@ -306,6 +308,7 @@ static int read_duration(const struct reading *reading, enum text which, hora_ns
     assert((int)which >= 0 && which < TEXTS && value != NULL);
     const char *text = reading->texts[which];
     hora_error wrong;
+    /* Given both as a number and as a text. */
     if (text != NULL && *value != 0)
         return refuse_text(reading, HORA_EINVAL, text_names[which], text, "its value is given, too");
     int error = text != NULL ? hora_duration_parse(text, reading->given.unit, value, &wrong) : 0;
@@ -611,6 +614,7 @@ int hora__declaration_read(const struct hora__resolver *resolver, const hora_tas
     return error;
 }
 
+/* May be called twice: what was released is NULL afterwards. */
 void hora__declared_clear(struct hora__declared *declared)
 {
     assert(declared != NULL);

@@ -112,6 +112,7 @@ static void describe_periodic(const hora_trigger *trigger, struct hora__text *te
 static const struct hora__trigger_kind periodic_kind = {
     .next = next_of_period, .next_from = next_from, .free = free_periodic, .describe = describe_periodic};
 
+/* All flags stay false: the times follow the clock of the schedule and depend on the runs. */
 int hora_trigger_new_periodic(hora_ns period, const hora_periodic_trigger_options *options,
                               hora_trigger **ret_trigger, hora_error *reason)
 {

@@ -190,13 +190,13 @@ struct hora__decision hora__plan_single(const hora_schedule *spec, hora_ns plann
     return (struct hora__decision){.runs = true, .planned = planned, .skipped = 0};
 }
 
+/* Treats the limit as a grace period: a run that would start later than that is dropped. */
 int64_t hora__plan_start_by(const hora_schedule *spec, hora_ns every, const hora_trigger_context *context,
                             hora_ns start_by, struct hora__decision *decision)
 {
     assert(decision->runs && start_by > 0);
-    /* Reuse the code for grace periods. HORA_MISSED_BURST lets the grace period alone decide, and a grace
-     * of start_by - 1 makes a run that is late by start_by too late. 0 would mean no limit, hence at least
-     * 1. */
+    /* HORA_MISSED_BURST lets the grace period alone decide. A grace of start_by - 1 makes a run that is
+     * late by start_by too late; 0 would mean no limit, hence at least 1. */
     hora_schedule rules = *spec;
     rules.missed = HORA_MISSED_BURST;
     rules.grace = start_by > 1 ? start_by - 1 : 1;

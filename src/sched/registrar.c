@@ -249,7 +249,8 @@ int hora_registrar_add(hora_registrar *registrar, const hora_task *task, const h
 
 /* ---- binding ---- */
 
-/* The order in which tasks are scheduled and resumed, that of Spring. Disabled tasks are not in it. */
+/* The order in which tasks are scheduled and resumed, that of Spring's registrar. Disabled tasks are not
+ * in it. */
 static const enum hora__declared_kind order[] = {HORA__DECLARED_TRIGGER, HORA__DECLARED_CRON,
                                                  HORA__DECLARED_RATE, HORA__DECLARED_DELAY,
                                                  HORA__DECLARED_ONCE};
@@ -325,6 +326,8 @@ static int commit(hora_registrar *registrar, hora_scheduler *scheduler, hora_sch
                  : all_are_held_locked(registrar) || HORA__FAULT(REGISTRAR_MISSES_LATECOMER)    ? 0
                                                                                                 : 1;
     if (result == 0) {
+        /* State and tasks change together under the lock, so every thread that sees BOUND finds no task
+         * that is only DECLARED (I1). */
         registrar->state = HORA__BOUND;
         registrar->scheduler = scheduler;
         registrar->own = own;
@@ -469,6 +472,7 @@ int hora_registrar_close(hora_registrar *registrar)
     for (int i = 0; (registration = at(registrar, i)) != NULL; i++)
         (void)hora__registration_end(registration, false);
     if (own != NULL) {
+        /* The tasks are cancelled, so only runs that are under way are waited for. */
         end_scheduler(own, thread);
         hora__object_leave(&own->object);
     }
@@ -616,6 +620,7 @@ int hora_registrar_add_functions(hora_registrar *registrar, const hora_scheduled
     return result;
 }
 
+/* HORA_ENOENT: the library exports no scheduled functions. */
 int hora_registrar_scan_library(hora_registrar *registrar, void *library, hora_error *reason)
 {
     int error = library == NULL ? HORA_EINVAL : hora__registrar_check(registrar);

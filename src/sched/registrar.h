@@ -56,7 +56,8 @@ struct hora_registration {
     /* One of the registrar, and one of each tie, that is, of each future that was made for it. */
     hora__atomic references;
     /* Immutable, as the next two. A future may keep the registration alive when the registrar is already
-     * freed; only user calls on the handle, which require the registrar, follow this pointer. */
+     * freed; only the registrar itself and user calls on the handle, which require it, follow this
+     * pointer. */
     hora_registrar *registrar;
     /* As it was declared, except that its name is the copy below, or NULL. */
     hora_task task;

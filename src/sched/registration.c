@@ -40,6 +40,7 @@ enum { FIRM = 1, CUT = 2, FUTURE_IS_OVER = 4 };
 
 /* ---- beginning and end ---- */
 
+/* The name is stored behind the struct. An empty name counts as none. */
 int hora__registration_new(hora_registrar *registrar, const hora_task *task,
                            const hora_declaration *declaration, hora_registration **ret_registration,
                            hora_error *reason)
@@ -49,7 +50,6 @@ int hora__registration_new(hora_registrar *registrar, const hora_task *task,
     int error = hora__declaration_read(&registrar->resolver, task, declaration, &declared, reason);
     if (error < 0)
         return error;
-    /* The name is copied behind the struct; the caller's text may not live as long. */
     size_t length = declared.name != NULL ? strlen(declared.name) : 0;
     hora_registration *registration = hora__alloc(1, sizeof *registration + length + 1);
     if (registration == NULL) {
@@ -277,6 +277,7 @@ bool hora__registration_end(hora_registration *registration, bool interrupt)
     return was_declared || cancelled;
 }
 
+/* Returns 1 if the task would have run again, 0 if not. */
 int hora_registration_cancel(hora_registration *registration, bool interrupt)
 {
     int error = check(registration);
@@ -290,6 +291,7 @@ const char *hora_registration_name(const hora_registration *registration)
     return registration != NULL ? registration->name : "";
 }
 
+/* Returns NULL before the task is scheduled, and for a task that never was. */
 hora_future *hora_registration_future(hora_registration *registration)
 {
     if (check(registration) < 0)
@@ -409,6 +411,7 @@ static void add_words(const struct hora__declared *declared, struct hora__text *
     }
 }
 
+/* Needs no lock, because the declaration is immutable. */
 int hora_registration_describe(hora_registration *registration, char *text, size_t size)
 {
     if (registration == NULL || (text == NULL && size > 0))

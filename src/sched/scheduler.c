@@ -403,6 +403,7 @@ static int take_back(hora_pool *pool, bool is_timer, uint64_t number, int error)
     return error;
 }
 
+/* Not inlined: it is called only when the scheduler lacks a worker, which is rare. */
 __attribute__((noinline)) int hora__scheduler_staff_detached(hora_pool *pool, bool is_timer, uint64_t number)
 {
     assert(number != 0);
@@ -599,6 +600,8 @@ static int new_scheduler(const hora_scheduler_options *own, hora_scheduler **ret
     return error;
 }
 
+/* The reason is written by the check that fails; hora__reason_end completes it for errors without a
+ * sentence. */
 int hora_scheduler_new(const hora_scheduler_options *options, hora_scheduler **ret_scheduler,
                        hora_error *reason)
 {
@@ -723,6 +726,7 @@ static int execute(hora_pool *pool, const hora_task *task)
     return hora__scheduler_schedule(pool, task, &plan, NULL);
 }
 
+/* hora__pool_check accepts any pool, so the kind is checked here. */
 int hora__scheduler_check(hora_pool *pool, const hora_task *task)
 {
     int error = hora__pool_check(pool);

@@ -29,7 +29,8 @@ struct hora__scheduler {
     /* Immutable from here on. The user's decorator, called for each task before it is accepted; NULL:
      * none. */
     hora_decorate_fn decorate;
-    /* No decorator and no observer: hora_scheduler_schedule may take its shortest path, schedule_simply. */
+    /* No decorator and no observer: hora_scheduler_schedule may take its shortest path, schedule_simply.
+     * Always false in a build with HORA_SIMPLE. */
     bool is_simple;
     /* Hooks, a decorator or an observer must see each run of a hora_timer, or admission decides about it
      * (a scheduler with admission has an observer). Timers then take the longer path in timer.c. */

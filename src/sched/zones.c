@@ -55,6 +55,8 @@ void hora__zones_init(hora_queue *queue)
     hora__list_init(&timer_queue_of(queue)->foreign);
 }
 
+/* The two lists of series states need no work: each future with such a state holds the timer queue, so
+ * they are empty by now. */
 void hora__zones_forget(hora_queue *queue)
 {
     while (!hora__list_is_empty(&timer_queue_of(queue)->zones)) {
@@ -100,6 +102,7 @@ static hora_zone *remember(hora_queue *queue, struct known_zone *known, hora_zon
     return other;
 }
 
+/* Looks in the list first. Tasks of one scheduler mostly use the same few zones, so the list is short. */
 int hora__zones_get(hora_queue *queue, const char *name, hora_zone **ret_zone, hora_error *reason)
 {
     assert(name != NULL && ret_zone != NULL);
@@ -144,8 +147,8 @@ uint32_t hora__zones_seen(hora_queue *queue)
     return seen;
 }
 
-/* If a refresh has begun since `seen` was read, it did not collect this task's trigger, and the trigger's
- * zones may still have the old rules: they are refreshed here. The difference in series->refreshes
+/* If a refresh has begun or ended since `seen` was read, it may not have collected this task's trigger,
+ * whose zones may still have the old rules: they are refreshed here. The difference in series->refreshes
  * remains, and makes the planned time stale when the task is queued (hora__scheduled_check_rules). */
 void hora__zones_follow(struct hora__scheduled *scheduled, uint32_t seen, bool known)
 {
@@ -177,6 +180,7 @@ struct collection {
     size_t trigger_capacity;
 };
 
+/* Returns the number of elements of a list. */
 static size_t length_of(const struct hora__list *list)
 {
     size_t length = 0;
@@ -276,6 +280,8 @@ static void ask_again(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
+/* Collects under the lock, refreshes without it, and then makes the tasks ask again; see the head of the
+ * file. */
 int hora_scheduler_refresh_zones(hora_scheduler *scheduler)
 {
     int error = hora__pool_check(scheduler);
