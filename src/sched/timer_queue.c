@@ -2,18 +2,21 @@
 /* timer_queue.c - the work source of a scheduler: entries ordered by time
  *
  * Order             Each timeline has a heap of the entries without slack, and two heaps of those with slack:
- *                   by the time from which they can be taken, and by the time at which they must be. A
- *                   waiting thread sleeps until the first entry must be taken, and then takes all that can
- *                   be. So slack saves wake-ups, and entries without it are never late. Times of different
- *                   timelines are compared on the queue's own clock. That translation holds until the clocks
- *                   part; then the leader wakes up and looks again.
- * Reserved slots    An entry of a series keeps its slot in the heap's memory while it is out, so that it can
- *                   always come back.
- * Foreign futures   Futures that were made elsewhere may be here several times. They are few and due at once.
- *                   To find one, its list is searched.
+ *                   one by the time from which they can be taken, and one by the time at which they must be.
+ *                   A waiting worker sleeps until the first entry must be taken, and then takes all entries
+ *                   that can be. So slack saves wake-ups, and entries without slack are never late. Times of
+ *                   different timelines are compared on the queue's own clock. The translation holds until
+ *                   the clocks part; then the leader wakes up and handles the change (clocks.c).
+ * Reserved slots    While a worker has an entry of a series, the heap keeps the slot of the entry reserved,
+ *                   so putting it back cannot fail.
+ * Lanes             One-shot tasks on the own timeline are inserted and cancelled in inbox lanes, without the
+ *                   queue's lock (timer/lanes.c). A thread that needs to see all entries absorbs the lanes
+ *                   first.
+ * Foreign futures   A future that was made elsewhere may be queued several times. Such futures are few and
+ *                   due at once, so finding one by searching their list is fast enough.
  * Detached tasks    See timer_queue_detached.c. If there are very many, they wait in far batches
- *                   (timer/store.h) and come into the heap in time. A thread that looks at more than the
- *                   first entry gathers them.
+ *                   (timer/store.h) and are moved into the heap before they are due. A thread that looks at
+ *                   more than the first entry gathers them first.
  * Invariants        I1 queue.size is the number of entries in the heaps by due time, in far batches and in
  *                   the admission queue.
  *                   I2 an entry is in `exact` if its slack is 0, else in `lax` and in `latest`, on its own
@@ -21,11 +24,13 @@
  *                   I3 sequence numbers are unique, and given at the first insertion. So a series keeps its
  *                      position among entries with the same time.
  *                   I4 lax and latest have the same size, capacity and reserved slots.
- *                   I5 the leader does not sleep for an entry that was moved: if an entry is moved ahead, the
- *                      leader is woken.
+ *                   I5 leader_element is not the number of an entry that was moved or put back since the
+ *                      leader went to sleep. Otherwise settling would believe that the leader wakes up in
+ *                      time for the entry.
  *                   I6 an entry in a chain is in a heap or SWEPT. So it does not run, and the chain may use
- *                      the memory of its run.
- *                   I7 far nodes leave after the first node of the heap, which is not empty then. */
+ *                      the memory in which its run is noted.
+ *                   I7 far nodes are taken after the first node of the heap. While there are far nodes, the
+ *                      heap is not empty. */
 #include "sched/timer_queue_internal.h"
 
 #include <assert.h>
@@ -41,13 +46,14 @@
 #include "sys/alloc.h"
 #include "timer/lanes.h"
 
-/* The series state of an entry with slack. */
+/* Returns the series state of an entry with slack. Every such entry has one. */
 static struct hora__series *series_of(struct hora__entry *entry)
 {
     assert(entry->is_lax);
     return hora__scheduled_of_entry(entry)->series;
 }
 
+/* Returns the heap that orders an entry by due time: I2. */
 static struct hora__timer_heap *heap_of(struct timer_queue *timer_queue, const struct hora__entry *entry)
 {
     assert(entry->line < HEAPS);
@@ -63,6 +69,9 @@ hora_ns hora__timer_queue_now(const hora_queue *queue, enum hora__timeline line)
 
 /* ---- in and out ---- */
 
+/* Pushes the entry, and with slack also its second node. Detached tasks are pushed untracked: the heap does
+ * not write their positions when it moves them. Only the first entry is taken, and a thread that needs the
+ * others gathers first, which tracks them. */
 void hora__timer_queue_push(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
     assert(entry->by_due.sequence != 0); /* I3 */
@@ -83,12 +92,15 @@ void hora__timer_queue_pull(struct timer_queue *timer_queue, struct hora__entry 
 {
     assert(!entry->in_admission); /* I2 */
     hora__timer_heap_remove(heap_of(timer_queue, entry), &entry->by_due);
+    /* If the entry was the first, far nodes may have to follow: I7. */
     if (timer_queue->store.far.size > 0)
         hora__timer_store_follow(&timer_queue->store);
     if (entry->is_lax)
         hora__timer_heap_remove(&timer_queue->lines[entry->line].latest, &series_of(entry)->by_latest);
 }
 
+/* The entry may be new, be moved, or be put back. If the leader sleeps for its old due time, the queue
+ * forgets that (I5), so that settling compares the due times again. */
 void hora__timer_queue_insert(struct timer_queue *timer_queue, struct hora__entry *entry, hora_ns due)
 {
     assert(!entry->kept && !entry->in_admission);
@@ -112,6 +124,7 @@ void hora__timer_queue_remove(struct timer_queue *timer_queue, struct hora__entr
     else
         hora__timer_queue_pull(timer_queue, entry);
     hora__timer_queue_count(timer_queue, entry, -1);
+    /* Another timer is first now, so the shared ticket waits for that one, or not at all. */
     if (entry->line == TIMERS_WITH_ADMISSION)
         hora__timer_queue_offer_timer(timer_queue);
 }
@@ -141,6 +154,8 @@ hora_ns hora__timer_queue_due(hora_queue *queue, const struct hora__entry *entry
                                : hora__timer_heap_due(heap, &entry->by_due);
 }
 
+/* Entries with slack take the general way. The rest repeats hora__timer_queue_insert for the common case, an
+ * entry without slack that has its sequence number: each run of a series passes through here. */
 void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -151,7 +166,6 @@ void hora__timer_queue_put_back(hora_queue *queue, struct hora__entry *entry, ho
         hora__timer_queue_insert(timer_queue, entry, due);
         return;
     }
-    /* As hora__timer_queue_insert, for an entry without slack that has its number. */
     entry->stage = HORA__WAITS;
     if (entry->by_due.sequence == queue->leader_element && !HORA__FAULT(TIMER_QUEUE_MOVE_UNSEEN))
         queue->leader_element = 0; /* I5 */
@@ -167,7 +181,8 @@ void hora__timer_queue_give_up(hora_queue *queue, struct hora__entry *entry)
     hora__timer_queue_save_memory(timer_queue_of(queue), entry);
 }
 
-/* Free the record of an entry that leaves for good, if the timer queue made it. Returns its future. */
+/* Releases an entry that was removed and is not put back by this queue: lets its heaps return memory, and
+ * frees the record of a foreign future. Returns the future, with the reference that the entry held. */
 static hora_future *release(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(!entry->is_detached);
@@ -188,13 +203,15 @@ static_assert(offsetof(struct hora__scheduled, spot) + sizeof(uint16_t) ==
                   offsetof(struct hora__scheduled, entry.by_due),
               "see hora__node_spot");
 
-/* A node has come into the store from a lane. */
+/* Counts a node that the store has absorbed from a lane. Entries in lanes do not count in queue.size. */
 static void came(void *context, struct hora__timer_node *node)
 {
     assert(context != NULL && node != NULL);
-    hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 of timer_queue.c */
+    hora__timer_queue_count(context, entry_by_due(node), 1); /* I1 */
 }
 
+/* Absorbs the lanes, and returns memory of detached tasks to their free lists. Returns whether an entry was
+ * due before the horizon, that is, before the leader would wake up. */
 static bool take_all_in(struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -208,6 +225,9 @@ void hora__timer_queue_absorb(hora_queue *queue)
     (void)take_all_in(timer_queue_of(queue));
 }
 
+/* Publishes until when no worker looks by itself, then absorbs the lanes for the last time before the sleep.
+ * Either this finds an entry, or the thread that inserts it reads the new horizon and wakes a worker. Returns
+ * whether an entry is due before `until`. See struct hora__work_kind. */
 static bool expect(hora_queue *queue, hora_ns until)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -215,6 +235,7 @@ static bool expect(hora_queue *queue, hora_ns until)
     return hora__timer_store_set_horizon(&timer_queue->store, until) && take_all_in(timer_queue);
 }
 
+/* The queue is closed: makes the lanes refuse everything. See struct hora__queue_inbox. */
 static void seal(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -223,6 +244,9 @@ static void seal(hora_queue *queue)
     hora__timer_store_promise(&timer_queue->store);
 }
 
+/* The pool frees the queue, which is empty: gives up the reference of each lane by which no future refers to
+ * the queue any more. The other lanes keep the queue until their last future is gone. See struct
+ * hora__queue_behaviour. */
 static void leave(hora_queue *queue)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -231,10 +255,10 @@ static void leave(hora_queue *queue)
             hora__object_leave(&queue->object);
 }
 
-/* Insert a future into its lane. Returns false if it must be put with the timer queue's lock: the lane is
+/* Inserts a future into its lane. Returns false if it must be put under the timer queue's lock: the lane is
  * full, the future is due too soon, or the pool does not accept tasks. `now` is when the inserting call
- * began. With `moves_in`, the future starts to hold the timer queue. Any worker may take the future as
- * soon as the lane's lock is free. */
+ * began. With `moves_in`, the lane counts one more reference to the timer queue. Another thread may take the
+ * future as soon as the lane's lock is released. */
 HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled *scheduled, hora_ns now,
                          const struct hora__offer *offer, bool moves_in)
 {
@@ -243,8 +267,11 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
     struct hora__lanes *lanes = timer_queue->store.lanes;
     struct hora__lane *lane = &lanes->lanes[scheduled->lane];
     hora_ns due = scheduled->planned;
+    /* Written before the lock is taken: no other thread sees the future yet, and after it a worker may have
+     * it. */
     scheduled->entry.stage = HORA__WAITS;
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
+    /* Before the floor and the pool's state are read: see "Empty lanes" in timer/lanes.c. */
     hora__lane_mark_filled(lane);
     bool admitted = hora__lane_admits(lanes, lane, due) &&
                     (hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(LANE_CLOSED_UNSEEN));
@@ -253,6 +280,7 @@ HORA__INLINE bool insert(struct timer_queue *timer_queue, struct hora__scheduled
         lane->inserted_references += moves_in && !HORA__FAULT(LANE_HOUSES_NOBODY);
     }
     hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
+    /* The horizon is read after the insertion, as lanes.c requires. */
     if (!admitted)
         scheduled->entry.stage = HORA__OUT;
     else if (hora__lanes_is_ahead(lanes, due) && !HORA__FAULT(LANE_TELLS_NOBODY))
@@ -279,6 +307,7 @@ bool hora__timer_queue_insert_new(hora_queue *queue, struct hora__scheduled *sch
     assert(scheduled->series == NULL && scheduled->entry.line == timer_queue->own);
     if (insert(timer_queue, scheduled, now, offer, true))
         return true;
+    /* The caller puts the future under the lock; it needs its reference in any case. */
     hora__lanes_ref(timer_queue->store.lanes, scheduled->lane);
     return false;
 }
@@ -289,9 +318,11 @@ bool hora__timer_queue_cancel_in_lane(struct hora__scheduled *scheduled, bool (*
     assert(scheduled->lane < timer_queue_of(scheduled->queue)->store.lanes->count);
     struct hora__lane *lane = &timer_queue_of(scheduled->queue)->store.lanes->lanes[scheduled->lane];
     hora__mutex_lock_as(&lane->lock, HORA__RANK_INBOX);
+    /* The spot is 0 once the lanes have been absorbed: then the entry is in the heap, or was taken. */
     bool removes = scheduled->spot != 0 && may(context);
     if (removes) {
         hora__lane_take_out(lane, &scheduled->entry.by_due);
+        /* A cancelled branch entry counts as finished, too. */
         hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
     }
     hora__mutex_unlock_as(&lane->lock, HORA__RANK_INBOX);
@@ -325,6 +356,7 @@ void hora__timer_queue_unref(hora_queue *queue, int lane)
         hora__object_leave(&queue->object);
 }
 
+/* Returns whether no thread holds the lock of a lane. See struct hora__queue_inbox. */
 static bool is_free(hora_queue *queue)
 {
     return hora__lanes_are_free(timer_queue_of(queue)->store.lanes);
@@ -332,13 +364,16 @@ static bool is_free(hora_queue *queue)
 
 /* ---- the order ---- */
 
-/* The clocks, each read at most once for one decision, and only if it is needed. */
+/* The readings of the clocks for one decision. Each clock is read at most once, and only if it is needed,
+ * since reading a clock costs more than most decisions. */
 struct reading {
     struct timer_queue *timer_queue;
+    /* Valid where is_read is set. */
     hora_ns now[LINES];
     bool is_read[LINES];
 };
 
+/* Returns the time of a timeline, the same during one decision. */
 static hora_ns now_of(struct reading *reading, enum hora__timeline line)
 {
     assert((int)line >= 0 && (int)line < LINES);
@@ -351,26 +386,26 @@ static hora_ns now_of(struct reading *reading, enum hora__timeline line)
     return reading->now[line];
 }
 
-/* Translate a time of a line to the timer queue's own clock. */
+/* Translates a time of a timeline to the timer queue's own clock. */
 static hora_ns translate(struct reading *reading, enum hora__timeline line, hora_ns time)
 {
     assert((int)line >= 0 && (int)line < LINES);
     enum hora__timeline own = reading->timer_queue->own;
     if (line == own || time == HORA_FOREVER)
         return time;
-    hora_ns now =
-        now_of(reading,
-               line); /* first: what passes between the two readings makes the sum too early, not too late */
+    /* Unless the own clock was read before, it is read second. Then the time between the two readings makes
+     * the sum late, and a worker that sleeps until then does not wake up before `time`. */
+    hora_ns now = now_of(reading, line);
     return hora__ns_add(now_of(reading, own), hora__ns_sub(time, now));
 }
 
-/* The due time of an entry, on its own line. */
+/* Returns the due time of an entry, on its own timeline. */
 static hora_ns due_of(const struct reading *reading, const struct hora__entry *entry)
 {
     return hora__timer_queue_due(&reading->timer_queue->base.queue, entry);
 }
 
-/* Whether entry a leaves before b; each has its own line. */
+/* Returns whether entry a is taken before b. The two may be on different timelines. */
 static bool is_before(struct reading *reading, const struct hora__entry *a, const struct hora__entry *b)
 {
     assert(a != NULL && b != NULL);
@@ -379,6 +414,7 @@ static bool is_before(struct reading *reading, const struct hora__entry *a, cons
     return due_a != due_b ? due_a < due_b : a->by_due.sequence < b->by_due.sequence;
 }
 
+/* Returns the one of an entry and a node that is taken first. Either may be NULL. */
 static struct hora__entry *earlier(struct reading *reading, struct hora__entry *best,
                                    struct hora__timer_node *timer)
 {
@@ -388,7 +424,9 @@ static struct hora__entry *earlier(struct reading *reading, struct hora__entry *
     return best == NULL || is_before(reading, entry, best) ? entry : best;
 }
 
-/* The heap of all entries, if all are precise and on the own line, as a rule; NULL: they are not. */
+/* Returns the heap of the own timeline if it holds all entries, except for those in far batches, which are
+ * taken later (I7); else NULL. In most schedulers all entries are precise and on the own timeline, so this is
+ * the usual case. */
 static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_queue)
 {
     assert(timer_queue->base.queue.size >= 0);
@@ -397,7 +435,7 @@ static const struct hora__timer_heap *only_heap(const struct timer_queue *timer_
                                                                                     : NULL; /* I1, I7 */
 }
 
-/* The first entry of all heaps, except timers under admission. */
+/* Returns the first entry of all heaps by due time, except timers under admission; NULL: there is none. */
 static struct hora__entry *first_of(struct timer_queue *timer_queue, struct reading *reading)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -412,6 +450,7 @@ static struct hora__entry *first_of(struct timer_queue *timer_queue, struct read
     return first;
 }
 
+/* Returns whether an entry can be taken now, by the clock of its timeline. */
 static bool is_due(struct reading *reading, const struct hora__entry *entry)
 {
     assert(entry != NULL && entry->line < LINES);
@@ -423,14 +462,17 @@ static bool is_due(struct reading *reading, const struct hora__entry *entry)
 
 /* ---- the kind ---- */
 
-/* Whether a scheduled future can be put: it belongs to this queue, and neither the queue nor a worker has
- * it. */
+/* Returns whether a scheduled future can be put: it belongs to this queue, and neither the queue nor a worker
+ * has it. */
 static bool is_out(const hora_queue *queue, const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&queue->object.lock));
     return scheduled->queue == queue && scheduled->entry.stage == HORA__OUT && !scheduled->entry.kept;
 }
 
+/* Inserts a future under the lock: a scheduled one at its own due time, a foreign one at once. The record of
+ * a foreign future passes from put->memory to the queue. Fails with HORA_EINVAL for a scheduled future of
+ * another queue, or one that is queued or with a worker. See struct hora__queue_kind. */
 static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -442,7 +484,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     assert(entry != NULL);
     if (scheduled != NULL && !is_out(queue, scheduled))
         return HORA_EINVAL;
-    hora__timer_queue_absorb(queue); /* perhaps that is why this comes by the long way: there was no room */
+    /* A full lane may be the reason for this call. Absorbing makes room in it for the next caller. */
+    hora__timer_queue_absorb(queue);
     if (queue->size == HORA_UNBOUNDED)
         return HORA_EFULL;
     int error = hora__timer_heap_make_room(heap_of(timer_queue, entry));
@@ -451,11 +494,13 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     if (error < 0)
         return error;
     if (scheduled != NULL)
+        /* Zones may have been refreshed after the trigger was asked for this time. */
         hora__scheduled_check_rules(scheduled);
     hora__timer_queue_insert(timer_queue, entry,
                              scheduled != NULL
                                  ? hora__scheduled_due(scheduled)
                                  : hora__timer_queue_now(queue, (enum hora__timeline)entry->line));
+    /* The heap may have grown: reserve slots for the lanes, which stay closed until they have all. */
     if (timer_queue->store.lacking > 0)
         hora__timer_store_promise(&timer_queue->store);
     if (scheduled == NULL) {
@@ -465,8 +510,8 @@ static int push(hora_queue *queue, struct hora__put *put, struct hora__wakes *wa
     return 0;
 }
 
-/* Whether nothing can be taken yet, because the clocks have parted. The leader, or the next one, handles
- * that. */
+/* Returns whether no entry may be taken, because the clocks have parted and the change is not handled yet, or
+ * the observer is being notified. The leader, or the next worker that leads, handles the change. */
 static bool is_held_up(const struct timer_queue *timer_queue)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -475,19 +520,23 @@ static bool is_held_up(const struct timer_queue *timer_queue)
            (timer_queue->telling || hora__clock_was_set(queue->object.clock, &timer_queue->seen));
 }
 
-/* Read the clock, then absorb the lanes. From then on no entry comes in by a lane that is due by that
- * reading. */
+/* Reads the own clock, publishes the reading as the floor of the lanes, and then absorbs the lanes. From then
+ * on lanes refuse entries due by that reading. So the caller may take all entries due by it in order, without
+ * looking into the lanes again. */
 static void look(struct timer_queue *timer_queue, struct reading *reading)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     hora_ns now = now_of(reading, timer_queue->own);
-    bool is_steady = timer_queue->own != HORA__WALL; /* that one may be set back */
+    bool is_steady = timer_queue->own != HORA__WALL; /* the wall clock may be set back */
     timer_queue->store.seen_now = is_steady ? now : INT64_MIN;
     if (!HORA__FAULT(LANE_FLOOR_UNSAID))
         hora__timer_store_set_floor(&timer_queue->store);
     (void)take_all_in(timer_queue);
 }
 
+/* Returns the first entry if it is due; NULL: none is due. In most schedulers this decides by the first slot
+ * of one heap. While that slot is due by the last reading (seen_now), neither the clock is read nor the lanes
+ * are absorbed. */
 static inline struct hora__entry *first_due(struct reading *reading)
 {
     struct timer_queue *timer_queue = reading->timer_queue;
@@ -497,7 +546,7 @@ static inline struct hora__entry *first_due(struct reading *reading)
         return entry_by_due(hora__slot_node(only->slots[0]));
     look(timer_queue, reading);
     only = only_heap(timer_queue);
-    if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* as first_of and is_due */
+    if (only != NULL && !HORA__FAULT(TIMER_QUEUE_GIVES_EARLY)) { /* first_of and is_due, for one heap */
         bool is_due = only->size > 0 && only->slots[0].due <= now_of(reading, timer_queue->own) &&
                       only->slots[0].due != HORA_FOREVER;
         struct hora__entry *first = is_due ? entry_by_due(hora__slot_node(only->slots[0])) : NULL;
@@ -514,17 +563,19 @@ struct hora__entry *hora__timer_queue_first_due(struct timer_queue *timer_queue)
     return first_due(&reading);
 }
 
-/* Note in a task that is being taken which changes of clocks and zones the timer queue has seen. */
+/* Notes in a task that is being taken which changes of clocks and zones the timer queue has seen. When the
+ * task is put back, hora__scheduled_check_clock finds later changes by comparing. */
 static inline void note_seen(const struct timer_queue *timer_queue, struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     if (scheduled->series == NULL)
-        return; /* its time does not depend on them */
+        return; /* the time of a one-shot task depends on neither */
     scheduled->series->set_backs = timer_queue->set_backs;
     scheduled->series->refreshes = timer_queue->refreshes;
 }
 
-/* A worker has the entry, which was just removed. Returns its future. */
+/* Makes an entry that was just removed TAKEN by a worker. A series keeps its slot; the record of a foreign
+ * future is freed. Returns the future, with the reference that the entry held. */
 static inline hora_future *taken(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(entry->stage == HORA__OUT && !entry->is_detached);
@@ -543,15 +594,18 @@ hora_future *hora__timer_queue_take_entry(struct timer_queue *timer_queue, struc
     return taken(timer_queue, entry);
 }
 
+/* Takes the entry that admission lets begin next; see hora__timer_queue_take_admitted. Feeding reads the
+ * clocks, so it comes before is_held_up: if a clock was set before they were read, no task that became due
+ * because of that begins before the change has been handled. */
 static void *take_admitted(struct timer_queue *timer_queue, bool begins, struct hora__taken *ret_taken)
 {
     assert(timer_queue->admission != NULL);
-    hora__timer_queue_feed_admission(
-        timer_queue); /* first: tasks that a set clock has made due begin only after that is told */
+    hora__timer_queue_feed_admission(timer_queue);
     return is_held_up(timer_queue) ? NULL : hora__timer_queue_take_admitted(timer_queue, begins, ret_taken);
 }
 
-/* Whether a worker on the short way (see series.c) takes the entry of a precise series on the own line. */
+/* Returns whether the worker takes this entry on the short way (see series.c): the worker supports it, and
+ * the entry is that of a precise series on the own timeline. */
 static bool is_short(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                      const struct hora__taken *taken)
 {
@@ -559,8 +613,8 @@ static bool is_short(const struct timer_queue *timer_queue, const struct hora__e
     return taken->series != NULL && entry->comes_back && !entry->is_lax && entry->line == timer_queue->own;
 }
 
-/* As hora__timer_queue_take_entry, for such an entry. Its slot stays reserved, so no memory becomes free.
- * The worker begins the run in this visit, if it can. */
+/* Does the work of hora__timer_queue_take_entry for such an entry, with what cannot apply left out. Its slot
+ * stays reserved, so no heap can return memory. The worker begins the run in this visit, if it can. */
 static hora_future *take_series(struct reading *reading, struct hora__entry *entry,
                                 const struct hora__taken *taken)
 {
@@ -569,10 +623,12 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
     struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
     struct hora__timer_heap *heap = own_heap(timer_queue);
     assert(!entry->kept && !entry->in_admission && scheduled->series != NULL);
+    /* Remove the entry, as hora__timer_queue_remove does. */
     hora__timer_heap_remove(heap, &entry->by_due);
     if (timer_queue->store.far.size > 0)
         hora__timer_store_follow(&timer_queue->store);
     hora__timer_queue_count(timer_queue, entry, -1);
+    /* Take it, as taken() does. */
     hora__timer_heap_reserve(heap, 1);
     entry->kept = true;
     entry->stage = HORA__TAKEN;
@@ -582,6 +638,9 @@ static hora_future *take_series(struct reading *reading, struct hora__entry *ent
     return &scheduled->future;
 }
 
+/* Takes the next due entry for a worker: returns its future, or ret_taken for a detached task or timer, or
+ * NULL. The same visit first ends what the worker did before: it reports that a timer has run, or puts back
+ * the series whose run has ended. See struct hora__work_kind. */
 static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -591,18 +650,21 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
         hora__timer_queue_ran(queue, ret_taken, wakes);
     if (hora__taken_owes_return(ret_taken) &&
         !hora__series_return_locked(ret_taken->series, now_of(&reading, timer_queue->own)))
-        return NULL; /* the worker puts it back first, in the general way */
+        return NULL; /* the worker first puts the series back in the general way, then looks again */
     if (timer_queue->admission != NULL)
         return take_admitted(timer_queue, true, ret_taken);
     struct hora__entry *first = first_due(&reading);
+    /* A worker that goes to sleep need not read the clock again. If the own clock is the wall clock, which
+     * may be set back, seen_now is HORA_NEVER: no reading. */
     if (first == NULL)
-        ret_taken->now =
-            timer_queue->store
-                .seen_now; /* for a worker that is about to sleep; HORA_NEVER: the clock may be set back */
+        ret_taken->now = timer_queue->store.seen_now;
+    /* As in take_admitted, the clocks are read before is_held_up compares them. */
     if (first == NULL || is_held_up(timer_queue))
         return NULL;
     if (is_short(timer_queue, first, ret_taken))
         return take_series(&reading, first, ret_taken);
+    /* Only the heap stores the due time, so it is read before the removal. Detached entries are in this
+     * heap. */
     hora_ns due = first->is_detached ? own_heap(timer_queue)->slots[0].due : 0;
     hora__timer_queue_remove(timer_queue, first);
     hora__prefetch(hora__timer_heap_first(own_heap(timer_queue))); /* likely the next to be taken */
@@ -610,8 +672,9 @@ static void *take(hora_queue *queue, struct hora__taken *ret_taken, struct hora_
                               : taken(timer_queue, first);
 }
 
-/* Callers that pass no struct hora__taken have had the timer queue shown, so only timers are detached.
- * Timers end here: the caller is not a worker, and cannot run them. */
+/* Takes the next due future for a caller that is not a worker, and so passes no struct hora__taken. The timer
+ * queue has been shown before, so the only detached entries are timers. A timer that is due ends here without
+ * running, because the caller cannot run it. No ticket begins. */
 static void *pop(hora_queue *queue, struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -625,6 +688,8 @@ static void *pop(hora_queue *queue, struct hora__wakes *wakes)
     return item;
 }
 
+/* Removes the first entry, due or not: an entry that waits for admission comes before all others. A detached
+ * task or timer is copied to *ret_taken. See struct hora__work_kind. */
 static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -643,12 +708,17 @@ static void *take_first(hora_queue *queue, struct hora__taken *ret_taken)
                               : release(timer_queue, first);
 }
 
+/* Returns the entry in the last slot of a heap, whose removal moves no other slot; NULL: the heap is
+ * empty. */
 static struct hora__entry *last_of(const struct hora__timer_heap *timers)
 {
     assert(timers != NULL && timers->size >= 0);
     return timers->size > 0 ? entry_by_due(hora__slot_node(timers->slots[timers->size - 1])) : NULL;
 }
 
+/* Removes any one entry, the cheapest; NULL: the queue is empty. There are no detached tasks: the queue has
+ * been shown. For a timer the address that is returned only says that there was one. See struct
+ * hora__queue_kind. */
 static void *drain(hora_queue *queue)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -668,6 +738,7 @@ static void *drain(hora_queue *queue)
                           : release(timer_queue, last);
 }
 
+/* A scheduled future knows its entry. The heap, or the admission queue, says whether the entry is in it. */
 struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future *future)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -684,6 +755,8 @@ struct hora__entry *hora__timer_queue_find(hora_queue *queue, const hora_future 
     return entry_by_due(hora__slot_node(heap->slots[scheduled->entry.by_due.index]));
 }
 
+/* Returns whether a future is queued, and removes one entry of it if `remove`. The caller has absorbed the
+ * lanes. See struct hora__queue_kind. */
 static bool find(hora_queue *queue, const void *item, bool remove)
 {
     assert(item != NULL);
@@ -697,11 +770,13 @@ static bool find(hora_queue *queue, const void *item, bool remove)
 
 /* ---- copying in order ---- */
 
+/* is_before of struct hora__selection, with a struct reading as context. */
 static bool entry_is_before(const void *a, const void *b, void *context)
 {
     return is_before(context, a, b);
 }
 
+/* Offers an entry to the selection. Users do not see timers. */
 static void select_entry(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -709,6 +784,8 @@ static void select_entry(struct hora__entry *entry, void *arg)
         hora__selection_add(arg, entry);
 }
 
+/* Writes the futures of the first `max` entries, in the order in which they are due. See struct
+ * hora__queue_kind. */
 static void copy(hora_queue *queue, void **items, int max)
 {
     assert(max >= 1);
@@ -722,6 +799,8 @@ static void copy(hora_queue *queue, void **items, int max)
         items[i] = hora__entry_future(items[i]);
 }
 
+/* Returns the first future that users see; NULL: there is none. If the first entry is a timer, the first
+ * other entry has to be searched for. */
 static void *peek(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -738,7 +817,8 @@ static void *peek(hora_queue *queue)
 
 /* ---- waiting ---- */
 
-/* Lower `until` to the time at which the first entry of a heap must be taken. */
+/* Lowers *until to the time at which the first entry of a heap must be taken, and sets *element to its
+ * number. */
 static void limit(struct reading *reading, enum hora__timeline line, const struct hora__timer_heap *timers,
                   hora_ns *until, uint64_t *element)
 {
@@ -752,15 +832,19 @@ static void limit(struct reading *reading, enum hora__timeline line, const struc
     }
 }
 
+/* Returns when the first entry must be taken, by the own clock, with *ret_element its number; HORA_FOREVER:
+ * no worker need wake up for an entry. See struct hora__queue_kind. */
 static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
 {
     assert(hora__mutex_held(&queue->object.lock));
     struct timer_queue *timer_queue = timer_queue_of(queue);
     hora_ns until = HORA_FOREVER;
     *ret_element = 0;
+    /* No entry can be taken now. The worker that notifies the observer settles the queue when it is done. */
     if (timer_queue->telling)
         return until;
     const struct hora__timer_heap *only = only_heap(timer_queue);
+    /* All entries are in one heap, so no time has to be translated. */
     if (only != NULL && only->size > 0) {
         *ret_element = hora__slot_node(only->slots[0])->sequence;
         return timer_queue->admission == NULL
@@ -780,6 +864,8 @@ static hora_ns next_due(hora_queue *queue, uint64_t *ret_element)
     return hora__timer_queue_next_admission(timer_queue, until, ret_element);
 }
 
+/* Returns when the second entry is due, for the standby; HORA_FOREVER if that is not known without effort:
+ * with admission, or with more than one heap in use. See struct hora__work_kind. */
 static hora_ns second_due(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -791,6 +877,7 @@ static hora_ns second_due(hora_queue *queue)
 
 /* ---- making ---- */
 
+/* Frees the timer queue. It is empty, and its last reference is gone. */
 static void destroy(hora_queue *queue)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -811,6 +898,7 @@ static void destroy(hora_queue *queue)
     hora__free(timer_queue);
 }
 
+/* Returns how many entries users do not see. See struct hora__queue_behaviour. */
 static int hidden(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -854,6 +942,8 @@ bool hora__queue_is_timer_queue(const hora_queue *queue)
     return queue->kind == &timer_queue_kind;
 }
 
+/* The timer store is set up before the queue's lock, to which it keeps a pointer: the pointer stays valid,
+ * and nothing uses the lock before. */
 int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
 {
     assert(ret_queue != NULL);
@@ -883,6 +973,7 @@ int hora__timer_queue_new(const hora_clock *clock, hora_queue **ret_queue)
         hora__free(timer_queue);
         return error;
     }
+    /* Each lane has a reference, on behalf of the futures that are inserted by it. */
     for (int i = 0; i < timer_queue->store.lanes->count; i++)
         hora__object_ref(&timer_queue->base.queue.object);
     hora__zones_init(&timer_queue->base.queue);
