@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clocks.c - the machine was suspended, or the wall clock was set
  *
- * Mechanism         Times of other timelines are translated to the scheduler's own clock. That holds as long
- *                   as the timelines run side by side. The timer queue keeps their offsets (`seen`). The
- *                   leader compares before and after it sleeps, and sleeps so that a set clock wakes it.
- *                   While the offsets differ, and while the observer is told, no task can be taken. The first
- *                   thread that sees a difference handles it.
- * Set forward       Tasks that have become due are taken as if they were late: the rule for missed runs
+ * Mechanism         The timer queue translates times of other timelines to the scheduler's own clock. The
+ *                   translation holds as long as the offsets between the timelines do not change. The timer
+ *                   queue stores the offsets that were last handled (`seen`). The leader compares them before
+ *                   and after it sleeps, and sleeps in such a way that setting the clock wakes it. While the
+ *                   offsets differ, and while the observer is being notified, no task can be taken. The first
+ *                   worker that sees a difference handles it (hora__clocks_look).
+ * Set forward       Tasks that have become due are taken like tasks that are late: the rule for missed runs
  *                   decides.
- * Set back          A series on the wall clock would be silent until the old time comes again. So each is
- *                   made due at once, and its worker finds the next time by the clock as it is now. A series
- *                   that a worker has at that moment does so when it is put back. A task that runs once keeps
- *                   its time. */
+ * Set back          A series on the wall clock would not run until its old planned time comes again. So each
+ *                   such series is made due at once, and its worker asks for the next time by the clock as it
+ *                   is now. A series that a worker has at that moment does so when it is put back. A task
+ *                   that runs once keeps its time. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -22,13 +23,15 @@
 #include "sys/probe.h"
 #include "sys/thread.h"
 
-/* How far each line has moved by the change, beyond the time that has passed. */
+/* How far each timeline has moved by the change, beyond the time that has passed; and what that did. */
 struct change {
     hora_queue *queue;
     hora_ns by[LINES];
+    /* How many entries have become due because of the change. */
     int overdue;
 };
 
+/* Counts an entry that is due, and would not be without the change. */
 static void count_overdue(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -39,6 +42,8 @@ static void count_overdue(struct hora__entry *entry, void *arg)
         change->overdue++;
 }
 
+/* Returns whether the planned time of an entry becomes stale for this reason, unless it already is for this
+ * or a stronger one. */
 static bool is_stale(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -50,7 +55,7 @@ static bool is_stale(struct hora__entry *entry, void *arg)
                                         : hora__scheduled_follows_zone(scheduled);
 }
 
-/* Entries are moved only after all have been found: moving one changes the heap that is visited. */
+/* All entries are found before the first is moved, since moving one changes the heap that is visited. */
 void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
 {
     assert(staleness != HORA__NOT_STALE);
@@ -64,14 +69,16 @@ void hora__clocks_mark_stale(hora_queue *queue, enum hora__staleness staleness)
     }
 }
 
-/* Why the clocks have parted since the last look. */
+/* A change of the clocks, as the observer is notified of it. */
 struct step {
-    hora_ns suspended; /* how long the machine was suspended, */
-    hora_ns stepped;   /* and how far the wall clock was set besides; < 0: back */
-    int overdue;       /* how many tasks have become due by that */
+    hora_ns suspended; /* how long the machine was suspended */
+    hora_ns stepped;   /* how far the wall clock was set in addition; < 0: it was set back */
+    int overdue;       /* how many tasks have become due because of the change */
 };
 
-/* Handle a change of the clocks. Returns whether there was one. */
+/* Handles a change of the clocks, if there is one: stores the new offsets, counts tasks that have become due,
+ * and marks times as stale if the wall clock was set back. The caller holds the lock. Returns whether there
+ * was a change. */
 static bool take_in_locked(hora_queue *queue, struct step *ret_event)
 {
     assert(timer_queue_of(queue)->base.watched != NULL);
@@ -79,10 +86,12 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     if (!hora__clock_was_set(queue->object.clock, &timer_queue_of(queue)->seen))
         return false;
     struct hora__clock_offsets now = hora__clock_read_offsets(queue->object.clock);
+    /* Boot time runs on while the machine is suspended. The wall clock does, too, and may have been set
+     * besides. */
     hora_ns suspended = hora__ns_sub(now.boot, timer_queue_of(queue)->seen.boot);
     hora_ns stepped = hora__ns_sub(hora__ns_sub(now.wall, timer_queue_of(queue)->seen.wall), suspended);
     timer_queue_of(queue)->seen = now;
-    hora__timer_queue_absorb(queue); /* entries that are still in lanes count as well */
+    hora__timer_queue_absorb(queue); /* entries in lanes may have become due, too */
     struct change change = {
         .queue = queue,
         .by = {[HORA__BOOTTIME] = suspended, [HORA__WALL] = hora__ns_add(suspended, stepped)}};
@@ -90,7 +99,7 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
         if (change.by[i] > 0)
             hora__timer_queue_each(queue, (enum hora__timeline)i, count_overdue, &change);
     if (stepped < 0) {
-        timer_queue_of(queue)->set_backs++; /* for those that are not in the timer queue */
+        timer_queue_of(queue)->set_backs++; /* tasks that a worker has find this when they are put back */
         if (!HORA__FAULT(CLOCK_SET_BACK_UNSEEN))
             hora__clocks_mark_stale(queue, HORA__SET_BACK);
     }
@@ -98,7 +107,8 @@ static bool take_in_locked(hora_queue *queue, struct step *ret_event)
     return true;
 }
 
-/* Handle a change of the clocks. Returns whether there was one that the observer is told of. */
+/* Handles a change of the clocks, if there is one. With has_hook, no task can be taken from then on until
+ * go_on is called. Returns whether there was a change of which the observer must be notified. */
 static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
 {
     struct hora__wakes wakes;
@@ -115,6 +125,7 @@ static bool take_in(hora_pool *pool, bool has_hook, struct step *ret_event)
     return parted && has_hook;
 }
 
+/* The observer has been notified: lets tasks be taken again, and wakes a worker for them. */
 static void go_on(hora_queue *queue)
 {
     struct hora__wakes wakes;
@@ -125,11 +136,13 @@ static void go_on(hora_queue *queue)
     hora__queue_exit(queue, &wakes);
 }
 
+/* The arguments of `tell` and `teller_ends`. */
 struct telling {
     hora_pool *pool;
     struct step step;
 };
 
+/* Notifies the observer, without a lock, since that calls a listener of the user. */
 static void tell(void *arg)
 {
     assert(arg != NULL);
@@ -140,7 +153,7 @@ static void tell(void *arg)
     observer->kind->clock_stepped(observer, step->suspended, step->stepped, step->overdue);
 }
 
-/* The user's function has ended the thread. Without this, no task could be taken any more. */
+/* Called if the listener has ended the thread. Without this, no task could ever be taken again. */
 static void teller_ends(void *arg)
 {
     assert(arg != NULL);
@@ -149,6 +162,7 @@ static void teller_ends(void *arg)
         go_on(telling->pool->queue);
 }
 
+/* Called by a worker that was woken because the clocks have parted, with no lock held. */
 void hora__clocks_look(hora_pool *pool)
 {
     struct telling telling = {.pool = pool};
@@ -158,6 +172,7 @@ void hora__clocks_look(hora_pool *pool)
     go_on(pool->queue);
 }
 
+/* Once set, base.watched stays set for the life of the timer queue. */
 void hora__clocks_watch(hora_pool *pool)
 {
     struct hora__scheduler *scheduler = hora__scheduler_of(pool);
@@ -172,9 +187,8 @@ void hora__clocks_watch(hora_pool *pool)
         timer_queue_of(queue)->seen = hora__clock_read_offsets(queue->object.clock);
         timer_queue_of(queue)->base.watched = &timer_queue_of(queue)->seen;
         if (queue->leader != NULL && !HORA__FAULT(CLOCK_WATCH_UNSEEN))
-            hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching */
-        hora__atomic_store(&scheduler->watches,
-                           1); /* before the leader can see a step, and look what there is */
+            hora__waiter_nudge(queue->leader, &wakes); /* it sleeps without watching the clocks */
+        hora__atomic_store(&scheduler->watches, 1);    /* later calls need no lock */
     }
     hora__queue_exit(queue, &wakes);
 }

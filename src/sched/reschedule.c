@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reschedule.c - re-time, pause and resume a scheduled task by its handle
  *
- * An entry that waits in the timer queue is changed there. If a worker has the task, the change is noted, and
- * the worker finds it: before the run, if that has not begun, else after it. A task that runs once cannot be
- * changed once a worker has it. */
+ * An entry that waits in the timer queue is changed there. If a worker has the task, the change is noted in
+ * the series state. The worker finds the note before the run, if the run has not begun, else after it. A task
+ * that runs once cannot be changed any more once a worker has it. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -11,7 +11,8 @@
 #include "base/ns.h"
 #include "sched/scheduler.h"
 
-/* Whether no run can follow, although the future is not done: a change would have no effect. */
+/* Returns whether no run can follow although the future is not done yet, so that a change would have no
+ * effect. The caller holds the lock. */
 static bool is_ending(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -23,7 +24,8 @@ static bool is_ending(const struct hora__scheduled *scheduled)
     return series->is_over || is_last;
 }
 
-/* Check and lock. HORA_EBUSY: the task cannot be changed any more. */
+/* Checks that the task can be changed, and locks its timer queue. Returns 0 with the lock held, or an error
+ * of hora__scheduled_enter, or HORA_EBUSY: the task cannot be changed any more. */
 static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
 {
     assert(ret_scheduled != NULL);
@@ -40,7 +42,8 @@ static int enter(hora_future *future, struct hora__scheduled **ret_scheduled)
     return HORA_EBUSY;
 }
 
-/* The due time may have changed: move the entry, unlock, and wake. */
+/* Moves the entry to its due time, which may have changed, unlocks, and wakes a worker if the first due time
+ * is earlier now. */
 static void leave(struct hora__scheduled *scheduled)
 {
     struct hora__wakes wakes;
@@ -52,9 +55,10 @@ static void leave(struct hora__scheduled *scheduled)
             hora__queue_serve(scheduled->queue, NULL, &wakes);
     }
     hora__queue_exit(scheduled->queue, &wakes);
-    hora__future_nudge(&scheduled->future); /* a worker may wait for the task, to run it when it is due */
+    hora__future_nudge(&scheduled->future); /* a worker that waits for the task may run it when it is due */
 }
 
+/* Returns whether the series has a period or a delay that can be changed. */
 static bool has_every(const struct hora__scheduled *scheduled)
 {
     assert(hora__mutex_held(&scheduled->queue->object.lock));
@@ -62,7 +66,8 @@ static bool has_every(const struct hora__scheduled *scheduled)
     return trigger == HORA__RATE || trigger == HORA__GAP;
 }
 
-/* Note the new time: for the entry, if that waits, else for the next run. */
+/* Notes a new due time, and a new period unless it is 0: for the entry if it waits in the queue, else for the
+ * next run, as a wish that the worker finds (is_retimed). The caller holds the lock. */
 static void retime_series(struct hora__scheduled *scheduled, hora_ns due, hora_ns every)
 {
     assert(scheduled->series != NULL);
@@ -71,7 +76,8 @@ static void retime_series(struct hora__scheduled *scheduled, hora_ns due, hora_n
     hora_ns planned = hora__ns_sub(due, series->offset);
     if (every > 0)
         series->every = every;
-    series->staleness = HORA__NOT_STALE;
+    series->staleness =
+        HORA__NOT_STALE; /* the new time was given, so it does not depend on clocks or zones */
     series->is_retimed = scheduled->entry.stage != HORA__WAITS;
     if (series->is_retimed)
         series->planned_next = planned;
@@ -86,6 +92,7 @@ int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
     int error = every < 0 ? HORA_EINVAL : enter(future, &scheduled);
     if (error < 0)
         return error;
+    /* Nothing has changed yet, so the entry need not be moved. */
     if (every > 0 && !has_every(scheduled)) {
         hora__scheduled_leave(scheduled);
         return HORA_EINVAL;
@@ -100,6 +107,8 @@ int hora_future_reschedule(hora_future *future, hora_ns delay, hora_ns every)
     return 0;
 }
 
+/* Pauses or resumes a task. Returns 1 if that changes anything, 0 if not, or an error. A paused entry stays
+ * in the timer queue, and is never due. */
 static int set_paused(hora_future *future, bool paused)
 {
     struct hora__scheduled *scheduled;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.c - after shutdown, tasks that may not run any more leave the timer queue; the rules that decide
- * which scheduler.c says which thread sweeps when, and which looks again. */
+/* sweep.c - removing the tasks that must not run after shutdown, and the rules that decide which these are
+ *
+ * A sweep removes and cancels all tasks that the rules do not let run. scheduler.c ("After shutdown") says
+ * which thread sweeps when, and which one checks again. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -8,6 +10,9 @@
 #include "sched/detached.h"
 #include "sched/scheduler.h"
 
+/* Returns whether the rules after shutdown remove an entry: a cancelled or paused task, a series unless
+ * continue_periodic is set, and a task that is not due if cancel_delayed is set. A foreign future, which was
+ * due at once, runs. The argument is the scheduler; the caller holds the timer queue's lock. */
 static bool is_swept(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -27,13 +32,15 @@ static bool is_swept(struct hora__entry *entry, void *arg)
     return hora__atomic_load(&scheduler->cancel_delayed) != 0 && !due;
 }
 
+/* Returns is_swept for entries other than timers, which hora__timer_queue_drop_timers removes. */
 static bool is_listed_and_swept(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
     return !entry->is_timer && is_swept(entry, arg);
 }
 
-/* Timers have been removed from the timer queue, and booked: tell the pool. */
+/* Reports timers that were removed from the timer queue, and booked as cancelled, to the metrics and to
+ * threads that watch the pool. Called without a lock. */
 static void timers_dropped(hora_pool *pool, int count)
 {
     assert(count >= 0);
@@ -43,7 +50,7 @@ static void timers_dropped(hora_pool *pool, int count)
         hora__pool_cancelled(pool);
 }
 
-/* A detached task was swept: it is cancelled. */
+/* Ends a detached task that was swept, as cancelled. */
 static void dismiss(hora_pool *pool, struct hora__entry *entry)
 {
     assert(entry->is_detached && !entry->is_timer);
@@ -52,6 +59,8 @@ static void dismiss(hora_pool *pool, struct hora__entry *entry)
     hora__pool_try_terminate(pool);
 }
 
+/* Removes all swept entries in one visit, then ends each of them without the lock, since that runs user code
+ * (drop, callbacks). */
 void hora__scheduler_sweep(hora_pool *pool)
 {
     assert(hora__scheduler_of(pool) != NULL);
@@ -71,6 +80,7 @@ void hora__scheduler_sweep(hora_pool *pool)
             dismiss(pool, entry);
             continue;
         }
+        /* The future is read first: releasing the entry frees the record of a foreign future. */
         hora_future *future = hora__entry_future(entry);
         hora__timer_queue_release(pool->queue, entry);
         (void)hora_future_cancel(future, false);
@@ -80,6 +90,7 @@ void hora__scheduler_sweep(hora_pool *pool)
     hora__pool_relieve(pool);
 }
 
+/* Selects every timer. */
 static bool always(struct hora__entry *entry, void *arg)
 {
     (void)entry;
@@ -87,6 +98,8 @@ static bool always(struct hora__entry *entry, void *arg)
     return true;
 }
 
+/* hora_pool_shutdown_now hands all other tasks back to its caller. Timers cannot be handed back, so they are
+ * cancelled. */
 void hora__scheduler_stopped(hora_pool *pool)
 {
     assert(hora__scheduler_of(pool) != NULL);
@@ -102,6 +115,9 @@ void hora__scheduler_stopped(hora_pool *pool)
 
 /* ---- the rules ---- */
 
+/* Sets a rule and then, if the pool is shut down and the new value removes more tasks (`sweeps`), sweeps. The
+ * rule is set first: a thread that inserts a task at the same time either sees the rule, or the sweep sees
+ * the task. */
 static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
 {
     assert(rule != NULL);
@@ -113,6 +129,8 @@ static int set_rule(hora_pool *pool, hora__atomic *rule, bool on, bool sweeps)
     return 0;
 }
 
+/* Returns 0 if the rules of this scheduler can be changed; HORA_EINVAL (not a scheduler), HORA_ENOTSUP (the
+ * scheduler is frozen), or an error of hora__pool_check. */
 static int check_setter(hora_pool *pool)
 {
     int error = hora__pool_check(pool);
@@ -141,10 +159,11 @@ int hora_scheduler_set_keep_cancelled(hora_scheduler *scheduler, bool keep_cance
 {
     int error = check_setter(scheduler);
     if (error == 0 && keep_cancelled && scheduler->admission != NULL)
-        error = HORA_ENOTSUP; /* a cancelled task would wait for admission, and keep others waiting */
+        error = HORA_ENOTSUP; /* a cancelled task would wait for admission, and hold up other tasks */
     return error < 0 ? error : set_rule(scheduler, &scheduler->owner.keeps_cancelled, keep_cancelled, false);
 }
 
+/* See read_settings of struct hora__pool_kind. */
 void hora__scheduler_read_settings(const hora_pool *pool, hora_pool_stats *stats)
 {
     assert(hora__scheduler_look_at(pool) != NULL);

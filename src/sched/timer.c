@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer.c - timers in memory of the caller: start, cancel, stop and run
  *
- * Start             A timer goes into the timer queue like a task that runs once, by a lane if possible, and
- *                   counts as an accepted task. It has neither a future nor a reference.
- *                   timer_queue_detached.c says who owns its memory when, and how a timer is stopped. Once
- *                   hora_timer_start has released the lock by which the timer comes in, its function may have
- *                   run, restarted or freed it: start does not touch it any more.
+ * Start             hora_timer_start inserts a timer into the timer queue like a task that runs once, into a
+ *                   lane if possible, and books it as an accepted task. A timer has neither a future nor a
+ *                   reference count. timer_queue_detached.c says who owns its memory at which time, and how a
+ *                   timer is stopped. Once hora_timer_start has released the lock under which it inserts, the
+ *                   function may have run, and restarted or freed the timer: start does not access the timer
+ *                   any more.
  * Run               The worker has a copy of function and argument (struct hora__timer_run), and does not
- *                   touch the timer. Without hooks and observers it calls the function and counts the
- *                   outcome. With them, it shows the run as a task without a future, named "timer", in the
- *                   same order as other tasks.
- * Decorating        A timer has no memory for another task. So the worker decorates a copy just before it
- *                   runs it, and drops the copy at once.
- * After shutdown    Start checks the pool's state under the lock by which the timer comes in. A thread that
+ *                   access the timer. Without hooks and observers it calls the function and counts the
+ *                   outcome. With them, it presents the run as a task without a future, named "timer", and
+ *                   calls them in the same order as for other tasks.
+ * Decorating        A timer has no memory for another task. So the worker decorates a copy just before the
+ *                   run, and drops the copy right after it.
+ * After shutdown    Start checks the pool's state under the lock under which it inserts. A thread that
  *                   changes the state sweeps the timer queue afterwards, and so finds the timer.
- * One scheduler     The scheduler on which a timer was started last knows all about it: a timer does not move
- *                   to another scheduler while its function runs. A timer that is not pending may outlive
- *                   that scheduler: see sys/process.h.
- * Observed          On a scheduler that shows its timers, or has admission, no timer uses a lane, and this
- *                   file counts what is measured.
+ * One scheduler     A timer does not move to another scheduler while its function runs. So only the scheduler
+ *                   on which it was started last has to be asked whether it is pending or running. A timer
+ *                   that is not pending may outlive that scheduler: see sys/process.h.
+ * Observed          On a scheduler that shows its timers (hora__scheduler_shows_timers), no timer uses a
+ *                   lane, and this file does the counting for metrics.
  * Invariants        I1 each timer that is taken is counted once, even if its function or a hook ends the
- *                   thread: by `stage`. */
+ *                   thread. The worker's `stage` says whether it has been counted. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -32,6 +33,7 @@
 #include "sys/probe.h"
 #include "sys/process.h"
 
+/* A scheduler with admission has an observer, too. */
 bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
 {
     assert(scheduler != NULL);
@@ -40,6 +42,7 @@ bool hora__scheduler_shows_timers(const struct hora__scheduler *scheduler)
            pool->observer != NULL;
 }
 
+/* See hora/timer.h. HORA__WEAK_FORGET tells the simulator that the memory is used anew. */
 int hora_timer_init(hora_timer *timer, hora_timer_fn run, void *arg)
 {
     if (timer == NULL || run == NULL)
@@ -55,14 +58,16 @@ bool hora_timer_is_pending(const hora_timer *timer)
            hora__atomic_load(&((const struct hora__timer *)(const void *)timer)->task.pending) != 0;
 }
 
-/* ---- running ---- */
+/* ---- whether it runs ---- */
 
+/* Returns whether a worker has taken the timer, so that its function may be running. */
 static bool was_taken(const struct hora__timer *timer)
 {
     return hora__atomic_load(&timer->taken) != 0;
 }
 
-/* Whether the scheduler on which the timer was started last still exists, in this process. */
+/* Returns whether the scheduler on which the timer was started last still exists, in this process. Only the
+ * address is used, so the scheduler may have been freed. */
 static bool has_scheduler(const struct hora__timer *timer)
 {
     const struct hora__scheduler *scheduler = (const struct hora__scheduler *)timer->task.pool;
@@ -70,8 +75,8 @@ static bool has_scheduler(const struct hora__timer *timer)
            (hora__roster_has(&scheduler->roster) || HORA__FAULT(TIMER_LEAVES_ROSTER_UNSEEN));
 }
 
-/* Whether the function of a timer, which is not pending and was taken before, runs or is about to. 1, 0,
- * HORA_EDEADLK. */
+/* Returns 1 if the function of a timer that is not pending, but was taken, runs or is about to; 0 if it does
+ * not; or HORA_EDEADLK. */
 __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 {
     assert(was_taken(timer));
@@ -83,12 +88,13 @@ __attribute__((noinline)) static int is_running(const struct hora__timer *timer)
 
 /* ---- cancelling ---- */
 
-/* Cancel a timer that was pending a moment ago. Returns whether it still was. */
+/* Cancels a timer that was pending a moment ago. Returns whether it still was. */
 static inline bool cancel(struct hora__timer *timer)
 {
     assert(timer->task.pool != NULL);
     hora_pool *pool = timer->task.pool;
     enum hora__timer_cancel what = hora__timer_queue_cancel_timer(timer);
+    /* Threads may wait for the cancellation: for an idle pool, or for its termination. */
     if (what == HORA__TIMER_REMOVED) {
         hora__pool_count_cancelled(pool, &hora__timer_task);
         hora__pool_cancelled(pool);
@@ -97,7 +103,7 @@ static inline bool cancel(struct hora__timer *timer)
     return what != HORA__TIMER_NOT_THERE;
 }
 
-/* The result of cancelling a timer that is not pending. */
+/* Returns the result of cancelling a timer that is not pending: RUNNING, TOO_LATE or an error. */
 static inline int cancelled_too_late(const struct hora__timer *timer)
 {
     int running = was_taken(timer) ? is_running(timer) : 0;
@@ -109,6 +115,7 @@ int hora_timer_cancel(hora_timer *timer)
     if (timer == NULL)
         return HORA_EINVAL;
     struct hora__timer *inner = hora__timer_inside(timer);
+    /* The pool may be gone if the timer is not pending. While it is pending, the pool exists. */
     if (hora__atomic_load(&inner->task.pending) == 0)
         return cancelled_too_late(inner);
     int error = hora__pool_check(inner->task.pool);
@@ -119,8 +126,9 @@ int hora_timer_cancel(hora_timer *timer)
 
 /* ---- stopping ---- */
 
-/* Whether its function runs in the calling thread: 0, 1. HORA_EDEADLK: the function waits for a task,
- * which its worker runs meanwhile. */
+/* Returns 1 if the timer's function runs in the calling thread, else 0. Returns HORA_EDEADLK in a task
+ * that the function waits for and that its worker runs in the meantime: waiting for the function would
+ * never end. */
 static int is_in_function(const struct hora__timer *timer, const hora_thread *thread)
 {
     assert(thread != NULL);
@@ -130,7 +138,8 @@ static int is_in_function(const struct hora__timer *timer, const hora_thread *th
     return worker->nested != NULL ? HORA_EDEADLK : 1;
 }
 
-/* Stop a timer that was taken before, or is in the heap. */
+/* Stops a timer that was taken, or that could not be cancelled in its lane. Returns a hora_cancel or an
+ * error. */
 __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
 {
     assert(timer->task.pool != NULL);
@@ -146,11 +155,12 @@ __attribute__((noinline)) static int stop_fully(struct hora__timer *timer)
     (void)hora__atomic_add(&timer->stopping, 1);
     int what = hora__timer_queue_stop_timer(timer, in_function > 0, thread);
     if (in_function == 0)
-        hora__atomic_store_relaxed(&timer->taken, 0); /* so the next call is a short one */
+        hora__atomic_store_relaxed(&timer->taken, 0); /* the function does not run: later calls are short */
     (void)hora__atomic_add(&timer->stopping, -1);
     return what;
 }
 
+/* The short way is for a timer in its lane that was never taken: its function cannot be running. */
 int hora_timer_stop(hora_timer *timer)
 {
     if (timer == NULL)
@@ -164,19 +174,25 @@ int hora_timer_stop(hora_timer *timer)
     int error = hora__pool_check(inner->task.pool);
     if (error < 0)
         return error;
+    /* `taken` is read again: until the cancellation, a worker may have taken the timer, and its function may
+     * have started it again. */
     bool is_out = hora__timer_queue_cancel_timer_in_lane(inner);
     return is_out && !was_taken(inner) ? HORA_CANCEL_REMOVED : stop_fully(inner);
 }
 
 /* ---- starting ---- */
 
-/* Before a pending timer is moved: make sure that there is a worker. 0, or why there is none. */
+/* Makes sure that there is a worker before a pending timer is moved, so that on error the timer stays where
+ * it was. Returns 0 or why no worker can be started. */
 static int staff_first(hora_pool *pool)
 {
     int error = hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff(pool);
-    return error == HORA_ESHUTDOWN ? 0 : error; /* then the timer is refused */
+    return error == HORA_ESHUTDOWN ? 0 : error; /* the timer queue then refuses the timer */
 }
 
+/* Called after a timer was inserted: notifies threads that watch the pool, and makes sure that there is a
+ * worker. If none can be started, withdraws the timer by its number and returns the error; does not access
+ * the timer. */
 static inline int came_in(hora_pool *pool, uint64_t number)
 {
     assert(number != 0);
@@ -184,13 +200,14 @@ static inline int came_in(hora_pool *pool, uint64_t number)
     return hora__scheduler_is_staffed(pool) ? 0 : hora__scheduler_staff_detached(pool, true, number);
 }
 
-/* When a timer runs. is_long: its scheduler shows its timers, or has admission. */
+/* When a timer runs. */
 struct times {
-    hora_ns now;
-    hora_ns due;
-    bool is_long;
+    hora_ns now;  /* when the call began; not set if is_long */
+    hora_ns due;  /* by the scheduler's own clock */
+    bool is_long; /* the scheduler shows its timers, so no lane is used */
 };
 
+/* Inserts a timer that is not pending, and whose `pool` is set. Returns 0 or an error. */
 static inline int insert(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     assert(timer->task.pool == pool);
@@ -200,7 +217,9 @@ static inline int insert(hora_pool *pool, struct hora__timer *timer, struct time
     return error < 0 ? error : came_in(pool, number);
 }
 
-/* Move a timer that is pending here, or was a moment ago. While it is pending, the last worker stays. */
+/* Moves a timer that is pending on this scheduler, or was a moment ago. Returns 1 if it was moved, 0 if it
+ * had to be inserted, or an error. After a move no worker has to be started: while a timer is pending, the
+ * last worker stays. */
 __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     assert(timer->task.pool == pool);
@@ -211,13 +230,13 @@ __attribute__((noinline)) static int move(hora_pool *pool, struct hora__timer *t
     int moved = hora__timer_queue_move_timer(timer, times.now, times.due, times.is_long, &number);
     if (moved > 0 && times.is_long)
         hora__pool_count_cancelled(pool, &hora__timer_task);
-    if (moved != 0) /* or an error */
+    if (moved != 0) /* moved, or an error */
         return moved;
     return came_in(pool, number);
 }
 
-/* Move a timer that is pending on another scheduler. It leaves that only once a slot and a worker are
- * certain. */
+/* Moves a timer that is pending on another scheduler to this one. The timer is removed from the other
+ * scheduler only once a slot and a worker are certain here. Returns 1 or an error. */
 __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     assert(timer->task.pool != pool);
@@ -231,7 +250,7 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
         return error;
     error = staff_first(pool);
     if (error == 0 && !cancel(timer))
-        error = HORA_EBUSY; /* a worker has taken it in this moment */
+        error = HORA_EBUSY; /* a worker of the other scheduler has just taken it */
     if (error < 0) {
         hora__timer_queue_give_up_timer_place(pool);
         return error;
@@ -243,7 +262,8 @@ __attribute__((noinline)) static int move_here(hora_pool *pool, struct hora__tim
     return error < 0 ? error : 1;
 }
 
-/* Adopt a timer that is not pending, and was started on another scheduler before, or on none. */
+/* Assigns a timer that is not pending to this scheduler. It was started on another one before, or on none.
+ * Returns 0, HORA_EBUSY (its function runs there), or an error. */
 __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct hora__timer *timer)
 {
     assert(timer->task.pool != pool);
@@ -255,6 +275,8 @@ __attribute__((noinline)) static int change_scheduler(hora_pool *pool, struct ho
     return 0;
 }
 
+/* Starts or moves a timer. Returns 1 if it was pending, 0 if it was not, or an error; HORA_ENOTSUP: the
+ * scheduler is shut down. */
 HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times times)
 {
     assert(timer->task.run_timer != NULL);
@@ -264,6 +286,7 @@ HORA__INLINE int start(hora_pool *pool, struct hora__timer *timer, struct times 
     return error < 0 ? error : insert(pool, timer, times);
 }
 
+/* Reports that a shut down scheduler has refused a timer. Returns HORA_EREJECTED. */
 __attribute__((noinline)) static int refuse(hora_pool *pool)
 {
     assert(pool != NULL);
@@ -274,16 +297,19 @@ __attribute__((noinline)) static int refuse(hora_pool *pool)
     return HORA_EREJECTED;
 }
 
+/* Starts a timer on a scheduler that shows its timers: counts the submission by name, and undoes that if the
+ * timer is not accepted. A refusal because of a shutdown stays counted. */
 __attribute__((noinline)) static int start_shown(hora_pool *pool, struct hora__timer *timer, hora_ns due)
 {
     assert(hora__scheduler_look_at(pool)->shows_timers);
     hora__pool_comes(pool, &hora__timer_task);
     int outcome = start(pool, timer, (struct times){.due = due, .is_long = true});
     if (outcome < 0 && outcome != HORA_ENOTSUP)
-        hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* whatever it is, it was not submitted */
+        hora__pool_came(pool, &hora__timer_task, HORA_EAGAIN); /* any error that is no refusal undoes it */
     return outcome;
 }
 
+/* The clock is read once; all later times count from that moment. */
 int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay)
 {
     struct hora__timer *inner = hora__timer_inside(timer);
@@ -302,7 +328,8 @@ int hora_timer_start(hora_timer *timer, hora_scheduler *scheduler, hora_ns delay
 
 /* ---- running ---- */
 
-/* The function of the shown task. Only a decorated task calls it, in the worker that runs the timer. */
+/* The `run` of the task that represents a timer to hooks and observers: calls the timer's function. A
+ * decorated task may call it in any thread, but it works only in the worker that runs the timer. */
 static int call(void *arg, void **ret_result)
 {
     (void)ret_result;
@@ -315,13 +342,15 @@ static int call(void *arg, void **ret_result)
 
 const hora_task hora__timer_task = {.run = call, .name = "timer"};
 
+/* Counts a timer that was taken, with its ending, and marks it as counted: I1. */
 static void end(struct hora__worker *worker, enum hora__ending ending)
 {
     assert(worker->stage != HORA__TASK_NONE || worker->timer_run.timer != NULL); /* I1 */
     worker->stage = HORA__TASK_NONE;
-    hora__worker_count(worker, ending); /* I1 */
+    hora__worker_count(worker, ending);
 }
 
+/* Returns whether a timer that was taken may not begin any more: the scheduler has been stopped. */
 static bool comes_too_late(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) >= HORA__STOP &&
@@ -330,12 +359,13 @@ static bool comes_too_late(const hora_pool *pool)
 
 /* ---- runs that hooks or observers see ---- */
 
-/* What the hooks are told: a run without a future. */
+/* Returns the information that is passed to the before and after hooks: a run without a future. */
 static hora_run_info run_info(int code)
 {
     return (hora_run_info){.struct_size = sizeof(hora_run_info), .code = code, .task = &hora__timer_task};
 }
 
+/* Calls the after hook, if there is one. */
 static void tell_after(hora_pool *pool, int code)
 {
     assert(pool != NULL);
@@ -344,6 +374,8 @@ static void tell_after(hora_pool *pool, int code)
         pool->after(pool, &run, pool->arg);
 }
 
+/* Applies the scheduler's decorator, if there is one, to the task. On error the task stays as it was. Returns
+ * 0 or the code of the run. */
 static int decorate(hora_pool *pool, hora_task *task)
 {
     const struct hora__scheduler *scheduler = hora__scheduler_look_at(pool);
@@ -353,12 +385,12 @@ static int decorate(hora_pool *pool, hora_task *task)
     hora_task own = *task;
     int error = scheduler->decorate(pool, &own, pool->arg);
     if (error < 0 || own.run == NULL)
-        return error < 0 ? error : HORA_EINVAL; /* what it was stays */
+        return error < 0 ? error : HORA_EINVAL;
     *task = own;
     return 0;
 }
 
-/* Run the task, and tell the observer of its begin and end. */
+/* Runs the task, and notifies the observer of the start and the end. Returns the code. */
 static int run_body(struct hora__worker *worker)
 {
     assert(worker->taken.task.run != NULL);
@@ -367,13 +399,13 @@ static int run_body(struct hora__worker *worker)
     void *result = NULL;
     if (worker_observer != NULL) {
         worker_observer->came = worker->taken.came;
-        (void)worker_observer->kind->begins(worker_observer, NULL, task); /* it has no limits */
+        (void)worker_observer->kind->begins(worker_observer, NULL, task); /* timers have no time limits */
     }
     int code = task->run(task->arg, &result);
     if (worker_observer != NULL)
         worker_observer->kind->ended(worker_observer, NULL, task, code);
     worker->ending = hora__ending_of_result(code);
-    worker->stage = HORA__TASK_HAS_RUN; /* what follows is code of the user, which may end the thread */
+    worker->stage = HORA__TASK_HAS_RUN; /* the drop functions are user code, which may end the thread */
     if (result != NULL && task->drop_result != NULL)
         task->drop_result(result);
     if (task->drop != NULL)
@@ -381,8 +413,8 @@ static int run_body(struct hora__worker *worker)
     return code;
 }
 
-/* Run a timer that hooks or observers see. Returns whether the worker goes on: as for any task, not if the
- * before hook refuses. */
+/* Runs a timer between the before and after hooks. Returns false if the before hook refused it; the worker
+ * then ends, as for any task. */
 static bool run_shown(struct hora__worker *worker)
 {
     assert(worker->timer_run.timer != NULL);
@@ -405,6 +437,7 @@ static bool run_shown(struct hora__worker *worker)
 
 /* ---- running ---- */
 
+/* The worker runs its copy of the timer. The note in timer_run stays until the worker takes its next task. */
 bool hora__scheduler_run_timer(struct hora__worker *worker)
 {
     assert(worker->timer_run.timer != NULL && worker->timer_run.function != NULL);
@@ -426,6 +459,8 @@ bool hora__scheduler_run_timer(struct hora__worker *worker)
     return true;
 }
 
+/* The stage says what remains to be done: nothing if the timer has been counted; the count alone if the body
+ * has returned; otherwise also the calls that follow the body. */
 void hora__scheduler_abandon_timer(struct hora__worker *worker)
 {
     hora_pool *pool = worker->pool;

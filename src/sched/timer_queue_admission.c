@@ -2,25 +2,25 @@
 /* timer_queue_admission.c - a scheduler with admission control: due entries wait in an admission queue
  *
  * How it works      A thread that takes from the timer queue first feeds all due entries into the admission
- *                   queue, in the order of their times. Then it takes the entry whose ticket is next. An
- *                   entry that waits for admission has left its heap, but its place there stays reserved, so
- *                   that it can always go back. It still counts in the size of the timer queue, is found and
- *                   visited as all others, and is due at the time it had. An entry that is moved, because its
- *                   task was re-timed or paused, or has to find its time anew, goes back to its heap, and
- *                   loses its place in the admission queue.
+ *                   queue, in the order of their due times. Then it takes the entry whose ticket is next. An
+ *                   entry that waits for admission is in no heap, but its slot stays reserved, so that it can
+ *                   always be moved back. It still counts in the size of the timer queue, is found and
+ *                   visited like all others, and keeps its due time. An entry that is moved, because its task
+ *                   was re-timed or paused, or because its planned time is stale, is inserted into its heap
+ *                   again, and loses its place in the admission queue.
  * Tickets           A ticket begins when a worker takes the entry. It ends when the task is put back, or has
  *                   ended, whichever comes first. The ticket of a series whose runs overlap passes to the
  *                   overlapping run.
- * Foreign futures   have no ticket of their own; one is made for each, together with its entry.
+ * Foreign futures   bring no ticket along; the timer queue makes one for each, together with its entry.
  * Timers            have no memory for a ticket, and need none: they have no class and no key, and all have
- *                   the same level. So the first timer by time is before all other timers. Timers have a heap
- *                   of their own, and its first one, once it is due, waits by the one ticket that all timers
- *                   share. Running timers count without a ticket.
+ *                   the same level. So admission never lets a timer overtake one that is due before it.
+ *                   Timers are in a separate heap. Once its first timer is due, that timer waits by the one
+ *                   ticket that all timers share. Running timers are counted without a ticket.
  * Invariants        I1 in_admission is set exactly while the entry's ticket waits. Then the entry is in no
- *                      heap, and its place is kept.
+ *                      heap, and its slot is reserved (kept).
  *                   I2 A scheduled future whose ticket runs is TAKEN or RUNS.
- *                   I3 timer_ticket waits since the first timer is due, or does not wait. It does wait if a
- *                      thread has taken, or tried to, since then. */
+ *                   I3 If timer_ticket waits, then since the due time of the first timer. It waits if that
+ *                      timer was due when a thread last took an entry, or tried to. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -35,8 +35,9 @@
 
 #define ASSERT_LOCKED(timer_queue) assert(hora__mutex_held(&(timer_queue)->base.queue.object.lock))
 
-/* The ticket of a scheduled future, or of an overlapping run; NULL: a foreign future, which has none of its
- * own. */
+/* Returns the ticket that an item brings along: that of a scheduled future of this pool, or of an
+ * overlapping run; NULL: a foreign future, which brings none. See struct hora__admission_queue. The
+ * context is the pool. */
 static struct hora__ticket *own_ticket(const void *context, const void *item)
 {
     assert(context != NULL && item != NULL);
@@ -50,6 +51,7 @@ static struct hora__ticket *own_ticket(const void *context, const void *item)
     return scheduled->queue == pool->queue ? scheduled->series->extra->ticket : NULL;
 }
 
+/* From now on timers use their separate heap. The timer queue is empty, so no timer has to move. */
 struct hora__admission_queue *hora__timer_queue_add_admission(hora_queue *queue, hora_ns ageing,
                                                               int (*threads)(const void *context),
                                                               const void *context)
@@ -71,6 +73,8 @@ struct hora__admission_queue *hora__timer_queue_admission(hora_queue *queue)
 
 /* ---- tickets and entries ---- */
 
+/* Returns the ticket of an entry that is not a timer. With admission, every scheduled future has a series
+ * state with a ticket. */
 static struct hora__ticket *ticket_of(struct hora__entry *entry)
 {
     assert(!entry->is_detached);
@@ -79,7 +83,8 @@ static struct hora__ticket *ticket_of(struct hora__entry *entry)
     return hora__scheduled_of_entry(entry)->series->extra->ticket;
 }
 
-/* The entry of a waiting ticket. */
+/* Returns the entry of a waiting ticket: for timer_ticket that of the first timer, for a ticket that was made
+ * that of its holder, the record of a foreign future. */
 static struct hora__entry *entry_of(struct timer_queue *timer_queue, struct hora__ticket *ticket)
 {
     assert(hora__ticket_waits(ticket));
@@ -90,12 +95,13 @@ static struct hora__entry *entry_of(struct timer_queue *timer_queue, struct hora
                              : &((struct hora__foreign *)hora__ticket_holder(ticket))->entry;
 }
 
+/* Returns the time of the timer queue's own clock. */
 static hora_ns now_of(const struct timer_queue *timer_queue)
 {
     return hora__timer_queue_now(&timer_queue->base.queue, timer_queue->own);
 }
 
-/* A time on an entry's timeline, translated to the clock of the timer queue. */
+/* Translates a time on an entry's timeline to the timer queue's own clock. */
 static hora_ns on_own_line(const struct timer_queue *timer_queue, const struct hora__entry *entry,
                            hora_ns due)
 {
@@ -109,7 +115,9 @@ static hora_ns on_own_line(const struct timer_queue *timer_queue, const struct h
 
 /* ---- waiting for admission ---- */
 
-/* I1 */
+/* Moves a due entry from its heap into the admission queue. Its slot stays reserved: I1. Its ticket waits
+ * since the due time, not since now, so an entry that a busy worker finds late keeps its place in the
+ * order. */
 static void feed(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(!entry->in_admission && !entry->kept && !entry->is_detached);
@@ -121,6 +129,7 @@ static void feed(struct timer_queue *timer_queue, struct hora__entry *entry)
                               on_own_line(timer_queue, entry, due));
 }
 
+/* Ends when hora__timer_queue_first_due finds no entry. By then it has absorbed the lanes. */
 void hora__timer_queue_feed_admission(struct timer_queue *timer_queue)
 {
     ASSERT_LOCKED(timer_queue);
@@ -130,19 +139,23 @@ void hora__timer_queue_feed_admission(struct timer_queue *timer_queue)
     hora__timer_queue_offer_timer(timer_queue);
 }
 
-/* I1 */
+/* Restores I1. If the entry is being taken, its ticket has begun before, and admission keeps it until the run
+ * ends. In either case the record of a foreign future does not refer to its ticket any more; the admission
+ * queue frees it. */
 void hora__timer_queue_leave_admission(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     struct hora__ticket *ticket = ticket_of(entry);
     assert(entry->in_admission && entry->kept);
     entry->in_admission = false;
     hora__timer_queue_keep(timer_queue, entry, false);
-    if (hora__ticket_waits(ticket) && !HORA__FAULT(ADMISSION_MOVE_KEEPS_TICKET)) /* else it has just begun */
+    if (hora__ticket_waits(ticket) && !HORA__FAULT(ADMISSION_MOVE_KEEPS_TICKET))
         (void)hora__admission_queue_remove(timer_queue->admission, ticket);
     if (entry->is_foreign)
         hora__foreign_of(entry)->ticket = NULL;
 }
 
+/* A scheduled future knows its due time. The due time of a foreign future, on the own timeline, is in its
+ * ticket. */
 hora_ns hora__timer_queue_waiting_due(const struct hora__entry *entry)
 {
     assert(entry->in_admission);
@@ -176,14 +189,16 @@ void hora__timer_queue_each_waiting(struct timer_queue *timer_queue, enum hora__
     const struct hora__admission *admission = &timer_queue->admission->admission;
     for (struct hora__ticket *at = hora__admission_first(admission); at != NULL;
          at = hora__admission_after(admission, at)) {
+        /* The first timer is also in its heap, which the caller visits; so it is left out here. */
         struct hora__entry *entry = at != &timer_queue->timer_ticket ? entry_of(timer_queue, at) : NULL;
         if (entry != NULL && (enum hora__timeline)entry->line == line)
             visit(entry, arg);
     }
 }
 
-/* Entries are told apart by their numbers; the times of tickets, which have the highest bit set, from those,
- * and from each other. */
+/* The leader sleeps for an element, which a number identifies. For an entry that is its sequence number. Here
+ * it is the time at which a ticket may begin, with the highest bit set, so that it differs from all sequence
+ * numbers and from the numbers of other times. */
 hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, hora_ns until,
                                          uint64_t *element)
 {
@@ -200,7 +215,7 @@ hora_ns hora__timer_queue_next_admission(const struct timer_queue *timer_queue, 
 
 /* ---- timers ---- */
 
-/* I3 */
+/* Restores I3: the ticket waits exactly if the first timer is due, and since its due time. */
 void hora__timer_queue_offer_timer(struct timer_queue *timer_queue)
 {
     ASSERT_LOCKED(timer_queue);
@@ -215,8 +230,8 @@ void hora__timer_queue_offer_timer(struct timer_queue *timer_queue)
         hora__admission_add(admission, ticket, NULL, due);
 }
 
-/* The first timer leaves. Its run counts until it ends, see hora__timer_queue_ran, while the next timer
- * waits by the same ticket. */
+/* Removes the first timer and hands it out. If `begins`, the run counts until hora__timer_queue_ran, while
+ * the next timer already waits by the same ticket. */
 static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begins, hora_ns now,
                                       struct hora__taken *ret_taken)
 {
@@ -225,13 +240,15 @@ static struct hora__taken *take_timer(struct timer_queue *timer_queue, bool begi
     hora_ns due = timer_heap(timer_queue)->slots[0].due;
     if (begins)
         hora__admission_begin_anonymous(&timer_queue->admission->admission, &timer_queue->timer_ticket, now);
+    /* The ticket is OUT now. Removing the timer offers the next one. */
     hora__timer_queue_remove(timer_queue, entry);
     return hora__timer_queue_hand_out(timer_queue, entry, due, ret_taken);
 }
 
 /* ---- taking ---- */
 
-/* A waiting entry leaves, after its ticket has begun, or without that. */
+/* Removes a waiting entry for the thread that takes it. If `begins`, its ticket begins before that; else the
+ * ticket is given back. */
 static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__ticket *ticket, bool begins,
                                hora_ns now)
 {
@@ -242,6 +259,7 @@ static hora_future *take_entry(struct timer_queue *timer_queue, struct hora__tic
     return hora__timer_queue_take_entry(timer_queue, entry);
 }
 
+/* Admission chooses among tasks and the first timer alike. */
 void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begins,
                                       struct hora__taken *ret_taken)
 {
@@ -255,6 +273,8 @@ void *hora__timer_queue_take_admitted(struct timer_queue *timer_queue, bool begi
     return take_entry(timer_queue, best, begins, now);
 }
 
+/* Called when a series is put back or has no planned time left. With overlap, the ticket has passed to the
+ * overlapping run by then, unless that run was skipped or held back. */
 bool hora__timer_queue_end_ticket(struct hora__scheduled *scheduled)
 {
     struct timer_queue *timer_queue = timer_queue_of(scheduled->queue);
@@ -268,7 +288,8 @@ bool hora__timer_queue_end_ticket(struct hora__scheduled *scheduled)
 
 /* ---- workers that wait for a task of their own scheduler ---- */
 
-/* The ticket that has to begin before a worker can run this waiting one; itself, if there is none. */
+/* Returns the ticket that has to begin before a worker can run this waiting one: the first one of its key, or
+ * the ticket itself if it is not behind another. */
 static struct hora__ticket *first_of_key(const struct timer_queue *timer_queue, struct hora__ticket *ticket)
 {
     assert(hora__ticket_waits(ticket));
@@ -277,12 +298,15 @@ static struct hora__ticket *first_of_key(const struct timer_queue *timer_queue, 
     return hora__admission_first_of_key(&timer_queue->admission->admission, ticket->key);
 }
 
-/* A task that comes back never runs on a waiting worker, and neither does a task behind it by its key. */
+/* Begins and takes the task of an entry, or the first task of its key, for a worker that waits for the
+ * entry's task. See hora__admission_help for the result. A task that comes back is never run by a waiting
+ * worker; nor is a task that is behind such a task by its key. */
 static hora_ns help(struct timer_queue *timer_queue, struct hora__entry *entry, hora_future **ret_future)
 {
     assert(entry->in_admission);
     struct hora__ticket *first = first_of_key(timer_queue, ticket_of(entry));
     bool waits = hora__ticket_waits(first);
+    /* A first ticket that already runs has no entry in the queue. */
     struct hora__entry *first_entry = waits ? entry_of(timer_queue, first) : NULL;
     if (waits && first_entry->comes_back)
         return HORA_FOREVER;
@@ -293,6 +317,8 @@ static hora_ns help(struct timer_queue *timer_queue, struct hora__entry *entry, 
     return from;
 }
 
+/* If the task is not due yet, the result is its due time on the own clock: the worker tries again then. A
+ * task that is not in the queue returns HORA_FOREVER. */
 hora_ns hora__timer_queue_help(hora_queue *queue, hora_future *future, hora_future **ret_future)
 {
     assert(ret_future != NULL);
@@ -307,13 +333,14 @@ hora_ns hora__timer_queue_help(hora_queue *queue, hora_future *future, hora_futu
         from = help(timer_queue, entry, ret_future);
     else if (entry != NULL)
         from = on_own_line(timer_queue, entry, hora__timer_queue_due(queue, entry));
-    hora__queue_serve(queue, NULL, &wakes); /* other entries may have become due as well */
+    hora__queue_serve(queue, NULL, &wakes); /* feeding may have found other entries that are due */
     hora__queue_exit(queue, &wakes);
     return from;
 }
 
 /* ---- another class or level ---- */
 
+/* Changes the ticket of a task and, with overlap, those of its running overlapping runs. */
 static void change_locked(struct hora__scheduled *scheduled, const struct hora__ticket_change *change)
 {
     assert(scheduled->series != NULL && scheduled->series->extra != NULL);
@@ -324,6 +351,8 @@ static void change_locked(struct hora__scheduled *scheduled, const struct hora__
         hora__overlap_change(scheduled, change);
 }
 
+/* A task that a worker has cannot be changed, unless it comes back: then the change holds for its next
+ * runs. */
 int hora__timer_queue_change_ticket(hora_future *future, const struct hora__ticket_change *change)
 {
     struct hora__wakes wakes;
@@ -332,6 +361,7 @@ int hora__timer_queue_change_ticket(hora_future *future, const struct hora__tick
     int error = hora__scheduled_enter(future, &scheduled);
     if (error < 0)
         return error;
+    /* The rule is that of pausing and re-timing: see enter in reschedule.c. */
     enum hora__stage stage = (enum hora__stage)scheduled->entry.stage;
     bool comes_back = scheduled->entry.comes_back && (stage == HORA__TAKEN || stage == HORA__RUNS);
     if (hora_future_is_done(future) || (stage != HORA__WAITS && !comes_back)) {

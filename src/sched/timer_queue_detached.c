@@ -2,33 +2,38 @@
 /* timer_queue_detached.c - detached tasks in the timer queue: tasks without a future, and timers of the
  * caller; see detached.h
  *
- * Mechanism    They are on the queue's own timeline, without slack, in the same heap as futures: so there is
- *              one order. They come in by a lane or, if it refuses them, with the queue's lock. A timer can
- *              be cancelled in its lane; a task is never cancelled.
- * A task       lives in the free list of the lane by which it came in, which belongs to the lane's lock. A
- *              taker, which has the queue's lock, keeps tasks that have left in a chain per lane. A thread
- *              with both locks returns them: whenever the lanes are absorbed, which a worker does before it
- *              sleeps, and when there are LEFT_MOST of them. Before any thread but a taker looks, tasks
- *              become futures. Those stand in the heap where the task stood, with its number: the order stays
- *              the same.
- * A timer      lives in memory of the caller, who may free it as soon as it is neither pending nor running;
- *              its function may free it, too. So a thread that removes one copies what it needs and then,
- *              last of all, sets `pending` to 0. No timer is in a chain of picked entries.
+ * Mechanism    Detached tasks and timers are on the queue's own timeline, without slack, and in the same heap
+ *              as futures, so there is one order. (With admission, timers have their own heap.) A thread
+ *              inserts them into a lane or, if the lane refuses them, under the queue's lock. A timer can be
+ *              cancelled in its lane; a task is never cancelled.
+ * A task       is in memory of the free list of the lane by which it was inserted. The lane's lock guards
+ *              that list, but a taker holds the queue's lock. So takers chain the tasks that have left, one
+ *              chain per lane (`left`). A thread that holds both locks returns them to the free list:
+ *              whenever the lanes are absorbed, which a worker does before it sleeps, and when a chain has
+ *              LEFT_MOST tasks. Before any thread other than a taker looks at the entries, tasks become
+ *              futures. Each future takes the task's position in the heap and its sequence number, so the
+ *              order stays the same.
+ * A timer      is in memory of the caller, who may free it as soon as it is neither pending nor running; its
+ *              function may free it, too. So a thread that removes a timer copies what it needs and then, as
+ *              its last access, sets `pending` to 0. No timer is in a chain of picked entries.
  * Running      A worker notes the address of the timer that it takes, under the queue's lock and in its own
- *              memory (struct hora__timer_run), and clears it under the lock when it comes for its next task.
- *              So a thread with the lock knows of each timer whether it is in the heap, or with a worker, or
- *              neither; no timer is between the two.
- * Stopping     A timer that no worker has ever taken (`taken`) is stopped as it is cancelled. Else its
- *              function may be running, and may start it at this moment. So a stop first announces itself
- *              (`stopping`), and then goes through the locks of all lanes. From then on its function cannot
- *              start the timer any more, and no thread writes its memory without the queue's lock. Then the
- *              stop removes the timer from the heap, and waits until no worker has it.
+ *              memory (struct hora__timer_run), and clears the note under the same lock when it takes its
+ *              next task. So a thread that holds the lock, and has absorbed the lanes, knows of each timer
+ *              whether it is in the heap, with a worker, both or neither.
+ * Stopping     A timer that no worker has taken (`taken` is 0) is stopped by cancelling it. Otherwise its
+ *              function may be running, and may start the timer at this moment. So a stop first announces
+ *              itself (`stopping`), and then absorbs the lanes. A function that starts the timer reads
+ *              `stopping` under the lock of its lane: either it sees the stop, or the stop finds the timer.
+ *              From then on the function cannot start the timer any more, and no thread writes the timer's
+ *              memory without the queue's lock. Then the stop removes the timer from the heap, and waits
+ *              until no worker has it.
  * Invariants   I1 a timer is pending if and only if it is in a lane or in the heap.
- *              I2 no timer comes in once the pool is shut down: the inserting thread looks at the pool's
- *                 state under the lock by which the timer comes in. So a thread that shuts the pool down and
- *                 then drops timers has seen the last one.
+ *              I2 no timer is inserted once the pool is shut down: the inserting thread reads the pool's
+ *                 state under the lock by which it inserts. So a thread that shuts the pool down and then
+ *                 drops timers finds the last one.
  *              I3 hidden is the number of timers in the heap.
- *              I4 once the queue has been shown, no task comes in; if that has succeeded, there is none. */
+ *              I4 once showing the queue has begun, no task is inserted; once it has succeeded, there is
+ *                 none. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -44,6 +49,7 @@
 
 /* ---- packing a task ---- */
 
+/* One optional part of a task: DROP and DROP_RESULT use `drop`, NAME uses `name`. */
 union part {
     void (*drop)(void *value);
     const char *name;
@@ -65,13 +71,15 @@ static_assert(offsetof(struct hora__timer, task.run_timer) == offsetof(hora_time
               "HORA_TIMER_INIT writes these, and zero to all else");
 static_assert(sizeof(void *) != 8 || sizeof(hora_timer) == 64, "frozen: see hora/timer.h");
 
+/* Returns the number of parts in a set of enum hora__detached_part. */
 static int count_parts(unsigned parts)
 {
     assert(parts < 8);
     return (int)((parts & 1) + (parts >> 1 & 1) + (parts >> 2 & 1));
 }
 
-/* Make a detached task, which is in no heap, on a timeline. NULL: no memory. */
+/* Makes a detached task on a timeline, in no heap, in memory of a free list whose lock the caller holds.
+ * NULL: no memory. */
 static struct hora__detached *new_task(struct hora__free_list *list, const hora_task *task,
                                        enum hora__timeline line)
 {
@@ -91,6 +99,7 @@ static struct hora__detached *new_task(struct hora__free_list *list, const hora_
     detached->line = task->line;
     detached->offset = offset;
     detached->parts = (uint8_t)parts;
+    /* The parts follow the struct in the order of enum hora__detached_part. */
     union part *next = (union part *)(detached + 1);
     if (parts & HORA__PART_DROP)
         (next++)->drop = task->drop;
@@ -101,6 +110,7 @@ static struct hora__detached *new_task(struct hora__free_list *list, const hora_
     return detached;
 }
 
+/* Unpacks the parts in the order in which new_task has packed them. */
 hora_task hora__detached_task(const struct hora__detached *detached)
 {
     assert(detached->entry.is_detached && !detached->entry.is_timer);
@@ -116,17 +126,17 @@ hora_task hora__detached_task(const struct hora__detached *detached)
     return task;
 }
 
+/* Returns the memory of a task to its free list, whose lock the caller holds. */
 static void free_task(struct hora__free_list *list, struct hora__detached *detached)
 {
     assert(!detached->entry.is_timer);
     hora__free_list_put(list, detached, detached->offset);
 }
 
-/* ---- in the timer queue ---- */
-
-enum { LEFT_MOST = HORA__KEPT(64, 2) };
-
 /* ---- memory ---- */
+
+/* How many tasks of a lane may wait to be freed. Freeing many at a time saves taking the lane's lock. */
+enum { LEFT_MOST = HORA__KEPT(64, 2) };
 
 void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
 {
@@ -140,7 +150,8 @@ void hora__timer_queue_give_back(void *context, struct hora__lane *lane)
     left->count = 0;
 }
 
-/* A task in the free list is no longer needed. */
+/* Chains a task that is no longer needed, to be freed later; frees the chain if it is long. The caller holds
+ * the queue's lock. */
 static void leave(struct timer_queue *timer_queue, struct hora__detached *detached)
 {
     assert(detached->lane < timer_queue->store.lanes->count);
@@ -149,7 +160,7 @@ static void leave(struct timer_queue *timer_queue, struct hora__detached *detach
     struct hora__left *left = &timer_queue->left[detached->lane];
     detached->next_picked = left->first;
     left->first = &detached->entry;
-    hora__lane_mark_filled(lane); /* with memory to give back */
+    hora__lane_mark_filled(lane); /* so that absorbing the lanes visits this one, and frees the chain */
     if (++left->count < LEFT_MOST && hora__keeps_memory())
         return;
     hora__mutex_lock(&lane->lock); /* no thread holds it for long */
@@ -157,7 +168,8 @@ static void leave(struct timer_queue *timer_queue, struct hora__detached *detach
     hora__lane_leave(lane);
 }
 
-/* The library is done with a timer: it is the caller's. */
+/* The library's last access to a timer: from now on the memory belongs to the caller. Release order makes all
+ * earlier accesses visible to a thread that sees `pending` 0. */
 static void end(struct hora__timer *timer)
 {
     assert(timer != NULL);
@@ -177,19 +189,20 @@ struct hora__entry *hora__timer_queue_release_detached(struct timer_queue *timer
     return entry;
 }
 
-/* ---- coming in ---- */
+/* ---- inserting ---- */
 
-/* A detached task that comes in: a task, of which a copy is made, or a timer of the caller's. */
+/* The arguments of an insertion: a task, of which a copy is made, or a timer. */
 struct arrival {
     struct timer_queue *timer_queue;
     const struct hora__offer *offer; /* the task; NULL: a timer */
     struct hora__timer *timer;       /* NULL: a task */
-    bool was_taken; /* of a timer: it keeps its lane, and its function may start it while it is stopped */
-    hora_ns now;
+    /* Of a timer: a worker has taken it before. It keeps its lane, and may be stopped at this moment. */
+    bool was_taken;
+    hora_ns now; /* when the inserting call began; read only if a lane is used */
     hora_ns due;
 };
 
-/* Of a timer, under the lock by which it comes in. */
+/* Makes a timer pending and initialises its entry, under the lock by which it is inserted. */
 static void begin(struct timer_queue *timer_queue, struct hora__timer *timer)
 {
     assert(hora__atomic_load(&timer->task.pending) == 0 || timer->task.entry.by_due.index == HORA__NODE_OUT);
@@ -199,36 +212,42 @@ static void begin(struct timer_queue *timer_queue, struct hora__timer *timer)
                                              .is_timer = true,
                                              .stage = HORA__WAITS};
     timer->task.spot = 0;
-    hora__atomic_publish(&timer->task.pending, 1); /* I1; a thread that finds it has had the lock */
+    hora__atomic_publish(&timer->task.pending, 1); /* I1 */
 }
 
+/* Returns whether the pool accepts timers: it is running. Read under the lock by which the timer is inserted:
+ * I2. */
 static inline bool is_let_in(const hora_pool *pool)
 {
     return hora__state_of(hora__atomic_load(&pool->control)) == HORA__RUNNING ||
-           HORA__FAULT(TIMER_CLOSED_UNSEEN); /* I2 */
+           HORA__FAULT(TIMER_CLOSED_UNSEEN);
 }
 
-/* Only a timer that was taken can be in its function, and start itself while it is stopped. */
+/* Returns whether a thread waits for the timer's function to end. This matters only if the timer was taken:
+ * the caller is then its function, because a stop excludes all other calls on the timer. */
 static inline bool is_being_stopped(const struct hora__timer *timer)
 {
     return hora__atomic_load(&timer->taken) != 0 && hora__atomic_load(&timer->stopping) != 0 &&
            !HORA__FAULT(TIMER_STARTS_WHILE_STOPPED);
 }
 
-/* Under the lock by which it comes in. 0; HORA_ENOTSUP, HORA_EBUSY: it may not. */
+/* Returns 0 if the timer may be inserted, or HORA_ENOTSUP or HORA_EBUSY. Called under the lock by which it is
+ * inserted. */
 static int check_timer(const hora_pool *pool, const struct hora__timer *timer)
 {
     return !is_let_in(pool) ? HORA_ENOTSUP : is_being_stopped(timer) ? HORA_EBUSY : 0;
 }
 
+/* Returns whether the queue accepts a detached task: it has not been shown (I4), and the pool accepts tasks.
+ * Called under the lock by which the task is inserted. */
 static bool admits_task(const struct timer_queue *timer_queue, const struct hora__offer *offer)
 {
     if (hora__atomic_load(&timer_queue->store.lanes->shown) && !HORA__FAULT(TIMER_QUEUE_SHOWN_TOO_SOON))
-        return false; /* I4 */
+        return false;
     return hora__atomic_load(offer->control) < offer->closed || HORA__FAULT(TIMER_QUEUE_CLOSED_UNSEEN);
 }
 
-/* Under the lane's lock: whether it may come in by the lane. */
+/* Returns whether the task or timer may be inserted into a lane, whose lock the caller holds. */
 HORA__INLINE bool is_admitted(const struct arrival *arrival)
 {
     assert((arrival->timer == NULL) != (arrival->offer == NULL));
@@ -237,7 +256,8 @@ HORA__INLINE bool is_admitted(const struct arrival *arrival)
     return is_let_in(arrival->timer->task.pool) && !(arrival->was_taken && is_being_stopped(arrival->timer));
 }
 
-/* With the lane's lock: a copy of the task, in the lane's free list. NULL: no memory. */
+/* Makes a copy of a task in memory of a lane's free list. The caller holds the lane's lock. NULL: no
+ * memory. */
 static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct hora__lane *lane,
                                         const hora_task *task)
 {
@@ -248,7 +268,7 @@ static struct hora__detached *copy_task(struct timer_queue *timer_queue, struct 
     return detached;
 }
 
-/* Insert into a lane, under its lock. 0, HORA_ENOMEM. */
+/* Inserts a task or timer into a lane that has room, under its lock. Returns 0 or HORA_ENOMEM. */
 HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *lane, uint64_t *ret_number)
 {
     assert(hora__mutex_held(&lane->lock));
@@ -267,18 +287,18 @@ HORA__INLINE int add_to_lane(const struct arrival *arrival, struct hora__lane *l
             detached->lane = (uint8_t)(lane - lanes->lanes);
         hora__lane_add(lanes, lane, &detached->entry.by_due, arrival->due, arrival->now);
     }
-    *ret_number = detached->entry.by_due.sequence; /* a worker may have it as soon as the lock is free */
+    *ret_number = detached->entry.by_due.sequence; /* now: once the lock is released, a worker may free it */
     return 0;
 }
 
-/* By a lane. HORA_EFULL, HORA_ENOTSUP: it must come in with the queue's lock, since the lane is full or for
- * another reason. */
+/* Tries to insert into a lane. Returns 0 or HORA_ENOMEM; HORA_EFULL (the lane is full) or HORA_ENOTSUP (for
+ * another reason) if the caller must try under the queue's lock. */
 HORA__INLINE int insert_by_lane(const struct arrival *arrival, uint64_t *ret_number)
 {
     assert((arrival->timer == NULL) != (arrival->offer == NULL));
     struct hora__lanes *lanes = arrival->timer_queue->store.lanes;
     if (arrival->due <= hora__atomic64_load(&lanes->floor))
-        return HORA_ENOTSUP; /* the lane would refuse it */
+        return HORA_ENOTSUP; /* the lane would refuse it, so its lock need not be taken */
     struct hora__lane *lane =
         &lanes->lanes[arrival->was_taken ? arrival->timer->task.lane : hora__lanes_mine(lanes)];
     hora__mutex_lock(&lane->lock);
@@ -290,7 +310,7 @@ HORA__INLINE int insert_by_lane(const struct arrival *arrival, uint64_t *ret_num
     return error;
 }
 
-/* With the lock, into a slot that is free. */
+/* Inserts a timer into the heap, which has room, and books it. The caller holds the queue's lock. */
 static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
@@ -301,7 +321,8 @@ static void insert_timer(hora_pool *pool, struct hora__timer *timer, hora_ns due
     hora__counter_add_alone(&pool->books.accepted, 1);
 }
 
-/* The same of a task. HORA_ENOMEM. */
+/* Inserts a copy of a task into the heap, which has room, and books it. The caller holds the queue's lock,
+ * and takes that of a lane for the memory. Returns 0 or HORA_ENOMEM. */
 static int insert_task(struct timer_queue *timer_queue, const struct hora__offer *offer, hora_ns due,
                        uint64_t *ret_number)
 {
@@ -317,14 +338,16 @@ static int insert_task(struct timer_queue *timer_queue, const struct hora__offer
     return 0;
 }
 
-/* With the lock: make room for one more. HORA_ENOMEM, HORA_EFULL. */
+/* Makes room for one more entry in a heap. The caller holds the queue's lock. Returns 0, HORA_ENOMEM or
+ * HORA_EFULL. */
 static int make_place(struct timer_queue *timer_queue, struct hora__timer_heap *heap)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
     return timer_queue->base.queue.size == HORA_UNBOUNDED ? HORA_EFULL : hora__timer_heap_make_room(heap);
 }
 
-/* With the lock. On error nothing has changed. */
+/* Inserts a task or timer into the heap, under the queue's lock. Returns 0, HORA_ENOTSUP, HORA_EBUSY,
+ * HORA_ENOMEM or HORA_EFULL; on error nothing has changed. */
 static int put(const struct arrival *arrival, uint64_t *ret_number)
 {
     struct timer_queue *timer_queue = arrival->timer_queue;
@@ -339,12 +362,14 @@ static int put(const struct arrival *arrival, uint64_t *ret_number)
         insert_timer(timer->task.pool, timer, arrival->due, ret_number);
     else if (error == 0)
         error = insert_task(timer_queue, arrival->offer, arrival->due, ret_number);
+    /* The heap may have grown: reserve slots for the lanes, which stay closed until they have all. */
     if (error == 0 && timer_queue->store.lacking > 0)
         hora__timer_store_promise(&timer_queue->store);
     return error;
 }
 
-/* With the lock. A full lane is absorbed, for those to come. */
+/* Inserts under the queue's lock, and wakes a worker if the entry is due first. If a lane was full, the lanes
+ * are absorbed, so that later insertions find room. */
 __attribute__((noinline)) static int insert_with_lock(const struct arrival *arrival, bool is_full,
                                                       uint64_t *ret_number)
 {
@@ -361,6 +386,8 @@ __attribute__((noinline)) static int insert_with_lock(const struct arrival *arri
     return error;
 }
 
+/* Whether a worker has to be woken is decided after the lane's lock is released: see "Waking" in
+ * timer/lanes.c. */
 int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *offer, hora_ns now,
                                   hora_ns due, uint64_t *ret_number)
 {
@@ -376,7 +403,8 @@ int hora__timer_queue_insert_task(hora_queue *queue, const struct hora__offer *o
     return error;
 }
 
-/* Apart, so that most timers, which never run, do not pay for it. */
+/* Inserts a timer that was taken before into its lane. Not inlined: most timers never run, and do not pay for
+ * it. */
 __attribute__((noinline)) static int insert_taken(struct timer_queue *timer_queue, struct hora__timer *timer,
                                                   hora_ns now, hora_ns due, uint64_t *ret_number)
 {
@@ -386,16 +414,17 @@ __attribute__((noinline)) static int insert_taken(struct timer_queue *timer_queu
         ret_number);
 }
 
+/* Inserts a timer that is not pending into a lane. See insert_by_lane for the result. */
 static inline int insert_shortly(struct timer_queue *timer_queue, struct hora__timer *timer, hora_ns now,
                                  hora_ns due, uint64_t *ret_number)
 {
-    if (hora__atomic_load(&timer->taken) != 0) /* that does not change: it is not pending */
+    if (hora__atomic_load(&timer->taken) != 0) /* does not become 1 now: no worker can take the timer */
         return insert_taken(timer_queue, timer, now, due, ret_number);
     return insert_by_lane(
         &(struct arrival){.timer_queue = timer_queue, .timer = timer, .now = now, .due = due}, ret_number);
 }
 
-/* A timer was inserted into a lane: wake a thread if none would look in time. */
+/* Wakes a worker if a timer was inserted into a lane and no worker would look before it is due. */
 static inline void wake_for(const hora_pool *pool, hora_ns due)
 {
     if (hora__lanes_is_ahead(timer_queue_of(pool->queue)->store.lanes, due) &&
@@ -403,6 +432,7 @@ static inline void wake_for(const hora_pool *pool, hora_ns due)
         hora__work_look(pool->queue);
 }
 
+/* After the insertion only `pool`, a copy, is used: the function may have run and freed the timer. */
 int hora__timer_queue_insert_timer(struct hora__timer *timer, hora_ns now, hora_ns due, uint64_t *ret_number)
 {
     assert(timer->task.pool != NULL && ret_number != NULL);
@@ -426,9 +456,9 @@ int hora__timer_queue_put_timer(struct hora__timer *timer, hora_ns due, uint64_t
 
 /* ---- moving ---- */
 
-/* If it is in its lane, and could be inserted there now: give it another due time and number, in the same
- * position. Returns whether that was done. It is booked as two timers: first the one that comes, so that the
- * books are never even in between. */
+/* Moves a timer within its lane: gives it another due time and sequence number, in the same position. Returns
+ * false if it is not in its lane, or could not be inserted there now. The move is booked as two timers: first
+ * the new one as accepted, so that the books are never even in between. */
 static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora_ns now, hora_ns due,
                           uint64_t *ret_number)
 {
@@ -449,14 +479,16 @@ static inline bool repost(const hora_pool *pool, struct hora__timer *timer, hora
     return moves;
 }
 
+/* When a timer runs; see hora__timer_queue_move_timer. */
 struct times {
     hora_ns now;
     hora_ns due;
     bool is_long;
 };
 
-/* With the lock, of a timer in the heap: move it to a lane if possible, else to another slot of the heap,
- * where one is free then. Returns whether it is in a lane now. */
+/* Moves a timer that is in the heap: into a lane if possible, so that it can be cancelled there, else to
+ * another position of the heap, where its removal has left room. The caller holds the queue's lock. Returns
+ * whether the timer is in a lane now. */
 __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *timer,
                                            const struct times *times, struct hora__wakes *wakes,
                                            uint64_t *ret_number)
@@ -472,12 +504,15 @@ __attribute__((noinline)) static bool move(hora_pool *pool, struct hora__timer *
         insert_timer(pool, timer, times->due, ret_number);
         hora__queue_serve_change(pool->queue, wakes);
     }
-    hora__counter_add_alone(&pool->books.cancelled,
-                            1); /* after the one that has come, and before it is finished */
+    /* Booked after the new start, so that the books are never even in between. `cancelled` is raised before
+     * `finished`: a thread that sees all tasks finished also sees how they ended. */
+    hora__counter_add_alone(&pool->books.cancelled, 1);
     hora__counter_add_alone_publish(&pool->books.finished, 1);
     return is_in_lane;
 }
 
+/* Moves a timer under the queue's lock, or inserts it if it is not pending any more. Returns as
+ * hora__timer_queue_move_timer does. */
 __attribute__((noinline)) static int move_long(hora_pool *pool, struct hora__timer *timer,
                                                const struct times *times, uint64_t *ret_number)
 {
@@ -515,8 +550,9 @@ int hora__timer_queue_move_timer(struct hora__timer *timer, hora_ns now, hora_ns
     return 1;
 }
 
-/* ---- coming from another scheduler ---- */
+/* ---- moving from another scheduler ---- */
 
+/* The slot is in the heap that timers use; with admission that is not the heap of the other entries. */
 int hora__timer_queue_keep_timer_place(hora_pool *pool)
 {
     struct timer_queue *timer_queue = timer_queue_of(pool->queue);
@@ -528,6 +564,7 @@ int hora__timer_queue_keep_timer_place(hora_pool *pool)
     return error;
 }
 
+/* Releases a reserved slot of the timers' heap. The caller holds the lock. */
 static void give_up_place(struct timer_queue *timer_queue)
 {
     assert(timer_heap(timer_queue)->reserved > 0);
@@ -543,6 +580,7 @@ void hora__timer_queue_give_up_timer_place(hora_pool *pool)
     hora__mutex_unlock(&pool->queue->object.lock);
 }
 
+/* Releasing the slot makes room for the insertion, so that cannot fail. */
 int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64_t *ret_number)
 {
     assert(timer->task.pool != NULL && ret_number != NULL);
@@ -562,7 +600,7 @@ int hora__timer_queue_place_timer(struct hora__timer *timer, hora_ns due, uint64
     return error;
 }
 
-/* ---- going ---- */
+/* ---- removing ---- */
 
 struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, struct hora__entry *entry,
                                                hora_ns due, struct hora__taken *ret_taken)
@@ -574,8 +612,11 @@ struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, 
     if (!entry->is_timer) {
         ret_taken->task = hora__detached_task(hora__detached_of(entry));
     } else if (run == NULL) {
-        ret_taken->task = (hora_task){.run = NULL}; /* no worker runs it */
+        ret_taken->task = (hora_task){.run = NULL}; /* the caller is no worker: the timer does not run */
     } else {
+        /* The note names the timer, and `taken` is set, before `pending` becomes 0 in
+         * hora__timer_queue_release_detached. So a thread that finds the timer not pending, and then takes
+         * the lock, sees that a worker has it. */
         struct hora__timer *timer = hora__timer_of(entry);
         if (HORA__FAULT(TIMER_STOP_MISSES_TAKEN))
             run->has_begun = false;
@@ -588,7 +629,7 @@ struct hora__taken *hora__timer_queue_hand_out(struct timer_queue *timer_queue, 
     return ret_taken;
 }
 
-/* Remove from the heap one that is not to run. */
+/* Removes and releases a task or timer in the heap that does not run. The caller holds the lock. */
 static void discard(struct timer_queue *timer_queue, struct hora__entry *entry)
 {
     assert(entry->is_detached);
@@ -597,7 +638,8 @@ static void discard(struct timer_queue *timer_queue, struct hora__entry *entry)
     (void)hora__timer_queue_release_detached(timer_queue, entry);
 }
 
-/* Numbers are unique. A timer with another number may be anywhere, so it is not looked at. */
+/* Searches a heap for the task or timer with this number, and removes it. Returns whether it was found.
+ * Sequence numbers are unique. */
 static bool withdraw(struct timer_queue *timer_queue, struct hora__timer_heap *heap, uint64_t number)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -611,6 +653,8 @@ static bool withdraw(struct timer_queue *timer_queue, struct hora__timer_heap *h
     return false;
 }
 
+/* The caller has no pointer that it could use: a worker may have run and freed the task or timer. So the
+ * number is searched for. */
 bool hora__timer_queue_withdraw(hora_queue *queue, bool is_timer, uint64_t number)
 {
     struct timer_queue *timer_queue = timer_queue_of(queue);
@@ -630,7 +674,7 @@ hora_task hora__timer_queue_dismiss(hora_queue *queue, struct hora__entry *entry
     assert(entry->stage == HORA__SWEPT);
     assert(entry->is_detached && !entry->is_timer);
     struct hora__detached *detached = hora__detached_of(entry);
-    detached->run_task = NULL; /* it was a link of the chain */
+    detached->run_task = NULL; /* the chain has overwritten it with its link */
     hora_task task = hora__detached_task(detached);
     hora__mutex_lock(&queue->object.lock);
     leave(timer_queue_of(queue), detached);
@@ -640,12 +684,14 @@ hora_task hora__timer_queue_dismiss(hora_queue *queue, struct hora__entry *entry
 
 /* ---- tasks become futures ---- */
 
-/* Whether the entry is one of a task without a future. */
+/* Returns whether the entry is that of a detached task, not of a timer. */
 static bool is_task(const struct hora__entry *entry)
 {
     return entry->is_detached && !entry->is_timer;
 }
 
+/* Replaces all detached tasks by futures. The caller holds the lock, and has absorbed the lanes. Returns 0 or
+ * the error of `make`. */
 static int show(struct timer_queue *timer_queue, const struct hora__timer_queue_maker *maker)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -662,6 +708,7 @@ static int show(struct timer_queue *timer_queue, const struct hora__timer_queue_
         if (error < 0)
             break;
         scheduled->entry.stage = HORA__WAITS;
+        /* Same slot, due time and sequence number: the heap stays in order, and the size does not change. */
         hora__timer_heap_replace(heap, &entry->by_due, &scheduled->entry.by_due);
         if (HORA__FAULT(TIMER_QUEUE_SHOWS_LATER))
             scheduled->entry.by_due.sequence = hora__lanes_number(timer_queue->store.lanes);
@@ -675,8 +722,8 @@ int hora__timer_queue_show(hora_queue *queue, const struct hora__timer_queue_mak
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    hora__atomic_store(&timer_queue_of(queue)->store.lanes->shown,
-                       1); /* I4: before the last look at what has come */
+    /* I4: set before the lanes are absorbed. So a task is either absorbed now, or its thread sees this. */
+    hora__atomic_store(&timer_queue_of(queue)->store.lanes->shown, 1);
     if (!HORA__FAULT(TIMER_QUEUE_SHOWS_HEAP_ONLY))
         hora__timer_queue_absorb(queue);
     int error = show(timer_queue_of(queue), maker);
@@ -687,7 +734,8 @@ int hora__timer_queue_show(hora_queue *queue, const struct hora__timer_queue_mak
 
 /* ---- cancelling timers ---- */
 
-/* Take it out of its lane. Returns false if it is not there, or if a thread must be told of it. */
+/* Removes a timer from its lane, and books it as cancelled. Returns false, with nothing changed, if it is not
+ * there, or if a thread has to be notified of the cancellation: then the caller takes the queue's lock. */
 static inline bool cancel_in_lane(const hora_pool *pool, struct hora__timer *timer)
 {
     struct hora__lane *lane = &timer_queue_of(pool->queue)->store.lanes->lanes[timer->task.lane];
@@ -697,25 +745,26 @@ static inline bool cancel_in_lane(const hora_pool *pool, struct hora__timer *tim
     if (is_there) {
         hora__counter_add_alone_publish(&lane->branch.cancelled, 1);
         hora__lane_take_out(lane, &timer->task.entry.by_due);
-        end(timer);
+        end(timer); /* last: see "A timer" above */
     }
     hora__lane_leave(lane);
     return is_there;
 }
 
-/* With the lock: a timer in the heap is cancelled. */
+/* Removes a timer from the heap, and books it as cancelled. The caller holds the lock. */
 static void book_cancelled(hora_queue *queue, struct hora__timer *timer, struct hora__books *books,
                            struct hora__wakes *wakes)
 {
     assert(hora__mutex_held(&queue->object.lock));
     discard(timer_queue_of(queue), &timer->task.entry);
-    hora__counter_add_alone(&books->cancelled,
-                            1); /* first: a thread that sees all finished finds it counted */
+    /* In this order: a thread that sees all tasks finished also sees how they ended. */
+    hora__counter_add_alone(&books->cancelled, 1);
     hora__counter_add_alone_publish(&books->finished, 1);
     hora__queue_serve_change(queue, wakes);
 }
 
-/* Remove it from the timer queue, if it is still there. */
+/* Removes a timer from the timer queue under the lock, and books it as cancelled. Returns false if it is not
+ * pending any more. */
 __attribute__((noinline)) static bool remove_cancelled(hora_queue *queue, struct hora__timer *timer,
                                                        struct hora__books *books)
 {
@@ -737,6 +786,7 @@ bool hora__timer_queue_cancel_timer_in_lane(struct hora__timer *timer)
     return cancel_in_lane(timer->task.pool, timer);
 }
 
+/* Most timers are cancelled in their lane, without the queue's lock. */
 enum hora__timer_cancel hora__timer_queue_cancel_timer(struct hora__timer *timer)
 {
     assert(timer->task.pool != NULL);
@@ -764,6 +814,7 @@ void hora__timer_queue_worker_ends(hora_queue *queue, struct hora__timer_run *ru
     hora__mutex_unlock(&queue->object.lock);
 }
 
+/* The stopping threads are all woken, whichever timer they wait for. Each looks for its own timer again. */
 void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct hora__wakes *wakes)
 {
     assert(taken->run != NULL && taken->run->timer != NULL);
@@ -776,7 +827,8 @@ void hora__timer_queue_ran(hora_queue *queue, struct hora__taken *taken, struct 
         hora__waiters_resolve_all(&timer_queue->stoppers, 0, wakes);
 }
 
-/* With the lock: whether a worker has the timer. */
+/* Returns whether a worker has taken the timer and its function has not returned yet. The caller holds the
+ * lock. Takes time in proportion to the number of workers. */
 static bool is_with_worker(const struct timer_queue *timer_queue, const struct hora__timer *timer)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -799,14 +851,15 @@ bool hora__timer_queue_runs_timer(const struct hora__timer *timer)
 
 /* ---- stopping ---- */
 
-/* Remove it if it is pending. Returns whether it was. From then on its function cannot start it any more. */
+/* Removes a timer if it is pending, and books it as cancelled. Returns whether it was pending. From then on
+ * its function cannot start it any more: see "Stopping" above. */
 static bool stop_pending(hora_pool *pool, struct hora__timer *timer)
 {
     hora_queue *queue = pool->queue;
     struct hora__wakes wakes;
     hora__wakes_init(&wakes);
     hora__mutex_lock(&queue->object.lock);
-    hora__timer_queue_absorb(queue); /* goes through the locks of all lanes: see above */
+    hora__timer_queue_absorb(queue); /* `stopping` was raised before: see "Stopping" above */
     bool forgets = HORA__FAULT(TIMER_STOP_FORGETS_RESTART) && is_with_worker(timer_queue_of(queue), timer);
     bool found = hora__atomic_load(&timer->task.pending) != 0 && !forgets;
     if (found)
@@ -820,8 +873,9 @@ static bool stop_pending(hora_pool *pool, struct hora__timer *timer)
     return found;
 }
 
-/* If a worker has it, wait until a run of some timer has ended. Returns whether a worker had it: then the
- * caller looks again. */
+/* If a worker has the timer, waits until the run of any timer has ended. Returns whether a worker had the
+ * timer: then the caller looks again. Sets *interrupted if the wait was interrupted; a stop is not ended by
+ * that. */
 static bool await_run(hora_queue *queue, const struct hora__timer *timer, hora_thread *thread,
                       bool *interrupted)
 {
@@ -836,6 +890,7 @@ static bool await_run(hora_queue *queue, const struct hora__timer *timer, hora_t
     return true;
 }
 
+/* The wait does not react to interrupts. The flag, which the wait has cleared, is set again at the end. */
 int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, hora_thread *thread)
 {
     assert(hora__atomic_load(&timer->stopping) > 0);
@@ -852,6 +907,7 @@ int hora__timer_queue_stop_timer(struct hora__timer *timer, bool in_function, ho
 
 /* ---- many at once ---- */
 
+/* Makes each timer of the heap for which `visit` returns true SWEPT. Returns their number. */
 static int mark(struct hora__timer_heap *heap, bool (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
     int marked = 0;
@@ -865,6 +921,8 @@ static int mark(struct hora__timer_heap *heap, bool (*visit)(struct hora__entry 
     return marked;
 }
 
+/* Hands a marked timer back to its caller. Returns whether the node leaves the heap; called by
+ * hora__timer_heap_sift_out, which does not access the node afterwards. */
 static bool drop_marked(struct hora__timer_node *node)
 {
     assert(node != NULL);
@@ -876,7 +934,8 @@ static bool drop_marked(struct hora__timer_node *node)
     return true;
 }
 
-/* Timers are marked while the heap is unchanged, since `visit` asks when each is due. */
+/* Timers are marked first and removed together afterwards: `visit` asks for the due time of each, which the
+ * heap knows only while it is in order. */
 int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
                                   void *arg, struct hora__books *books)
 {
@@ -894,8 +953,8 @@ int hora__timer_queue_drop_timers(hora_queue *queue, bool (*visit)(struct hora__
     hora__timer_heap_save_room(timer_heap(timer_queue));
     queue->size -= count;
     timer_queue->hidden -= count; /* I3 */
-    hora__counter_add_alone(&books->cancelled,
-                            count); /* first: a thread that sees all finished finds it counted */
+    /* In this order: a thread that sees all tasks finished also sees how they ended. */
+    hora__counter_add_alone(&books->cancelled, count);
     hora__counter_add_alone_publish(&books->finished, count);
     if (timer_queue->timer_line == TIMERS_WITH_ADMISSION)
         hora__timer_queue_offer_timer(timer_queue);

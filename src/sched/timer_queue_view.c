@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer_queue_view.c - looking at the entries of the timer queue: chains of entries, visiting, picking, views
  *
- * Chains       A thread that picks entries out of the timer queue chains them, and must not fail for lack of
- *              memory. A future that runs once uses the memory in which its run is noted later, so it is
- *              picked only before its run (timer_queue.c, I6). A detached task is picked only to be swept,
- *              and uses the word of its function. Timers are never picked: see timer_queue_detached.c.
- * Views        show entries in the order of their times, for explain and dump: see timer_queue_view.h. */
+ * Chains       A thread that picks entries of the timer queue links them into a chain, and must not fail for
+ *              lack of memory. So the link of an entry is in its own memory. A future that runs once uses the
+ *              memory in which its run is noted later, so it is picked only before its run (timer_queue.c,
+ *              I6). A detached task is picked only to be swept, and uses the word that held its function.
+ *              Timers are never picked: see timer_queue_detached.c.
+ * Views        show entries in the order of their due times, for explain and dump: see timer_queue_view.h.
+ *              A selection keeps only the first few, in memory of the caller, so a view allocates nothing. */
 #include "sched/timer_queue_view.h"
 
 #include <assert.h>
@@ -18,8 +20,9 @@
 #include "sched/timer_queue_internal.h"
 #include "sys/alloc.h"
 
-/* ---- the first few of many ---- */
+/* ---- the first few of many: struct hora__selection, a binary heap with the last item on top ---- */
 
+/* Returns whether item a comes after item b in the order of the selection. */
 static bool comes_later(const struct hora__selection *selection, int a, int b)
 {
     assert(a >= 0 && a < selection->max && b >= 0 && b < selection->max);
@@ -34,6 +37,7 @@ static void swap(struct hora__selection *selection, int a, int b)
     selection->items[b] = item;
 }
 
+/* Restores the heap below `at`, whose item may have to move down. */
 static void sift_down(struct hora__selection *selection, int at)
 {
     assert(at >= 0);
@@ -49,6 +53,7 @@ static void sift_down(struct hora__selection *selection, int at)
     }
 }
 
+/* Restores the heap above `at`, whose item may have to move up. */
 static void sift_up(struct hora__selection *selection, int at)
 {
     assert(at < selection->max);
@@ -56,6 +61,7 @@ static void sift_up(struct hora__selection *selection, int at)
         swap(selection, at, (at - 1) / 2);
 }
 
+/* If the array is full, a new item that comes before the last one kept replaces it. */
 void hora__selection_add(struct hora__selection *selection, void *item)
 {
     assert(selection->count >= 0 && selection->count <= selection->max && item != NULL);
@@ -68,6 +74,7 @@ void hora__selection_add(struct hora__selection *selection, void *item)
     }
 }
 
+/* Heap sort: the last item moves to the end of the array, again and again. */
 int hora__selection_sort(struct hora__selection *selection)
 {
     assert(selection->max >= 1);
@@ -89,6 +96,7 @@ hora_future *hora__entry_future(struct hora__entry *entry)
     return entry->is_foreign ? hora__foreign_of(entry)->future : &hora__scheduled_of_entry(entry)->future;
 }
 
+/* Returns where the link of an entry is stored; see "Chains" above. */
 static struct hora__entry **next_picked(struct hora__entry *entry)
 {
     assert(!entry->is_timer); /* its caller may free it at any moment */
@@ -102,7 +110,8 @@ static struct hora__entry **next_picked(struct hora__entry *entry)
 
 #ifndef NDEBUG
 
-/* What runs once and has begun to never waits again: it stays where it RUNS. */
+/* Returns whether the entry is that of a one-shot future whose run has begun. Such a future is never queued
+ * again. */
 static bool has_run_once(struct hora__entry *entry)
 {
     const struct hora__scheduled *scheduled = hora__scheduled_of_entry(entry);
@@ -113,7 +122,7 @@ static bool has_run_once(struct hora__entry *entry)
 
 void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
 {
-    assert(!has_run_once(entry)); /* its run is noted where the chain would go */
+    assert(!has_run_once(entry)); /* else the link would overwrite the note of its run */
     if (entries->first == NULL)
         entries->first = entry;
     else
@@ -121,6 +130,7 @@ void hora__entries_add(struct hora__entries *entries, struct hora__entry *entry)
     entries->last = entry;
 }
 
+/* The link of the last entry is not set, so the end is found by comparing with `last`. */
 struct hora__entry *hora__entries_next(struct hora__entries *entries)
 {
     assert(entries != NULL);
@@ -132,6 +142,7 @@ struct hora__entry *hora__entries_next(struct hora__entries *entries)
 
 /* ---- the first entries of a view ---- */
 
+/* Far nodes need not be gathered here: visiting the entries gathers them. */
 void hora__timer_queue_view_begin(struct hora__timer_queue_view *view, hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
@@ -149,6 +160,7 @@ hora_ns hora__timer_queue_view_off(const struct hora__timer_queue_view *view, co
                         view->now[hora__entry_line(view->queue, entry)]);
 }
 
+/* is_before of struct hora__selection, with a view as context. */
 static bool is_before(const void *a, const void *b, void *context)
 {
     const struct hora__entry *first = a, *second = b;
@@ -160,13 +172,16 @@ static bool is_before(const void *a, const void *b, void *context)
 
 /* ---- counting ---- */
 
+/* Counts the due entries before one entry. */
 struct rank {
     const struct hora__timer_queue_view *view;
     const struct hora__entry *entry;
+    /* How far off `entry` is. */
     hora_ns off;
     int before;
 };
 
+/* Visits one entry, with a struct rank as argument. */
 static void count(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -177,6 +192,7 @@ static void count(struct hora__entry *entry, void *arg)
     rank->before += off <= 0 && is_before ? 1 : 0;
 }
 
+/* All entries are compared with this one; nothing is sorted. */
 int hora__timer_queue_view_before(const struct hora__timer_queue_view *view, const struct hora__entry *entry)
 {
     assert(hora__mutex_held(&view->queue->object.lock));
@@ -188,13 +204,17 @@ int hora__timer_queue_view_before(const struct hora__timer_queue_view *view, con
 
 /* ---- the first ones ---- */
 
+/* Searches for the first entries, either those that are due or those that are not. */
 struct search {
     const struct hora__timer_queue_view *view;
+    /* Which of the two. */
     bool due;
+    /* The number of such entries so far. */
     int all;
     struct hora__selection selection;
 };
 
+/* Visits one entry, with a struct search as argument. Entries that are never due are left out. */
 static void pick(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -206,6 +226,7 @@ static void pick(struct hora__entry *entry, void *arg)
     hora__selection_add(&search->selection, entry);
 }
 
+/* One pass over all entries; the selection keeps the first `max`. */
 int hora__timer_queue_view_first(const struct hora__timer_queue_view *view, bool due,
                                  struct hora__entry **entries, int max, int *ret_all)
 {
@@ -222,6 +243,7 @@ int hora__timer_queue_view_first(const struct hora__timer_queue_view *view, bool
 
 /* ---- visiting, picking and moving entries ---- */
 
+/* Searches the list: foreign futures are few. */
 struct hora__entry *hora__timer_queue_find_foreign(struct timer_queue *timer_queue, const hora_future *future)
 {
     assert(hora__mutex_held(&timer_queue->base.queue.object.lock));
@@ -241,6 +263,8 @@ void hora__timer_queue_free_foreign(struct timer_queue *timer_queue, struct hora
     hora__free(foreign);
 }
 
+/* A scheduled future contains its entry, so it needs no record. With admission, a ticket is claimed for the
+ * foreign future here, where memory may still be refused. */
 int hora__timer_queue_prepare(hora_queue *queue, struct hora__put *put)
 {
     assert(put->item != NULL);
@@ -275,6 +299,7 @@ enum hora__timeline hora__entry_line(hora_queue *queue, const struct hora__entry
     return hora__timer_queue_line(timer_queue_of(queue), entry);
 }
 
+/* Calls `visit` for each entry of a heap, in no order. */
 static void visit_heap(const struct hora__timer_heap *timers,
                        void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
@@ -283,6 +308,7 @@ static void visit_heap(const struct hora__timer_heap *timers,
         visit(entry_by_due(hora__slot_node(timers->slots[i])), arg);
 }
 
+/* Gathering moves the far nodes into the heap first, where they can be visited. */
 void hora__timer_queue_each(hora_queue *queue, enum hora__timeline line,
                             void (*visit)(struct hora__entry *entry, void *arg), void *arg)
 {
@@ -296,12 +322,14 @@ void hora__timer_queue_each(hora_queue *queue, enum hora__timeline line,
     hora__timer_queue_each_waiting(timer_queue_of(queue), line, visit, arg);
 }
 
+/* The arguments of `mark`. */
 struct sweep {
     bool (*visit)(struct hora__entry *entry, void *arg);
     void *arg;
     struct hora__entries *entries;
 };
 
+/* Chains an entry if the visitor wants it. */
 static void mark(struct hora__entry *entry, void *arg)
 {
     assert(entry != NULL && arg != NULL);
@@ -320,7 +348,7 @@ void hora__timer_queue_pick(hora_queue *queue, bool (*visit)(struct hora__entry 
         hora__timer_queue_each(queue, (enum hora__timeline)i, mark, &sweep);
 }
 
-/* First all are found, then they are taken out: taking one out moves others. */
+/* All entries are found before the first is removed, since a removal moves other entries of the heap. */
 void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry *entry, void *arg),
                              void *arg, struct hora__entries *ret_entries)
 {
@@ -333,7 +361,7 @@ void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry
         hora__timer_queue_remove(timer_queue, entry);
         entry->stage = HORA__SWEPT;
         if (entry->is_foreign)
-            hora__list_remove(&hora__foreign_of(entry)->link); /* no thread finds it any more */
+            hora__list_remove(&hora__foreign_of(entry)->link); /* no thread can find it any more */
     }
     for (int i = 0; i < LINES; i++) {
         hora__timer_heap_save_room(&timer_queue->lines[i].exact);
@@ -342,6 +370,7 @@ void hora__timer_queue_sweep(hora_queue *queue, bool (*visit)(struct hora__entry
     }
 }
 
+/* The heaps have room: the removal has just made some. */
 void hora__timer_queue_move(hora_queue *queue, struct hora__entry *entry, hora_ns due)
 {
     assert(entry->stage == HORA__WAITS);
@@ -358,18 +387,21 @@ void hora__timer_queue_release(hora_queue *queue, struct hora__entry *entry)
         return;
     }
     hora__mutex_lock(&queue->object.lock);
-    entry->stage = HORA__OUT; /* not earlier: a future that comes in again could run, and break the chain */
+    /* Not before the entry has left its chain: a future that is OUT can be queued again and run, and noting
+     * the run would overwrite the link. */
+    entry->stage = HORA__OUT;
     hora__mutex_unlock(&queue->object.lock);
 }
 
-/* By how much the first of a heap is overdue; 0: it is not, or has to find its time anew, or there is
- * none. */
+/* Returns how late the first entry of a heap is. 0: it is not late, its planned time is stale (INT64_MIN), or
+ * the heap is empty. */
 static hora_ns overdue_of(const struct hora__timer_heap *timers, hora_ns now)
 {
     hora_ns due = timers->size > 0 ? timers->slots[0].due : HORA_FOREVER;
     return due == INT64_MIN ? 0 : hora__ns_max(hora__ns_sub(now, due), 0);
 }
 
+/* The first entry of each heap is its most overdue one. */
 hora_ns hora__timer_queue_overdue(hora_queue *queue)
 {
     assert(hora__mutex_held(&queue->object.lock));
